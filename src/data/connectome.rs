@@ -1,0 +1,38 @@
+//! Neurons and their wiring.
+
+use super::Csr;
+
+/// A category per neuron (class, side, transmitter): labels in display order, one code per neuron.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Category {
+    /// `super_class`, `class`, `cell_type`, `side`, `nt`…
+    pub name: String,
+    /// One text per neuron; empty where unknown.
+    pub texts: Vec<String>,
+}
+
+/// What is known about each neuron. Vectors are empty when the source has no such column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NeuronTable {
+    /// Number of neurons.
+    pub len: u32,
+    /// Root ids; exact, never through a float.
+    pub ids: Vec<u64>,
+    /// Names.
+    pub names: Vec<String>,
+    /// Positions, µm.
+    pub positions: Vec<[f32; 3]>,
+    /// Categories.
+    pub categories: Vec<Category>,
+}
+
+/// A network as read or generated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Connectome {
+    /// The neurons.
+    pub neurons: NeuronTable,
+    /// The wiring.
+    pub synapses: Csr,
+    /// Where it came from, one line each: file, size, rows; or generator and seed.
+    pub provenance: Vec<String>,
+}

@@ -1,0 +1,81 @@
+//! Wiring, row by presynaptic neuron, four bytes per connection.
+
+/// Compressed sparse rows. A connection is one word: the target in the low [`Csr::target_bits`] bits, the
+/// signed synapse count in the bits above. Counts that do not fit stand in a sorted overflow list, and the
+/// word holds the nearest count that fits. Lossless. Rows are sorted by target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Csr {
+    /// Start of each row in `words`; one more entry than neurons.
+    pub rows: Vec<u32>,
+    /// Packed connections.
+    pub words: Vec<u32>,
+    /// Bits of the target field.
+    pub target_bits: u32,
+    /// (index into `words`, exact count) where the packed count was clipped.
+    pub overflow: Vec<(u32, i32)>,
+}
+
+impl Csr {
+    /// Bits needed to name one of `n` neurons, at most 31.
+    pub const fn target_bits_for(n: u32) -> u32 {
+        let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
+        if bits == 0 { 1 } else { bits }
+    }
+
+    /// Largest count that fits beside a target of that many bits.
+    pub const fn largest_count(target_bits: u32) -> i32 {
+        (1_i32 << (31 - target_bits)) - 1
+    }
+
+    /// Number of neurons.
+    pub fn n(&self) -> u32 {
+        self.rows.len().saturating_sub(1) as u32
+    }
+
+    /// Number of connections.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there are no connections.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Packs a connection; the count is clipped to what fits.
+    pub fn pack(target_bits: u32, target: u32, count: i32) -> u32 {
+        let most = Self::largest_count(target_bits);
+        ((count.clamp(-most, most) as u32) << target_bits) | target
+    }
+
+    /// Target of a packed connection.
+    #[inline]
+    pub const fn target(&self, word: u32) -> u32 {
+        word & ((1 << self.target_bits) - 1)
+    }
+
+    /// Count of a packed connection, before overflow.
+    #[inline]
+    pub const fn count(&self, word: u32) -> i32 {
+        (word as i32) >> self.target_bits
+    }
+
+    /// The packed row of a neuron.
+    pub fn row(&self, pre: u32) -> &[u32] {
+        &self.words[self.rows[pre as usize] as usize..self.rows[pre as usize + 1] as usize]
+    }
+
+    /// Exact connections of a neuron: (target, count).
+    pub fn connections(&self, pre: u32) -> impl Iterator<Item = (u32, i32)> + '_ {
+        let start = self.rows[pre as usize];
+        self.row(pre).iter().zip(start..).map(move |(word, at)| {
+            let exact = self.overflow.binary_search_by_key(&at, |(i, _)| *i).map(|k| self.overflow[k].1);
+            (self.target(*word), exact.unwrap_or_else(|_| self.count(*word)))
+        })
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        (self.rows.len() * 4 + self.words.len() * 4 + self.overflow.len() * 8) as u64
+    }
+}

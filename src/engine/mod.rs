@@ -1,0 +1,195 @@
+//! The worker thread: owns the simulation, takes commands, leaves frames.
+//!
+//! Knows `dyn Simulation`, no kind, no window. `wake` is the only thread to the screen.
+
+mod loader;
+mod mailbox;
+mod pace;
+mod recorder;
+mod worker;
+
+pub use loader::{Loader, Outcome};
+pub use mailbox::Mailbox;
+pub use recorder::Sink;
+
+use crate::{
+    params::Change,
+    sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
+};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// What is asked of the engine. The list is closed: everything that can happen is here.
+pub enum Command {
+    /// Replaces the simulation; built on a loader thread, so this is cheap. The engine pauses.
+    Load(Box<dyn Simulation>),
+    /// Runs until told otherwise.
+    Play,
+    /// Stops between two steps.
+    Pause,
+    /// Takes exactly this many steps, then pauses.
+    Step(u64),
+    /// Runs up to this step, then pauses.
+    RunTo(u64),
+    /// Back to step 0. A recording in progress is closed.
+    Rewind,
+    /// Simulated seconds per wall second at most; `None` is as fast as possible.
+    Speed(Option<f64>),
+    /// Steps per batch; `None` adapts to 8 ms. Results do not depend on it.
+    Batch(Option<u32>),
+    /// Takes up a parameter change.
+    Set(Change),
+    /// Takes up an action.
+    Act(Action),
+    /// The probes that are on screen. Nothing else is sampled for the screen.
+    Watch(Vec<Tap>),
+    /// Starts recording these probes.
+    Record(Vec<Tap>, Box<dyn Sink>),
+    /// Stops recording and closes the run.
+    StopRecording,
+    /// Answers with `Event::Saved`.
+    Save,
+    /// Continues from a saved state.
+    Restore(Vec<u8>),
+    /// Ends the thread; a recording in progress is closed properly.
+    Quit,
+}
+
+/// What a running simulation can show: sent with [`Event::Loaded`].
+#[derive(Clone, Default)]
+pub struct Exhibit {
+    /// What can be tapped.
+    pub probes: &'static [ProbeSpec],
+    /// Lane names per probe, for `Series` with fixed lanes.
+    pub lanes: Vec<Vec<String>>,
+    /// The sets of elements.
+    pub sets: Vec<Arc<ElementSet>>,
+    /// Memory by owner, bytes.
+    pub memory: Vec<(&'static str, u64)>,
+}
+
+impl Exhibit {
+    /// A probe by name.
+    pub fn probe(&self, name: &str) -> Option<ProbeId> {
+        self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)
+    }
+
+    /// A set by name.
+    pub fn set(&self, name: &str) -> Option<&Arc<ElementSet>> {
+        self.sets.iter().find(|s| s.name == name)
+    }
+}
+
+/// What the engine says that must not be lost. Rare, so the channel is small.
+pub enum Event {
+    /// A simulation took its place; views start over.
+    Loaded(Exhibit),
+    /// Running or not, and since which step.
+    Running(bool, Clock),
+    /// A change or an action was taken up at this step.
+    Applied(u64, Logged),
+    /// A change needs the simulation rebuilt from the project.
+    NeedsRebuild(Change),
+    /// A change or an action was refused; the simulation goes on.
+    Refused(SimError),
+    /// The simulation stopped.
+    Failed(SimError),
+    /// The recording is complete on disk.
+    Recorded(Digest, Clock),
+    /// The recording failed; what was written so far is readable. The run goes on.
+    RecordingFailed(std::io::Error),
+    /// A checkpoint.
+    Saved(Vec<u8>, Clock),
+}
+
+/// What a run's command log holds: with the project it makes the run replayable bit for bit.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Logged {
+    /// A parameter was changed.
+    Set(Change),
+    /// An action was taken.
+    Act(Action),
+    /// Back to step 0.
+    Rewind,
+}
+
+/// Counters anyone may read at any time.
+#[derive(Default)]
+pub struct Gauges {
+    /// Steps taken.
+    pub step: AtomicU64,
+    /// Wall nanoseconds of the last batch.
+    pub batch_nanos: AtomicU64,
+    /// Steps of the last batch.
+    pub batch_steps: AtomicU64,
+    /// Wall nanoseconds the run has waited for the recorder.
+    pub stalled_nanos: AtomicU64,
+    /// Bytes of memory the recorder's queue holds, in blocks.
+    pub queued_blocks: AtomicU64,
+}
+
+impl Gauges {
+    /// Reads a counter.
+    pub fn read(counter: &AtomicU64) -> u64 {
+        counter.load(Ordering::Relaxed)
+    }
+}
+
+/// The other end of the engine.
+pub struct Engine {
+    /// Commands in.
+    pub commands: Sender<Command>,
+    /// Events out.
+    pub events: Receiver<Event>,
+    /// Frames out.
+    pub frames: Arc<Mailbox>,
+    /// Counters.
+    pub gauges: Arc<Gauges>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in
+    /// the app, nothing in tests.
+    pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        let (commands, inbox) = bounded(256);
+        let (outbox, events) = bounded(256);
+        let frames = Arc::new(Mailbox::default());
+        let gauges = Arc::new(Gauges::default());
+        let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
+        let thread = std::thread::Builder::new()
+            .name("engine".into())
+            .spawn(move || worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake).run())?;
+        Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
+    }
+
+    /// Sends a command; `false` when the engine is gone.
+    pub fn send(&self, command: Command) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// The newest frame, with everything that piled up since the last call folded in.
+    pub fn take_frame(&self) -> Option<Frame> {
+        self.frames.take()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Drain events so that a worker blocked on a full channel can see the Quit.
+        while self.commands.try_send(Command::Quit).is_err_and(|e| e.is_full()) {
+            while self.events.try_recv().is_ok() {}
+            std::thread::yield_now();
+        }
+        if let Some(thread) = self.thread.take() {
+            while !thread.is_finished() {
+                while self.events.try_recv().is_ok() {}
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            thread.join().ok();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! How many steps the next batch takes.
+
+use std::time::{Duration, Instant};
+
+/// A batch aims to take this long: short enough for a slider, long enough to hide the overhead.
+const BATCH: Duration = Duration::from_millis(8);
+/// Longest batch, steps.
+const LONGEST: u32 = 1 << 16;
+
+pub(super) struct Pace {
+    batch: u32,
+    fixed: Option<u32>,
+    speed: Option<f64>,
+    /// Where the speed limit counts from: wall time and simulated seconds.
+    origin: Option<(Instant, f64)>,
+}
+
+impl Pace {
+    pub const fn new() -> Self {
+        Self { batch: 1, fixed: None, speed: None, origin: None }
+    }
+
+    pub fn fix(&mut self, batch: Option<u32>) {
+        self.fixed = batch.map(|b| b.max(1));
+    }
+
+    pub fn limit(&mut self, speed: Option<f64>) {
+        self.speed = speed.filter(|s| *s > 0.0);
+        self.forget();
+    }
+
+    /// The limit starts to count anew: after a pause, a rewind, a stall.
+    pub fn forget(&mut self) {
+        self.origin = None;
+    }
+
+    /// Steps of the next batch, and how long to wait first for the speed limit.
+    pub fn next(&mut self, now_secs: f64, secs_per_step: f64) -> (u32, Duration) {
+        let steps = self.fixed.unwrap_or(self.batch);
+        let Some(speed) = self.speed else { return (steps, Duration::ZERO) };
+        let (since, from) = *self.origin.get_or_insert((Instant::now(), now_secs));
+        // No more in one batch than is due in one batch time, or the screen would jump.
+        let due = (BATCH.as_secs_f64() * speed / secs_per_step).ceil().max(1.0);
+        let steps = steps.min(due.min(f64::from(LONGEST)) as u32);
+        let ahead = (now_secs - from) / speed - since.elapsed().as_secs_f64();
+        if ahead < -0.25 {
+            self.forget(); // cannot keep up: no debt to run after
+        }
+        (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
+    }
+
+    /// Drifts towards the wanted batch length, at most twofold at a time.
+    pub fn took(&mut self, steps: u32, time: Duration) {
+        if self.fixed.is_some() || steps < self.batch.min(4) {
+            return;
+        }
+        let ratio = (BATCH.as_secs_f64() / time.as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
+        self.batch = ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST);
+    }
+}

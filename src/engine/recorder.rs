@@ -1,0 +1,101 @@
+//! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the
+//! simulation waits; it never loses a spike and never grows without bound.
+
+use super::{Gauges, Logged};
+use crate::sim::{Clock, Digest, Frame, ProbeId, Tap};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+
+/// Where a recording goes. Runs on the recorder's thread, so it may block.
+pub trait Sink: Send {
+    /// Appends a block of readings. After an error nothing more is written, and `finish` is still called.
+    fn write(&mut self, block: &Frame) -> io::Result<()>;
+    /// Appends a logged command.
+    fn log(&mut self, step: u64, what: &Logged) -> io::Result<()>;
+    /// Names of the lanes and elements of what is recorded; called once, before the first block.
+    fn begin(&mut self, clock: Clock, lanes: &[(ProbeId, Vec<String>)]) -> io::Result<()>;
+    /// Flushes and writes the index.
+    fn finish(self: Box<Self>, digest: &Digest, clock: Clock) -> io::Result<()>;
+}
+
+/// Blocks that may wait for the disk.
+const QUEUE: usize = 16;
+
+enum Block {
+    Readings(Frame),
+    Command(u64, Logged),
+    End(Digest, Clock),
+}
+
+pub(super) struct Recorder {
+    pub taps: Vec<Tap>,
+    queue: Sender<Block>,
+    thread: std::thread::JoinHandle<io::Result<()>>,
+    gauges: Arc<Gauges>,
+}
+
+impl Recorder {
+    pub fn start(
+        taps: Vec<Tap>,
+        mut sink: Box<dyn Sink>,
+        clock: Clock,
+        lanes: Vec<(ProbeId, Vec<String>)>,
+        gauges: Arc<Gauges>,
+    ) -> io::Result<Self> {
+        let (queue, blocks) = bounded(QUEUE);
+        let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
+            sink.begin(clock, &lanes)?;
+            drain(sink, &blocks)
+        })?;
+        Ok(Self { taps, queue, thread, gauges })
+    }
+
+    /// Hands over a block; waits when the queue is full. `false` when the recorder is gone, its error
+    /// waits in `finish`.
+    pub fn offer(&self, frame: Frame) -> bool {
+        self.send(Block::Readings(frame))
+    }
+
+    pub fn log(&self, step: u64, what: Logged) -> bool {
+        self.send(Block::Command(step, what))
+    }
+
+    fn send(&self, block: Block) -> bool {
+        self.gauges.queued_blocks.store(self.queue.len() as u64, Ordering::Relaxed);
+        match self.queue.try_send(block) {
+            Ok(()) => true,
+            Err(TrySendError::Full(block)) => {
+                let start = Instant::now();
+                let sent = self.queue.send(block).is_ok();
+                self.gauges.stalled_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                sent
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    pub fn finish(self, digest: Digest, clock: Clock) -> io::Result<()> {
+        self.queue.send(Block::End(digest, clock)).ok();
+        drop(self.queue);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the recorder thread panicked")))
+    }
+}
+
+fn drain(mut sink: Box<dyn Sink>, blocks: &Receiver<Block>) -> io::Result<()> {
+    let mut result = Ok(());
+    for block in blocks {
+        match block {
+            Block::Readings(frame) => result = sink.write(&frame),
+            Block::Command(step, what) => result = sink.log(step, &what),
+            Block::End(digest, clock) => return sink.finish(&digest, clock),
+        }
+        if result.is_err() {
+            break;
+        }
+    }
+    result
+}

@@ -1,0 +1,340 @@
+//! The loop: obey, batch, sample, hand out.
+
+use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace::Pace, recorder::Recorder};
+use crate::{
+    gpu::Pass,
+    params::Change,
+    sim::{Clock, Digest, Effect, Frame, SimError, Simulation, Tap},
+};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+/// One batch in this many is measured kernel by kernel.
+const PROFILE_EVERY: u64 = 32;
+/// Frames are handed to the screen at most this often; histories in between are folded.
+const FRAME_EVERY: Duration = Duration::from_millis(8);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Running {
+    Paused,
+    Free,
+    Until(u64),
+}
+
+pub(super) struct Worker<W> {
+    inbox: Receiver<Command>,
+    outbox: Sender<Event>,
+    frames: Arc<Mailbox>,
+    gauges: Arc<Gauges>,
+    wake: W,
+    pass: Pass,
+    sim: Option<Box<dyn Simulation>>,
+    watch: Vec<Tap>,
+    recorder: Option<Recorder>,
+    running: Running,
+    pace: Pace,
+    batches: u64,
+    epoch: u64,
+    last_frame: Instant,
+    held: Option<Frame>,
+}
+
+impl<W: Fn()> Worker<W> {
+    pub fn new(
+        inbox: Receiver<Command>,
+        outbox: Sender<Event>,
+        frames: Arc<Mailbox>,
+        gauges: Arc<Gauges>,
+        wake: W,
+    ) -> Self {
+        Self {
+            inbox,
+            outbox,
+            frames,
+            gauges,
+            wake,
+            pass: Pass::default(),
+            sim: None,
+            watch: vec![],
+            recorder: None,
+            running: Running::Paused,
+            pace: Pace::new(),
+            batches: 0,
+            epoch: 0,
+            last_frame: Instant::now(),
+            held: None,
+        }
+    }
+
+    pub fn run(mut self) {
+        loop {
+            let command = match self.running {
+                Running::Paused => match self.inbox.recv() {
+                    Ok(command) => Some(command),
+                    Err(_) => break,
+                },
+                _ => self.inbox.try_recv().ok(),
+            };
+            match command {
+                Some(Command::Quit) => break,
+                Some(command) => self.obey(command),
+                None => match self.batch() {
+                    Ok(false) => {}
+                    Ok(true) => break,
+                    Err(error) => self.fail(error),
+                },
+            }
+        }
+        self.stop_recording();
+    }
+
+    fn tell(&self, event: Event) {
+        self.outbox.send(event).ok();
+        (self.wake)();
+    }
+
+    fn clock(&self) -> Clock {
+        self.sim.as_ref().map(|s| s.clock()).unwrap_or_default()
+    }
+
+    fn fail(&mut self, error: SimError) {
+        self.set_running(Running::Paused);
+        self.stop_recording();
+        self.tell(Event::Failed(error));
+    }
+
+    fn set_running(&mut self, running: Running) {
+        let changed = (running == Running::Paused) != (self.running == Running::Paused);
+        self.running = running;
+        self.pace.forget();
+        if running == Running::Paused {
+            self.hand_out_held();
+        }
+        if changed {
+            self.tell(Event::Running(running != Running::Paused, self.clock()));
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Load(sim) => self.load(sim),
+            Command::Play if self.sim.is_some() => self.set_running(Running::Free),
+            Command::Pause | Command::Play => self.set_running(Running::Paused),
+            Command::Step(n) => self.run_to(self.clock().step.saturating_add(n)),
+            Command::RunTo(step) => self.run_to(step),
+            Command::Rewind => self.rewind(),
+            Command::Speed(limit) => self.pace.limit(limit),
+            Command::Batch(steps) => self.pace.fix(steps),
+            Command::Set(change) => self.set(change),
+            Command::Act(action) => {
+                let done = self.sim.as_mut().map(|s| s.act(&action));
+                match done {
+                    Some(Ok(())) => self.log(Logged::Act(action)),
+                    Some(Err(error)) => self.tell(Event::Refused(error)),
+                    None => {}
+                }
+            }
+            Command::Watch(taps) => {
+                self.watch = taps;
+                self.retap();
+                self.show_now();
+            }
+            Command::Record(taps, sink) => self.record(taps, sink),
+            Command::StopRecording => self.stop_recording(),
+            Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
+                Some((Ok(state), clock)) => self.tell(Event::Saved(state, clock)),
+                Some((Err(error), _)) => self.tell(Event::Refused(error)),
+                None => {}
+            },
+            Command::Restore(state) => {
+                if let Some(Err(error)) = self.sim.as_mut().map(|s| s.load(&state)) {
+                    self.tell(Event::Refused(error));
+                }
+                self.stop_recording();
+                self.start_epoch();
+                self.show_now();
+            }
+            Command::Quit => {} // handled by the loop
+        }
+    }
+
+    fn load(&mut self, sim: Box<dyn Simulation>) {
+        self.stop_recording();
+        self.set_running(Running::Paused);
+        let probes = sim.probes();
+        let exhibit = Exhibit {
+            probes,
+            lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
+            sets: sim.sets().to_vec(),
+            memory: sim.memory(),
+        };
+        self.sim = Some(sim);
+        self.watch.clear();
+        self.start_epoch();
+        self.tell(Event::Loaded(exhibit));
+    }
+
+    fn start_epoch(&mut self) {
+        self.epoch += 1;
+        self.held = None;
+        self.gauges.step.store(self.clock().step, Ordering::Relaxed);
+    }
+
+    fn run_to(&mut self, step: u64) {
+        let go = self.sim.is_some() && step > self.clock().step;
+        self.set_running(if go { Running::Until(step) } else { Running::Paused });
+    }
+
+    fn rewind(&mut self) {
+        self.stop_recording();
+        match self.sim.as_mut().map(|s| s.rewind()) {
+            Some(Err(error)) => return self.fail(error),
+            Some(Ok(())) => self.log(Logged::Rewind),
+            None => {}
+        }
+        self.pace.forget();
+        self.start_epoch();
+        self.show_now();
+    }
+
+    fn set(&mut self, change: Change) {
+        match self.sim.as_mut().map(|s| s.set(&change)) {
+            Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
+            Some(Err(error)) => self.tell(Event::Refused(error)),
+            Some(Ok(Effect::Applied)) => self.log(Logged::Set(change)),
+            None => {}
+        }
+    }
+
+    fn log(&mut self, what: Logged) {
+        let step = self.clock().step;
+        if let Some(recorder) = &self.recorder {
+            recorder.log(step, what.clone());
+        }
+        self.tell(Event::Applied(step, what));
+    }
+
+    /// What the simulation has to sample: the union of screen and disk. Elements of the same probe merge.
+    fn retap(&mut self) {
+        let mut union = self.watch.clone();
+        for tap in self.recorder.iter().flat_map(|r| &r.taps) {
+            match union.iter_mut().find(|t| t.probe == tap.probe) {
+                Some(known) => {
+                    known.elements.extend(&tap.elements);
+                    known.elements.sort_unstable();
+                    known.elements.dedup();
+                }
+                None => union.push(tap.clone()),
+            }
+        }
+        if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
+            self.tell(Event::Refused(error));
+        }
+    }
+
+    fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn super::Sink>) {
+        self.stop_recording();
+        let Some(sim) = &self.sim else { return };
+        let lanes = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
+        match Recorder::start(taps, sink, sim.clock(), lanes, self.gauges.clone()) {
+            Ok(recorder) => {
+                self.recorder = Some(recorder);
+                self.retap();
+            }
+            Err(error) => self.tell(Event::RecordingFailed(error)),
+        }
+    }
+
+    fn stop_recording(&mut self) {
+        let Some(recorder) = self.recorder.take() else { return };
+        let clock = self.clock();
+        let digest = self.sim.as_ref().map_or_else(Digest::default, |s| s.digest());
+        match recorder.finish(digest.clone(), clock) {
+            Ok(()) => self.tell(Event::Recorded(digest, clock)),
+            Err(error) => self.tell(Event::RecordingFailed(error)),
+        }
+        self.retap();
+        self.pace.forget();
+    }
+
+    /// Leaves a frame of the present state: after a load, a rewind, a new view.
+    fn show_now(&mut self) {
+        if let Err(error) = self.sample() {
+            self.fail(error);
+        }
+        self.hand_out_held();
+    }
+
+    fn sample(&mut self) -> Result<(), SimError> {
+        let Some(sim) = &mut self.sim else { return Ok(()) };
+        let timings = std::mem::take(&mut self.pass.timings);
+        let mut frame = Frame { clock: sim.clock(), epoch: self.epoch, timings, ..Frame::default() };
+        sim.sample(&mut frame)?;
+        if let Some(recorder) = &self.recorder
+            && !recorder.offer(frame.only(&recorder.taps))
+        {
+            self.stop_recording();
+        }
+        let seen = if self.recorder.is_some() { frame.only(&self.watch) } else { frame };
+        match &mut self.held {
+            Some(held) => held.absorb(seen),
+            none => *none = Some(seen),
+        }
+        Ok(())
+    }
+
+    fn hand_out_held(&mut self) {
+        if let Some(frame) = self.held.take() {
+            self.frames.put(frame);
+            self.last_frame = Instant::now();
+            (self.wake)();
+        }
+    }
+
+    /// One batch. `true` when the engine was told to quit while it waited for the speed limit.
+    fn batch(&mut self) -> Result<bool, SimError> {
+        let Some(sim) = &mut self.sim else {
+            self.running = Running::Paused;
+            return Ok(false);
+        };
+        let clock = sim.clock();
+        let (mut steps, wait) = self.pace.next(clock.secs(), clock.secs_per_step);
+        if let Running::Until(end) = self.running {
+            steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
+        }
+        if !wait.is_zero() {
+            match self.inbox.recv_timeout(wait) {
+                Ok(Command::Quit) => return Ok(true),
+                Ok(command) => {
+                    self.obey(command);
+                    return Ok(false);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(true),
+            }
+        }
+        let start = Instant::now();
+        self.pass.profiled = self.batches.is_multiple_of(PROFILE_EVERY);
+        self.batches += 1;
+        if let Some(sim) = &mut self.sim {
+            sim.advance(steps, &mut self.pass)?;
+        }
+        self.sample()?;
+        let took = start.elapsed();
+        self.pace.took(steps, took);
+        let clock = self.clock();
+        self.gauges.step.store(clock.step, Ordering::Relaxed);
+        self.gauges.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
+        self.gauges.batch_steps.store(steps.into(), Ordering::Relaxed);
+        if self.last_frame.elapsed() >= FRAME_EVERY {
+            self.hand_out_held();
+        }
+        if matches!(self.running, Running::Until(end) if clock.step >= end) {
+            self.set_running(Running::Paused);
+        }
+        Ok(false)
+    }
+}

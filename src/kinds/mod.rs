@@ -1,0 +1,66 @@
+//! The simulation kinds, and the only list of them.
+
+use crate::{
+    gpu::ModuleSpec,
+    params::Params,
+    sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
+};
+use std::sync::Arc;
+
+pub mod spiking;
+
+macro_rules! kinds {
+    ($( $(#[doc = $docs:literal])* $Variant:ident = $module:ident ),* $(,)?) => {
+        /// A project's model: which kind, and its parameters.
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub enum Model { $( $(#[doc = $docs])* $Variant(Box<$module::Params>), )* }
+
+        impl Model {
+            /// One default model of every kind: the "New project" menu.
+            pub fn all() -> Vec<Self> { vec![ $( Self::$Variant(Default::default()) ),* ] }
+
+            /// A default model by the kind's stable name.
+            pub fn by_name(name: &str) -> Option<Self> { Self::all().into_iter().find(|m| m.name() == name) }
+
+            /// Name in menus.
+            pub fn title(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::TITLE, )* } }
+
+            /// Stable lower-case name.
+            pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::NAME, )* } }
+
+            /// What it models, after whom.
+            pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::ABOUT, )* } }
+
+            /// What its simulations can be asked to show and record.
+            pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::PROBES, )* } }
+
+            /// What can be done to its simulations.
+            pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::ACTIONS, )* } }
+
+            /// Its CUDA modules.
+            pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::MODULES, )* } }
+
+            /// Its parameters, for widgets and the engine.
+            pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
+
+            /// Its parameters, to edit in place.
+            pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( Self::$Variant(p) => &mut **p, )* } }
+
+            /// Simulated seconds per step.
+            pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::Card as Kind>::secs_per_step(p), )* } }
+
+            /// From parameters to a running simulation; the loader thread's whole job.
+            pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
+                match self { $( Self::$Variant(p) => {
+                    let setup = <$module::Card as Kind>::prepare(p, scene, progress)?;
+                    <$module::Card as Kind>::start(p, scene, Arc::new(setup), on)
+                } )* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Whole-brain and generated networks of leaky integrate-and-fire neurons.
+    Spiking = spiking,
+}

@@ -1,0 +1,9 @@
+//! Neuropil: a workbench for neural simulation.
+
+pub mod data;
+pub mod engine;
+pub mod gpu;
+pub mod kinds;
+pub mod num;
+pub mod params;
+pub mod sim;

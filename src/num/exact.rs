@@ -1,0 +1,117 @@
+//! Functions from IEEE additions, products, quotients, roots and integers only, so that the CUDA twins
+//! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, return the same bits.
+
+/// Uniform in `(0, 1)`: 23 bits, never an end.
+pub fn unit(word: u32) -> f32 {
+    ((word >> 9) as f32 + 0.5) * (1.0 / 8_388_608.0)
+}
+
+/// Natural logarithm for normal positive `x` (Cephes `logf`), the same bits as the CUDA twin.
+#[expect(clippy::excessive_precision, reason = "published coefficients")]
+pub fn ln(x: f32) -> f32 {
+    let bits = x.to_bits() as i32;
+    let mut e = (bits >> 23) - 126;
+    let mut m = f32::from_bits((bits as u32 & 0x007f_ffff) | 0x3f00_0000);
+    if m < std::f32::consts::FRAC_1_SQRT_2 {
+        e -= 1;
+        m = m + m - 1.0;
+    } else {
+        m -= 1.0;
+    }
+    let z = m * m;
+    let mut y = 7.037_683_629_2e-2_f32;
+    for c in [
+        -1.151_461_031_0e-1,
+        1.167_699_874_0e-1,
+        -1.242_014_084_6e-1,
+        1.424_932_278_7e-1,
+        -1.666_805_766_5e-1,
+        2.000_071_476_5e-1,
+        -2.499_999_399_3e-1,
+        3.333_333_117_4e-1,
+    ] {
+        y = y * m + c;
+    }
+    y = y * m * z;
+    let f = e as f32;
+    y += -2.121_944_40e-4 * f;
+    y -= 0.5 * z;
+    (m + y) + 0.693_359_375 * f
+}
+
+/// Standard normal from one word, by inverse error function (Giles 2012, single precision).
+#[expect(clippy::excessive_precision, reason = "published coefficients")]
+pub fn normal(word: u32) -> f32 {
+    let x = 2.0 * unit(word) - 1.0;
+    let w = -ln((1.0 - x) * (1.0 + x));
+    let horner = |w: f32, p: [f32; 9]| p[1..].iter().fold(p[0], |acc, c| c + acc * w);
+    let p = if w < 5.0 {
+        horner(
+            w - 2.5,
+            [
+                2.810_226_36e-08,
+                3.432_739_39e-07,
+                -3.523_387_7e-06,
+                -4.391_506_54e-06,
+                0.000_218_580_87,
+                -0.001_253_725_03,
+                -0.004_177_681_64,
+                0.246_640_727,
+                1.501_409_41,
+            ],
+        )
+    } else {
+        horner(
+            w.sqrt() - 3.0,
+            [
+                -0.000_200_214_257,
+                0.000_100_950_558,
+                0.001_349_343_22,
+                -0.003_673_428_44,
+                0.005_739_507_73,
+                -0.007_622_461_3,
+                0.009_438_870_47,
+                1.001_674_06,
+                2.832_976_82,
+            ],
+        )
+    };
+    std::f32::consts::SQRT_2 * (p * x)
+}
+
+/// Exponential function (Cephes `expf`), the same bits as the CUDA twin. Saturates to 0 below -87 and
+/// to infinity above 88.
+#[expect(clippy::excessive_precision, reason = "published coefficients")]
+pub fn exp(x: f32) -> f32 {
+    if x > 88.0 {
+        return f32::INFINITY;
+    }
+    if x < -87.0 {
+        return 0.0;
+    }
+    let n = (x * std::f32::consts::LOG2_E + 0.5).floor();
+    let r = x - n * 0.693_359_375;
+    let r = r - n * -2.121_944_40e-4;
+    let mut y = 1.987_569_15e-4_f32;
+    for c in [1.398_199_95e-3, 8.333_451_91e-3, 4.166_579_58e-2, 1.666_666_55e-1, 5.000_000_12e-1] {
+        y = y * r + c;
+    }
+    let y = y * (r * r) + r + 1.0;
+    y * f32::from_bits(((n as i32 + 127) as u32) << 23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_to_the_library() {
+        for i in 0..20_000u32 {
+            let x = (i as f32 + 0.5) * 1e-3;
+            assert!((f64::from(ln(x)) - f64::from(x).ln()).abs() < 3e-7 * (1.0 + f64::from(x).ln().abs()), "ln {x}");
+            let z = x * 4.0 - 40.0;
+            let want = f64::from(z).exp();
+            assert!((f64::from(exp(z)) - want).abs() <= 3e-7 * want, "exp {z}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Numbers that mean the same on both backends: addressed random draws, exact functions, order-free sums.
+
+pub mod exact;
+pub mod fixed;
+pub mod hash;
+pub mod rng;

@@ -1,0 +1,85 @@
+//! Counter-based random numbers: a draw is a pure function of *where* it is used, never of how
+//! many draws came before it. The CUDA twin is
+//! `kernels/common/philox.cuh`.
+
+/// Philox 4×32, 10 rounds (Salmon et al., SC'11).
+pub const fn philox4x32(mut ctr: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    let mut round = 0;
+    while round < 10 {
+        let p0 = 0xD251_1F53_u64 * ctr[0] as u64;
+        let p1 = 0xCD9E_8D57_u64 * ctr[2] as u64;
+        ctr = [(p1 >> 32) as u32 ^ ctr[1] ^ key[0], p1 as u32, (p0 >> 32) as u32 ^ ctr[3] ^ key[1], p0 as u32];
+        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+        round += 1;
+    }
+    ctr
+}
+
+/// What a draw is for. The discriminant is part of the counter, so two uses never collide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Purpose {
+    /// Membrane noise.
+    Noise = 1,
+    /// Poisson stimulus.
+    Stimulus = 2,
+    /// Wiring of generated networks.
+    Wiring = 3,
+    /// Initial state.
+    Start = 4,
+    /// Random choice of elements (`random 21`).
+    Choice = 5,
+}
+
+/// The address of one draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Project seed.
+    pub seed: u64,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Simulation step.
+    pub step: u64,
+    /// Neuron, synapse or population member.
+    pub lane: u32,
+}
+
+impl Draw {
+    /// The four random words at this address.
+    pub const fn words(self) -> [u32; 4] {
+        philox4x32(
+            [self.lane, self.purpose as u32, self.step as u32, (self.step >> 32) as u32],
+            [self.seed as u32, (self.seed >> 32) as u32],
+        )
+    }
+}
+
+impl Draw {
+    /// Bernoulli trains of neurons: one Philox call serves four consecutive steps of one lane. The
+    /// address of the draw of step `n` is the call at `n / 4` and the word `n % 4`.
+    pub const fn of_step(seed: u64, purpose: Purpose, step: u64, lane: u32) -> u32 {
+        Self { seed, purpose, step: step >> 2, lane }.words()[(step & 3) as usize]
+    }
+}
+
+/// A probability as a bound on a random word: the event happens when `word < bound`. 1.0 is 2^32,
+/// which is why the bound has 33 bits.
+pub fn bound_from_probability(p: f64) -> u64 {
+    (p.clamp(0.0, 1.0) * 4_294_967_296.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers from the Random123 distribution (kat_vectors, philox 4x32 10).
+    #[test]
+    fn known_answers() {
+        assert_eq!(philox4x32([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(philox4x32([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        assert_eq!(
+            philox4x32([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! The macros. What `params!` writes for
+//!
+//! ```ignore
+//! params! {
+//!     /// The neuron model.
+//!     pub struct Lif {
+//!         /// Membrane time constant.
+//!         #[param(unit = Ms, range = 1.0..=100.0, scale = Log)]
+//!         tau_m: f64 = 20.0,
+//!     }
+//! }
+//! ```
+//!
+//! is the struct with public fields, `Default`, serde with defaults for missing fields, and `ParamGroup`.
+
+/// Declares a parameter group. Keys of `#[param(…)]` are the builder methods of
+/// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides what does not apply.
+#[macro_export]
+macro_rules! params {
+    (
+        $(#[doc = $group_docs:literal])*
+        $vis:vis struct $Group:ident {
+            $(
+                $(#[doc = $docs:literal])*
+                #[param($($key:ident = $value:expr),* $(,)?)]
+                $(#[show_if($show:expr)])?
+                $(#[serde($($serde:tt)*)])?
+                $field:ident : $ty:ty = $default:expr
+            ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $group_docs])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        $vis struct $Group {
+            $( $(#[doc = $docs])* $(#[serde($($serde)*)])? pub $field: $ty, )*
+        }
+
+        impl Default for $Group {
+            fn default() -> Self { Self { $( $field: $default, )* } }
+        }
+
+        impl $crate::params::ParamGroup for $Group {
+            const SPECS: &'static [$crate::params::ParamSpec] = {
+                #[allow(unused_imports)]
+                use $crate::params::{Apply::*, Scale::*, Unit::*};
+                &[ $( $crate::params::ParamSpec::new(
+                    stringify!($field), concat!($($docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
+                ) $(.$key($value))* ),* ]
+            };
+
+            fn get(&self, i: usize) -> $crate::params::Value {
+                let mut n = 0..;
+                $( if n.next() == Some(i) { return $crate::params::ParamValue::to_value(&self.$field); } )*
+                panic!("{} has no parameter {i}", stringify!($Group))
+            }
+
+            fn set(&mut self, i: usize, value: &$crate::params::Value) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(i) {
+                    return match $crate::params::ParamValue::from_value(value) {
+                        Some(v) => { self.$field = v; true }
+                        None => false,
+                    };
+                } )*
+                false
+            }
+
+            #[allow(unreachable_code)]
+            fn is_shown(&self, i: usize) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(i) {
+                    $( let show: fn(&Self) -> bool = $show; return show(self); )?
+                    return true;
+                } )*
+                false
+            }
+        }
+    };
+}
+
+/// Declares an enum a parameter can choose from. Names in files and on the command line are the variants'.
+#[macro_export]
+macro_rules! choices {
+    (
+        $(#[doc = $enum_docs:literal])*
+        $vis:vis enum $Name:ident { $( $(#[doc = $docs:literal])* $Variant:ident ),* $(,)? }
+    ) => {
+        $(#[doc = $enum_docs])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        $vis enum $Name { $( $(#[doc = $docs])* $Variant, )* }
+
+        impl $crate::params::ParamValue for $Name {
+            const TYPE: $crate::params::ValueType = $crate::params::ValueType::Choice(&[
+                $( $crate::params::ChoiceSpec { name: stringify!($Variant), docs: concat!($($docs, "\n"),*) } ),*
+            ]);
+            fn to_value(&self) -> $crate::params::Value { $crate::params::Value::Choice(*self as u16) }
+            fn from_value(value: &$crate::params::Value) -> Option<Self> {
+                let $crate::params::Value::Choice(i) = value else { return None };
+                [ $( Self::$Variant ),* ].get(usize::from(*i)).copied()
+            }
+        }
+    };
+}
+
+/// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list.
+#[macro_export]
+macro_rules! param_tree {
+    (
+        $(#[doc = $tree_docs:literal])*
+        $vis:vis struct $Tree:ident {
+            $( $(#[doc = $docs:literal])* $group:ident : $Group:tt ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $tree_docs])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        $vis struct $Tree { $( $(#[doc = $docs])* pub $group: $crate::param_tree!(@type $Group), )* }
+
+        impl $crate::params::Params for $Tree {
+            fn groups(&self) -> &'static [$crate::params::GroupSpec] {
+                const GROUPS: &[$crate::params::GroupSpec] = &[ $( $crate::params::GroupSpec {
+                    name: stringify!($group),
+                    docs: concat!($($docs, "\n"),*),
+                    params: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::SPECS,
+                    list: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::LIST,
+                } ),* ];
+                GROUPS
+            }
+            fn len(&self, group: u8) -> usize {
+                let mut n = 0..;
+                $( if n.next() == Some(group) { return $crate::params::TreeNode::count(&self.$group); } )*
+                0
+            }
+            fn get(&self, id: $crate::params::ParamId) -> $crate::params::Value {
+                let mut n = 0..;
+                $( if n.next() == Some(id.group) { return $crate::params::TreeNode::read(&self.$group, id); } )*
+                panic!("{} has no group {}", stringify!($Tree), id.group)
+            }
+            fn set(&mut self, change: &$crate::params::Change) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(change.id.group) { return $crate::params::TreeNode::write(&mut self.$group, change); } )*
+                false
+            }
+            fn is_shown(&self, id: $crate::params::ParamId) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(id.group) { return $crate::params::TreeNode::shown(&self.$group, id); } )*
+                false
+            }
+            fn push(&mut self, group: u8) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(group) { return $crate::params::TreeNode::append(&mut self.$group); } )*
+                false
+            }
+        }
+    };
+    (@type [$Group:ty]) => { Vec<$Group> };
+    (@type $Group:ty) => { $Group };
+}

@@ -1,0 +1,420 @@
+//! One declaration per parameter.
+//!
+//! [`params!`](crate::params!) turns a plain struct into the project-file schema (serde), the default value,
+//! the widget (unit, range, scale, choices), the tooltip (doc comment), the command-line override and the
+//! granularity of undo. There is no second list anywhere. [`param_tree!`](crate::param_tree!) joins groups and
+//! lists of groups into the parameters of a kind.
+
+mod declare;
+pub mod path;
+pub mod unit;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+pub use unit::Unit;
+
+/// How a slider spreads its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal steps.
+    Linear,
+    /// Equal ratios.
+    Log,
+}
+
+/// When an edit takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apply {
+    /// Between two steps of a running simulation.
+    Live,
+    /// Only by rebuilding the simulation.
+    Rebuild,
+}
+
+/// A parameter's value, as widgets, files, logs and the engine exchange it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Value {
+    /// A switch.
+    Bool(bool),
+    /// A count.
+    Int(i64),
+    /// A quantity.
+    Real(f64),
+    /// Index into the declared choices.
+    Choice(u16),
+    /// A name, a path or a query.
+    Text(String),
+    /// A whole list group: one row per item, one value per field.
+    Rows(Vec<Vec<Value>>),
+}
+
+/// One of several named possibilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChoiceSpec {
+    /// As files and `--set` spell it.
+    pub name: &'static str,
+    /// Tooltip.
+    pub docs: &'static str,
+}
+
+/// What a parameter holds: decides the widget and the parser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueType {
+    /// A switch.
+    Bool,
+    /// A whole number.
+    Int,
+    /// A real number.
+    Real,
+    /// One of these.
+    Choice(&'static [ChoiceSpec]),
+    /// Free text.
+    Text,
+    /// A file or folder.
+    Path,
+    /// A query over a set of elements (`class = sensory and side = left`).
+    Query,
+}
+
+/// Everything the program knows about one parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamSpec {
+    /// Field name; also the RON key and the last segment of `--set group.name=value`.
+    pub name: &'static str,
+    /// The doc comment: tooltip and reference.
+    pub docs: &'static str,
+    /// What it holds.
+    pub kind: ValueType,
+    /// Unit the value is stored in.
+    pub unit: Unit,
+    /// Slider range, inclusive.
+    pub soft: (f64, f64),
+    /// Accepted range, inclusive; the slider range unless declared wider.
+    pub hard: (f64, f64),
+    /// Slider spread.
+    pub scale: Scale,
+    /// When an edit takes effect.
+    pub apply: Apply,
+    /// The field's symbol, when it has one (`τ_m`).
+    pub symbol: &'static str,
+}
+
+impl ParamSpec {
+    /// A dimensionless live parameter on `0..=1`; the builder methods refine it.
+    pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
+        let range = (0.0, 1.0);
+        Self {
+            name,
+            docs,
+            kind,
+            unit: Unit::One,
+            soft: range,
+            hard: range,
+            scale: Scale::Linear,
+            apply: Apply::Live,
+            symbol: "",
+        }
+    }
+
+    /// Sets the unit.
+    pub const fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// Sets the slider range, and the accepted range with it.
+    pub const fn range(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
+        self.soft = (*range.start(), *range.end());
+        self.hard = self.soft;
+        self
+    }
+
+    /// Widens the accepted range beyond the slider's. Comes after `range`.
+    pub const fn hard(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
+        self.hard = (*range.start(), *range.end());
+        self
+    }
+
+    /// Sets the slider spread.
+    pub const fn scale(mut self, scale: Scale) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// Sets when an edit takes effect.
+    pub const fn apply(mut self, apply: Apply) -> Self {
+        self.apply = apply;
+        self
+    }
+
+    /// Sets the symbol.
+    pub const fn symbol(mut self, symbol: &'static str) -> Self {
+        self.symbol = symbol;
+        self
+    }
+
+    /// Whether the accepted range admits the value; texts and switches always fit.
+    pub fn admits(&self, value: &Value) -> bool {
+        match value {
+            Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,
+            Value::Int(x) => *x as f64 >= self.hard.0 && *x as f64 <= self.hard.1,
+            Value::Choice(i) => matches!(self.kind, ValueType::Choice(c) if usize::from(*i) < c.len()),
+            _ => true,
+        }
+    }
+}
+
+/// A type a parameter can have.
+pub trait ParamValue: Clone {
+    /// What widgets and parsers see.
+    const TYPE: ValueType;
+    /// To the exchange form.
+    fn to_value(&self) -> Value;
+    /// From the exchange form; `None` when the kind of value does not fit.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! number {
+    ($($ty:ty => $variant:ident as $wide:ty),* $(,)?) => {$(
+        impl ParamValue for $ty {
+            const TYPE: ValueType = ValueType::$variant;
+            fn to_value(&self) -> Value { Value::$variant(*self as $wide) }
+            fn from_value(value: &Value) -> Option<Self> {
+                match value { Value::$variant(v) => Some(*v as $ty), _ => None }
+            }
+        }
+    )*};
+}
+number!(f32 => Real as f64, f64 => Real as f64, u32 => Int as i64, i32 => Int as i64, u64 => Int as i64, bool => Bool as bool);
+
+macro_rules! text {
+    ($($ty:ty => $kind:ident),* $(,)?) => {$(
+        impl ParamValue for $ty {
+            const TYPE: ValueType = ValueType::$kind;
+            fn to_value(&self) -> Value { Value::Text(self.clone().into()) }
+            fn from_value(value: &Value) -> Option<Self> {
+                match value { Value::Text(v) => Some(v.clone().into()), _ => None }
+            }
+        }
+    )*};
+}
+text!(String => Text, PathText => Path, Query => Query);
+
+macro_rules! text_type {
+    ($($(#[doc = $docs:literal])* $Name:ident),* $(,)?) => {$(
+        $(#[doc = $docs])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $Name(pub String);
+        impl From<String> for $Name { fn from(s: String) -> Self { Self(s) } }
+        impl From<&str> for $Name { fn from(s: &str) -> Self { Self(s.to_owned()) } }
+        impl From<$Name> for String { fn from(s: $Name) -> Self { s.0 } }
+    )*};
+}
+text_type! {
+    /// A file or folder as typed; relative to the project's folder, then to the working directory.
+    PathText,
+    /// A query over elements, as typed.
+    Query,
+}
+
+/// A struct declared with [`params!`](crate::params!).
+pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned {
+    /// One spec per field, in declaration order.
+    const SPECS: &'static [ParamSpec];
+    /// Reads field `i`.
+    fn get(&self, i: usize) -> Value;
+    /// Writes field `i`; `false` when the kind of value does not fit.
+    fn set(&mut self, i: usize, value: &Value) -> bool;
+    /// Whether field `i` means anything given the others (`#[show_if]`).
+    fn is_shown(&self, i: usize) -> bool;
+
+    /// All fields, in declaration order.
+    fn row(&self) -> Vec<Value> {
+        (0..Self::SPECS.len()).map(|i| self.get(i)).collect()
+    }
+
+    /// The reverse of [`ParamGroup::row`]; `None` when a value does not fit.
+    fn from_row(row: &[Value]) -> Option<Self> {
+        let mut group = Self::default();
+        (row.len() == Self::SPECS.len() && row.iter().enumerate().all(|(i, v)| group.set(i, v))).then_some(group)
+    }
+}
+
+/// The address of a parameter inside a kind: group, item of a list group, field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ParamId {
+    /// Index of the group.
+    pub group: u8,
+    /// Index of the field in the group; [`ParamId::WHOLE`] addresses a whole list.
+    pub field: u8,
+    /// Index of the item in a list group, 0 otherwise.
+    pub item: u16,
+}
+
+impl ParamId {
+    /// Field index that stands for a whole list group, whose value is [`Value::Rows`].
+    pub const WHOLE: u8 = u8::MAX;
+
+    /// A field of a plain group.
+    pub const fn of(group: usize, field: usize) -> Self {
+        Self { group: group as u8, field: field as u8, item: 0 }
+    }
+
+    /// A list group as a whole.
+    pub const fn list(group: usize) -> Self {
+        Self { group: group as u8, field: Self::WHOLE, item: 0 }
+    }
+}
+
+/// One group as the inspector lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupSpec {
+    /// Field name of the group; the RON key.
+    pub name: &'static str,
+    /// The doc comment: the section's introduction.
+    pub docs: &'static str,
+    /// Its parameters.
+    pub params: &'static [ParamSpec],
+    /// Whether the group is a list of items that each have these parameters.
+    pub list: bool,
+}
+
+/// One edit, as the engine is sent it, as `--set` writes it and as a run logs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Which parameter.
+    pub id: ParamId,
+    /// Its new value.
+    pub value: Value,
+}
+
+/// All parameters of a kind: what widgets, the command line, undo and the engine see. Object-safe.
+pub trait Params {
+    /// The groups, in declaration order.
+    fn groups(&self) -> &'static [GroupSpec];
+    /// Items of a list group; 1 for a plain group.
+    fn len(&self, group: u8) -> usize;
+    /// Reads one. Reading an item that does not exist gives the field's default.
+    fn get(&self, id: ParamId) -> Value;
+    /// Writes one; `false` when the address or the kind of value does not fit.
+    fn set(&mut self, change: &Change) -> bool;
+    /// Whether the parameter means anything given its neighbours.
+    fn is_shown(&self, id: ParamId) -> bool;
+    /// Appends a default item to a list group; `false` for a plain group.
+    fn push(&mut self, group: u8) -> bool;
+
+    /// The declaration at an address; `None` for whole lists.
+    fn spec(&self, id: ParamId) -> Option<&'static ParamSpec> {
+        self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
+    }
+
+    /// `lif.tau_m`, `interventions.0.rate_hz`.
+    fn path(&self, id: ParamId) -> String {
+        let group = &self.groups()[usize::from(id.group)];
+        match group.params.get(usize::from(id.field)) {
+            None => group.name.to_owned(),
+            Some(spec) if group.list => format!("{}.{}.{}", group.name, id.item, spec.name),
+            Some(spec) => format!("{}.{}", group.name, spec.name),
+        }
+    }
+
+    /// Every address, lists item by item.
+    fn ids(&self) -> Vec<ParamId> {
+        let mut out = Vec::new();
+        for (g, group) in self.groups().iter().enumerate() {
+            for item in 0..self.len(g as u8) {
+                out.extend((0..group.params.len()).map(|f| ParamId { item: item as u16, ..ParamId::of(g, f) }));
+            }
+        }
+        out
+    }
+
+    /// What must be sent to turn `old` into `self`. A list whose length differs is sent whole.
+    fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
+        let mut out = Vec::new();
+        for (g, group) in self.groups().iter().enumerate() {
+            if self.len(g as u8) != old.len(g as u8) {
+                let id = ParamId::list(g);
+                out.push(Change { id, value: self.get(id) });
+                continue;
+            }
+            for item in 0..self.len(g as u8) {
+                for f in 0..group.params.len() {
+                    let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
+                    let value = self.get(id);
+                    if value != old.get(id) {
+                        out.push(Change { id, value });
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// What a field of a [`param_tree!`](crate::param_tree!) can be: a group or a list of one.
+pub trait TreeNode {
+    /// Parameters of the group.
+    const SPECS: &'static [ParamSpec];
+    /// Whether it is a list.
+    const LIST: bool;
+    /// Items.
+    fn count(&self) -> usize;
+    /// See [`Params::get`].
+    fn read(&self, id: ParamId) -> Value;
+    /// See [`Params::set`].
+    fn write(&mut self, change: &Change) -> bool;
+    /// See [`Params::is_shown`].
+    fn shown(&self, id: ParamId) -> bool;
+    /// See [`Params::push`].
+    fn append(&mut self) -> bool;
+}
+
+impl<G: ParamGroup> TreeNode for G {
+    const SPECS: &'static [ParamSpec] = G::SPECS;
+    const LIST: bool = false;
+    fn count(&self) -> usize {
+        1
+    }
+    fn read(&self, id: ParamId) -> Value {
+        self.get(id.field.into())
+    }
+    fn write(&mut self, change: &Change) -> bool {
+        self.set(change.id.field.into(), &change.value)
+    }
+    fn shown(&self, id: ParamId) -> bool {
+        self.is_shown(id.field.into())
+    }
+    fn append(&mut self) -> bool {
+        false
+    }
+}
+
+impl<G: ParamGroup> TreeNode for Vec<G> {
+    const SPECS: &'static [ParamSpec] = G::SPECS;
+    const LIST: bool = true;
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn read(&self, id: ParamId) -> Value {
+        if id.field == ParamId::WHOLE {
+            return Value::Rows(self.iter().map(G::row).collect());
+        }
+        self.get(usize::from(id.item)).map_or_else(|| G::default().get(id.field.into()), |g| g.get(id.field.into()))
+    }
+    fn write(&mut self, change: &Change) -> bool {
+        if let (ParamId::WHOLE, Value::Rows(rows)) = (change.id.field, &change.value) {
+            let Some(items) = rows.iter().map(|r| G::from_row(r)).collect::<Option<Self>>() else { return false };
+            *self = items;
+            return true;
+        }
+        self.get_mut(usize::from(change.id.item)).is_some_and(|g| g.set(change.id.field.into(), &change.value))
+    }
+    fn shown(&self, id: ParamId) -> bool {
+        self.get(usize::from(id.item)).is_some_and(|g| g.is_shown(id.field.into()))
+    }
+    fn append(&mut self) -> bool {
+        self.push(G::default());
+        true
+    }
+}

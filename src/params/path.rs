@@ -1,0 +1,167 @@
+//! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
+
+use super::{Change, ParamId, ParamSpec, Params, Value, ValueType};
+
+/// Why a `path=value` was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PathError {
+    /// No `=`.
+    #[error("`{0}` has no `=`: write group.name=value")]
+    NoEquals(String),
+    /// Nobody has this name.
+    #[error("there is no parameter `{path}`{}", hint(.nearest))]
+    Unknown {
+        /// What was asked for.
+        path: String,
+        /// The nearest existing path.
+        nearest: Option<String>,
+    },
+    /// The value does not parse.
+    #[error("{path}: {why}")]
+    Value {
+        /// Which parameter.
+        path: String,
+        /// What was expected.
+        why: String,
+    },
+    /// The value parses but lies outside the accepted range.
+    #[error("{path}: {value} is out of range; accepted is {min} to {max}{unit}")]
+    Range {
+        /// Which parameter.
+        path: String,
+        /// What was asked for.
+        value: String,
+        /// Lowest accepted.
+        min: f64,
+        /// Highest accepted.
+        max: f64,
+        /// With a leading space.
+        unit: String,
+    },
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default()
+}
+
+/// Reads one `path=value`.
+pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
+    let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
+    let path = path.trim();
+    let (id, spec) = find(params, path)?;
+    let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
+    if !spec.admits(&value) {
+        let unit = if spec.unit.suffix().is_empty() { String::new() } else { format!(" {}", spec.unit.suffix()) };
+        return Err(PathError::Range {
+            path: path.to_owned(),
+            value: show(spec, &value),
+            min: spec.hard.0,
+            max: spec.hard.1,
+            unit,
+        });
+    }
+    Ok(Change { id, value })
+}
+
+/// `lif.tau_m` → its address and declaration. Items of lists are addressed by number or by their name:
+/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`.
+pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
+    let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
+    let parts: Vec<&str> = path.split('.').collect();
+    let (g, group) = params.groups().iter().enumerate().find(|(_, s)| s.name == parts[0]).ok_or_else(unknown)?;
+    let (item, field) = match (group.list, parts.len()) {
+        (false, 2) => (0, parts[1]),
+        (true, 3) => (item_of(params, g, parts[1]).ok_or_else(unknown)?, parts[2]),
+        _ => return Err(unknown()),
+    };
+    let (f, spec) = group.params.iter().enumerate().find(|(_, s)| s.name == field).ok_or_else(unknown)?;
+    Ok((ParamId { item: item as u16, ..ParamId::of(g, f) }, spec))
+}
+
+fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {
+    let len = params.len(group as u8);
+    if let Ok(i) = key.parse::<usize>() {
+        return (i < len).then_some(i);
+    }
+    let name = params.groups()[group].params.iter().position(|s| s.name == "name")?;
+    (0..len)
+        .find(|i| params.get(ParamId { item: *i as u16, ..ParamId::of(group, name) }) == Value::Text(key.to_owned()))
+}
+
+/// Reads a value of the declared type.
+pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
+    Ok(match spec.kind {
+        ValueType::Bool => Value::Bool(match text.to_ascii_lowercase().as_str() {
+            "true" | "on" | "yes" | "1" => true,
+            "false" | "off" | "no" | "0" => false,
+            _ => return Err(format!("`{text}` is neither true nor false")),
+        }),
+        ValueType::Int => Value::Int(match text.parse::<i64>() {
+            Ok(i) => i,
+            Err(_) => {
+                let x = spec.unit.parse(text)?;
+                if x.fract() != 0.0 {
+                    return Err(format!("`{text}` is not a whole number"));
+                }
+                x as i64
+            }
+        }),
+        ValueType::Real => Value::Real(spec.unit.parse(text)?),
+        ValueType::Choice(choices) => match choices.iter().position(|c| c.name.eq_ignore_ascii_case(text)) {
+            Some(i) => Value::Choice(i as u16),
+            None => {
+                let names: Vec<&str> = choices.iter().map(|c| c.name).collect();
+                return Err(format!("`{text}` is none of {}", names.join(", ")));
+            }
+        },
+        ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(text.to_owned()),
+    })
+}
+
+/// A value as it is shown, with its unit.
+pub fn show(spec: &ParamSpec, value: &Value) -> String {
+    let unit = spec.unit.suffix();
+    let space = if unit.is_empty() { "" } else { " " };
+    match (value, spec.kind) {
+        (Value::Bool(b), _) => b.to_string(),
+        (Value::Int(i), _) => format!("{i}{space}{unit}"),
+        (Value::Real(x), _) => format!("{x}{space}{unit}"),
+        (Value::Choice(i), ValueType::Choice(c)) => c.get(usize::from(*i)).map_or("?", |c| c.name).to_owned(),
+        (Value::Text(s), _) => s.clone(),
+        (Value::Rows(rows), _) => format!("{} items", rows.len()),
+        (Value::Choice(i), _) => i.to_string(),
+    }
+}
+
+/// The existing path nearest to a mistyped one, if any is near.
+pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
+    let mut paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
+    paths.dedup();
+    let last = path.rsplit('.').next().unwrap_or(path);
+    paths
+        .into_iter()
+        .map(|p| {
+            let whole = distance(&p, path);
+            let tail = distance(p.rsplit('.').next().unwrap_or(&p), last);
+            (whole.min(tail + 1), p)
+        })
+        .min()
+        .filter(|(d, _)| *d <= 2 + path.len() / 4)
+        .map(|(_, p)| p)
+}
+
+/// Levenshtein distance.
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,77 @@
+//! Sets of elements: neurons, experts, nuclei. Whatever a field, a raster or a table is over.
+
+/// A set of elements and what is known about each. Heavy and immutable: shared by `Arc`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ElementSet {
+    /// Stable plural name (`neurons`); fields and spikes refer to it.
+    pub name: &'static str,
+    /// Number of elements.
+    pub len: u32,
+    /// Public identifiers (FlyWire root ids); empty when elements have none but their index.
+    pub ids: Vec<u64>,
+    /// Names; empty, or one per element (may be empty strings).
+    pub names: Vec<String>,
+    /// Positions in µm; empty when the elements live nowhere. May change for kinds that move.
+    pub positions: Vec<[f32; 3]>,
+    /// Categories: class, side, transmitter…
+    pub columns: Vec<Column>,
+}
+
+/// A category per element.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// `super_class`, `side`, `nt`…
+    pub name: String,
+    /// The categories, in display order. An element without a category has code 0 and label "".
+    pub labels: Vec<String>,
+    /// One code per element: index into `labels`.
+    pub codes: Vec<u16>,
+}
+
+impl Column {
+    /// From one text per element; categories in order of decreasing size, at most 65,535 of them.
+    pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
+        let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+        for t in texts {
+            *counts.entry(t.as_ref()).or_default() += 1;
+        }
+        let mut order: Vec<(&str, usize)> = counts.into_iter().collect();
+        order.sort_by(|a, b| a.0.is_empty().cmp(&b.0.is_empty()).reverse().then(b.1.cmp(&a.1)).then(a.0.cmp(b.0)));
+        order.truncate(usize::from(u16::MAX));
+        let code: std::collections::HashMap<&str, u16> =
+            order.iter().enumerate().map(|(i, (t, _))| (*t, i as u16)).collect();
+        let codes = texts.iter().map(|t| code.get(t.as_ref()).copied().unwrap_or(0)).collect();
+        Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
+    }
+
+    /// The label of an element.
+    pub fn label(&self, element: u32) -> &str {
+        self.codes.get(element as usize).and_then(|c| self.labels.get(usize::from(*c))).map_or("", String::as_str)
+    }
+
+    /// Elements per category, in the order of `labels`.
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.labels.len()];
+        for c in &self.codes {
+            counts[usize::from(*c)] += 1;
+        }
+        counts
+    }
+}
+
+impl ElementSet {
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// How an element is called in tooltips and tables: its name, else its id, else its index.
+    pub fn label(&self, element: u32) -> String {
+        let i = element as usize;
+        match (self.names.get(i).filter(|n| !n.is_empty()), self.ids.get(i)) {
+            (Some(name), _) => name.clone(),
+            (None, Some(id)) => id.to_string(),
+            (None, None) => format!("#{element}"),
+        }
+    }
+}

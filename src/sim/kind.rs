@@ -1,0 +1,109 @@
+//! What a simulation kind is, beyond its parameters.
+
+use super::{ActionSpec, ProbeSpec, SimError, Simulation};
+use crate::gpu::{Gpu, ModuleSpec};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+};
+
+/// Where a simulation is started.
+#[derive(Clone)]
+pub enum Device {
+    /// The reference, with this many threads.
+    Cpu {
+        /// At least 1.
+        threads: usize,
+    },
+    /// The fast one.
+    Cuda(Arc<Gpu>),
+}
+
+/// What surrounds a model in its project: everything that is not a parameter of the kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scene {
+    /// Folder relative paths start from.
+    pub base: PathBuf,
+    /// Seed of every random draw.
+    pub seed: u64,
+}
+
+impl Scene {
+    /// A path as typed, made absolute: relative to the project's folder when that exists there, else to
+    /// the working directory.
+    pub fn resolve(&self, typed: &str) -> PathBuf {
+        let path = Path::new(typed);
+        let beside = self.base.join(path);
+        if path.is_absolute() || !beside.exists() { path.to_owned() } else { beside }
+    }
+}
+
+/// How far a long job is, and whether it is still wanted. Shared between the job and whoever watches.
+#[derive(Default)]
+pub struct Progress {
+    fraction_bits: AtomicU32,
+    cancelled: AtomicBool,
+    stage: Mutex<String>,
+}
+
+impl Progress {
+    /// Says how far the job is; `Err(Cancelled)` when nobody wants it any more. Call at least every 50 ms.
+    pub fn report(&self, stage: &str, fraction: f32) -> Result<(), SimError> {
+        self.fraction_bits.store(fraction.to_bits(), Ordering::Relaxed);
+        let mut current = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *current != stage {
+            stage.clone_into(&mut current);
+        }
+        if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Stops the job at its next report.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// What is being done, and how much of it is, 0 to 1.
+    pub fn now(&self) -> (String, f32) {
+        let stage = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        (stage, f32::from_bits(self.fraction_bits.load(Ordering::Relaxed)))
+    }
+}
+
+/// What [`kinds!`](crate::kinds) collects.
+pub trait Kind {
+    /// Name in menus.
+    const TITLE: &'static str;
+    /// One paragraph: what it models, after whom.
+    const ABOUT: &'static str;
+    /// Stable lower-case name: command line, golden folders.
+    const NAME: &'static str;
+    /// What its simulations can be asked to show and record.
+    const PROBES: &'static [ProbeSpec];
+    /// What can be done to its simulations.
+    const ACTIONS: &'static [ActionSpec];
+    /// Its CUDA modules.
+    const MODULES: &'static [ModuleSpec];
+    /// What the project file holds.
+    type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
+    /// What is made of it on the host: wiring, weights, tokens. Heavy, immutable, shared.
+    type Setup: Send + Sync;
+    /// Simulated seconds per step.
+    fn secs_per_step(params: &Self::Params) -> f64;
+    /// Reads, generates, quantises. Runs on the loader thread.
+    fn prepare(params: &Self::Params, scene: &Scene, progress: &Progress) -> Result<Self::Setup, SimError>;
+    /// Starts from a setup on a device.
+    fn start(
+        params: &Self::Params,
+        scene: &Scene,
+        setup: Arc<Self::Setup>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError>;
+}

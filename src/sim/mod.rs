@@ -1,0 +1,86 @@
+//! What every simulation kind promises, and the few shapes its results come in.
+
+pub mod action;
+pub mod element;
+pub mod kind;
+pub mod probe;
+
+pub use action::{Action, ActionSpec};
+pub use element::{Column, ElementSet};
+pub use kind::{Device, Kind, Progress, Scene};
+pub use probe::{Birth, Clock, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+
+use crate::{gpu::Pass, params::Change};
+use std::sync::Arc;
+
+/// Whether a change has been taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The next step uses it.
+    Applied,
+    /// The simulation has to be rebuilt from the project.
+    NeedsRebuild,
+}
+
+/// Why a simulation could not be made or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// The device failed.
+    #[error("device: {0}")]
+    Device(String),
+    /// No device of the wanted kind, or the kind has no backend for it.
+    #[error("{0}")]
+    NoDevice(String),
+    /// Something the user gave does not fit: a file, a parameter, a query. Names the place.
+    #[error("{0}")]
+    Input(String),
+    /// A value left the domain where the model means anything.
+    #[error("{0}")]
+    Diverged(String),
+    /// The user cancelled.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// A fingerprint of what a simulation has done so far.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Digest {
+    /// Hash of the event stream (spikes, in order), hexadecimal.
+    pub hash: String,
+    /// Named totals, e.g. `spikes`, `synaptic_events`.
+    pub totals: Vec<(String, u64)>,
+}
+
+/// A running simulation, on either backend. Owned by the engine's thread.
+pub trait Simulation: Send {
+    /// What can be shown and recorded.
+    fn probes(&self) -> &'static [ProbeSpec];
+    /// Names of the lanes of a `Series` probe whose lanes are not elements of a set; one lane if empty.
+    fn lanes(&self, probe: ProbeId) -> Vec<String>;
+    /// The sets of elements fields, spikes and tables are over.
+    fn sets(&self) -> &[Arc<ElementSet>];
+    /// Where it is.
+    fn clock(&self) -> Clock;
+    /// Takes up a parameter change between two steps.
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
+    /// Takes up an action between two steps.
+    fn act(&mut self, action: &Action) -> Result<(), SimError>;
+    /// What will be read by `sample` from now on. What is not tapped costs nothing.
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
+    /// Takes `steps` steps.
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
+    /// Adds one reading per tap: histories since the last call, states as they are now.
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
+    /// Everything needed to continue bit for bit.
+    fn save(&mut self) -> Result<Vec<u8>, SimError>;
+    /// The reverse of `save`. An `Err` leaves the simulation as it was.
+    fn load(&mut self, state: &[u8]) -> Result<(), SimError>;
+    /// Back to step 0, with the parameters as they are now.
+    fn rewind(&mut self) -> Result<(), SimError>;
+    /// What it has done so far.
+    fn digest(&self) -> Digest;
+    /// Memory held, by owner, in bytes.
+    fn memory(&self) -> Vec<(&'static str, u64)>;
+}
+
+const _: Option<&dyn Simulation> = None; // object-safe

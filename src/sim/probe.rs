@@ -1,0 +1,207 @@
+//! What can be read from a simulation: a handful of shapes, and frames of readings.
+
+use crate::gpu::Timing;
+
+/// Where a simulation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Clock {
+    /// Steps taken.
+    pub step: u64,
+    /// Simulated seconds per step (or 1 for kinds that count in steps).
+    pub secs_per_step: f64,
+}
+
+impl Clock {
+    /// Simulated time, seconds.
+    pub fn secs(self) -> f64 {
+        self.step as f64 * self.secs_per_step
+    }
+}
+
+/// The shape of a probe's data: what decides the view, the recording file and the export format.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// One or several numbers now and then: a line plot. With `of`, one lane per tapped element of that
+    /// set; without, the lanes are [`Simulation::lanes`](super::Simulation::lanes).
+    Series {
+        /// The set whose chosen elements are the lanes; empty when the lanes are fixed.
+        of: &'static str,
+    },
+    /// `(step, lane)` pairs: a raster.
+    Spikes {
+        /// The set the lanes are elements of.
+        over: &'static str,
+    },
+    /// One value per element of a set: a 3D colouring, a heat map, a table column.
+    Field {
+        /// The set; fields over the same set line up.
+        over: &'static str,
+        /// Usual range of values, for the colour map.
+        range: (f32, f32),
+    },
+    /// A small matrix, row-major: couplings, attention, router use.
+    Matrix {
+        /// What rows are.
+        rows: &'static str,
+        /// What columns are.
+        columns: &'static str,
+    },
+    /// Births, splits, merges and deaths: a lineage tree.
+    Lineage,
+    /// A growing text: generated samples, notes.
+    Text,
+}
+
+/// One thing a kind can be asked to show and record.
+#[derive(Clone, Copy, Debug)]
+pub struct ProbeSpec {
+    /// Stable name: the legend, the file name of its recording, the key in the project.
+    pub name: &'static str,
+    /// Tooltip.
+    pub docs: &'static str,
+    /// Unit suffix.
+    pub unit: &'static str,
+    /// What it looks like.
+    pub shape: Shape,
+}
+
+/// Index into [`Simulation::probes`](super::Simulation::probes).
+pub type ProbeId = u16;
+
+/// A wish to read a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tap {
+    /// Which probe.
+    pub probe: ProbeId,
+    /// For a `Series` over elements: which ones. Ignored otherwise.
+    pub elements: Vec<u32>,
+}
+
+/// A spike (or any other event with a time and a place).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Spike {
+    /// Step, modulo 2³².
+    pub step: u32,
+    /// Who.
+    pub lane: u32,
+}
+
+/// One line of a lineage.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Birth {
+    /// When.
+    pub step: u64,
+    /// Who is born; never reused.
+    pub child: u64,
+    /// Nobody (founder), one (split) or two (merge).
+    pub parents: Vec<u64>,
+}
+
+/// Samples of a `Series` probe: `values.len() == steps.len() * lanes`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Elements of the set when the probe is over one; empty otherwise.
+    pub elements: Vec<u32>,
+    /// Number of lanes, at least 1.
+    pub lanes: u32,
+    /// When.
+    pub steps: Vec<u64>,
+    /// Row-major: one row of `lanes` values per step.
+    pub values: Vec<f32>,
+}
+
+/// What a probe read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// New samples.
+    Series(Series),
+    /// New spikes, ordered by step, then lane.
+    Spikes(Vec<Spike>),
+    /// The latest value of every element.
+    Field(Vec<f32>),
+    /// The latest matrix: columns, row-major values.
+    Matrix(u32, Vec<f32>),
+    /// New births.
+    Lineage(Vec<Birth>),
+    /// New text.
+    Text(String),
+}
+
+/// A window that is not looked at for long keeps this many spikes, the newest.
+pub const MAX_WAITING_SPIKES: usize = 1 << 22;
+
+impl Reading {
+    /// Histories grow, states are replaced: nothing is lost when a frame is skipped. Returns how
+    /// many spikes had to be forgotten.
+    fn absorb(&mut self, newer: Self) -> u64 {
+        match (self, newer) {
+            (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
+                a.steps.extend(b.steps);
+                a.values.extend(b.values);
+            }
+            (Self::Lineage(a), Self::Lineage(b)) => a.extend(b),
+            (Self::Text(a), Self::Text(b)) => a.push_str(&b),
+            (Self::Spikes(a), Self::Spikes(b)) => {
+                a.extend(b);
+                let excess = a.len().saturating_sub(MAX_WAITING_SPIKES);
+                a.drain(..excess);
+                return excess as u64;
+            }
+            (old, new) => *old = new,
+        }
+        0
+    }
+}
+
+/// Everything one reader is told about one stretch of simulation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    /// Where the simulation is.
+    pub clock: Clock,
+    /// One reading per tapped probe.
+    pub readings: Vec<(ProbeId, Reading)>,
+    /// Kernel times.
+    pub timings: Vec<Timing>,
+    /// Spikes forgotten because nobody looked; shown, never hidden.
+    pub skipped: u64,
+    /// Counts up when the simulation was replaced or rewound: views start over.
+    pub epoch: u64,
+}
+
+impl Frame {
+    /// The same frame with these probes only.
+    pub fn only(&self, taps: &[Tap]) -> Self {
+        let wanted = |id: &ProbeId| taps.iter().any(|t| t.probe == *id);
+        let readings = self.readings.iter().filter(|(id, _)| wanted(id)).cloned().collect();
+        Self { readings, timings: self.timings.clone(), ..*self }
+    }
+
+    /// A probe's reading.
+    pub fn reading(&self, probe: ProbeId) -> Option<&Reading> {
+        self.readings.iter().find(|(id, _)| *id == probe).map(|(_, r)| r)
+    }
+
+    /// Folds a newer frame into this one, which its reader has not taken yet. A frame of another epoch
+    /// replaces it.
+    pub fn absorb(&mut self, newer: Self) {
+        if newer.epoch != self.epoch {
+            *self = newer;
+            return;
+        }
+        self.clock = newer.clock;
+        self.skipped += newer.skipped;
+        for (id, reading) in newer.readings {
+            match self.readings.iter_mut().find(|(i, _)| *i == id) {
+                Some((_, old)) => self.skipped += old.absorb(reading),
+                None => self.readings.push((id, reading)),
+            }
+        }
+        for t in newer.timings {
+            match self.timings.iter_mut().find(|o| o.name == t.name) {
+                Some(old) => old.add(&t),
+                None => self.timings.push(t),
+            }
+        }
+    }
+}
