@@ -81,9 +81,9 @@ impl Tokens {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }
 
-    /// The colour of a category: one of the seven, `other` for 0 (which elements without a category have).
-    pub fn category(&self, code: usize) -> Color32 {
-        if code == 0 { self.other } else { self.categorical[(code - 1) % self.categorical.len()] }
+    /// The colour of a category: one of the seven by its code, grey for the unlabelled.
+    pub fn category(&self, code: usize, label: &str) -> Color32 {
+        if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
     }
 
     /// A colour, this much of it: for bands, hovers and selected rows.
