@@ -1,9 +1,11 @@
 //! Neuropil: a workbench for neural simulation.
 
+pub mod app;
 pub mod data;
 pub mod engine;
 pub mod gpu;
 pub mod kinds;
 pub mod num;
 pub mod params;
+pub mod project;
 pub mod sim;
