@@ -108,7 +108,7 @@ pub enum UiCommand {
 }
 
 /// The menus, in order.
-pub const MENUS: [&str; 5] = ["File", "Edit", "Run", "View", "Help"];
+pub const MENUS: [&str; 5] = ["File", "Edit", "Simulation", "View", "Help"];
 
 impl UiCommand {
     /// All commands, in menu order. Recent files and views come from the app.
@@ -153,8 +153,8 @@ impl UiCommand {
             Self::Export(f) => ("File", matches!(f, ExportFormat::Csv)),
             Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => ("Edit", false),
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
-            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::CancelLoading => ("Run", false),
-            Self::Rebuild | Self::Record => ("Run", true),
+            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::CancelLoading => ("Simulation", false),
+            Self::Rebuild | Self::Record => ("Simulation", true),
             Self::ShowView(_) | Self::ToggleInspector | Self::ToggleLog => ("View", false),
             Self::ResetLayout | Self::ZoomIn => ("View", true),
             Self::ToggleTree => ("View", true),

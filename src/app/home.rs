@@ -82,7 +82,8 @@ fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) 
         let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
         let content = (RichText::new(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
         let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
-        if ui.add(button.frame_when_inactive(false).truncate()).on_hover_text(command.tooltip()).clicked() {
+        let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));
+        if response.on_hover_text(command.tooltip()).clicked() {
             queue.push(command.clone());
         }
     });

@@ -43,7 +43,7 @@ fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Ve
         if let Some(shortcut) = command.shortcut() {
             button = button.shortcut_text(RichText::new(ui.ctx().format_shortcut(&shortcut)).small());
         }
-        let response = ui.add_enabled(why_not.is_none(), button);
+        let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
         let response = response.on_hover_text(command.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
         if response.clicked() {
             queue.push(command.clone());

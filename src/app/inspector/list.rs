@@ -40,7 +40,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
         }
         let word = text::title(spec.name.trim_end_matches('s')).to_lowercase();
         let add = egui::Button::new((RichText::new(icons::PLUS).size(12.0), format!("Add {word}")));
-        if !filtered && ui.add(add).clicked() {
+        if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
             rows.params.push(group as u8);
         }
     });
