@@ -1,6 +1,7 @@
 //! The fonts: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Licences beside the files.
 
-use egui::{FontData, FontDefinitions, FontFamily, FontTweak};
+use super::icons;
+use egui::{FontData, FontDefinitions, FontFamily};
 use std::sync::Arc;
 
 /// Family of group heads and titles.
@@ -11,14 +12,12 @@ pub const MONO_MEDIUM: &str = "mono-medium";
 /// Installs the fonts; egui's own stay behind them as a fallback for symbols.
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::default();
-    let icons = FontData::from_static(include_bytes!("../../assets/fonts/Phosphor.ttf"))
-        .tweak(FontTweak { scale: 1.16, y_offset_factor: 0.12, ..FontTweak::default() });
     let files = [
         ("inter", FontData::from_static(include_bytes!("../../assets/fonts/Inter-Medium.otf"))),
         ("inter-semibold", FontData::from_static(include_bytes!("../../assets/fonts/Inter-SemiBold.otf"))),
         ("mono", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Regular.ttf"))),
         ("mono-medium", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Medium.ttf"))),
-        ("icons", icons),
+        (icons::FAMILY, FontData::from_static(include_bytes!("../../assets/fonts/Phosphor.ttf"))),
     ];
     for (name, data) in files {
         fonts.font_data.insert(name.to_owned(), Arc::new(data));
@@ -28,9 +27,10 @@ pub fn install(ctx: &egui::Context) {
         let names = first.iter().map(|n| (*n).to_owned()).chain(fallback.iter().cloned()).collect();
         fonts.families.insert(family, names);
     };
-    family(FontFamily::Proportional, &["inter", "icons"]);
-    family(FontFamily::Monospace, &["mono", "inter", "icons"]);
-    family(FontFamily::Name(SEMIBOLD.into()), &["inter-semibold", "icons"]);
-    family(FontFamily::Name(MONO_MEDIUM.into()), &["mono-medium", "inter-semibold", "icons"]);
+    family(FontFamily::Proportional, &["inter"]);
+    family(FontFamily::Monospace, &["mono", "inter"]);
+    family(FontFamily::Name(SEMIBOLD.into()), &["inter-semibold"]);
+    family(FontFamily::Name(MONO_MEDIUM.into()), &["mono-medium", "inter-semibold"]);
+    family(FontFamily::Name(icons::FAMILY.into()), &[icons::FAMILY]);
     ctx.set_fonts(fonts);
 }

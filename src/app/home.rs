@@ -40,7 +40,7 @@ fn loading_ui(ui: &mut Ui, app: &App, (stage, fraction, since): (String, f32, st
 fn failed_ui(ui: &mut Ui, error: &str, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(60.0);
-    ui.label(RichText::new(icons::ERROR).size(34.0).color(t.error));
+    ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
     ui.label(title("The simulation could not be built").color(t.text_strong));
     ui.add_space(4.0);
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
@@ -54,7 +54,7 @@ fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let project = &app.session.project;
     ui.add_space(18.0);
-    ui.label(RichText::new(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
+    ui.label(icons::rich(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
     ui.label(title(&project.name).color(t.text_strong));
     ui.label(RichText::new(super::text::unwrap(project.model.about())).color(t.text_sub));
     ui.add_space(10.0);
@@ -80,7 +80,7 @@ fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) 
     ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
         let t = Tokens::of(ui.ctx());
         let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
-        let content = (RichText::new(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
+        let content = (icons::rich(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
         let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
         let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));
         if response.on_hover_text(command.tooltip()).clicked() {

@@ -113,7 +113,7 @@ fn row_ui(ui: &mut Ui, row: &Row, selected: bool) -> Response {
     let ink = if row.why_not.is_some() { Tokens::fade(t.text_sub, 0.7) } else { t.text };
     let inner = rect.shrink2(vec2(8.0, 0.0));
     ui.scope_builder(egui::UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
-        ui.label(RichText::new(row.glyph).color(t.text_sub));
+        ui.label(icons::rich(row.glyph).color(t.text_sub));
         ui.label(RichText::new(&row.text).color(ink));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.add(Label::new(widgets::sub(ui, row.why_not.unwrap_or(&row.aside)).small()).truncate());

@@ -50,7 +50,7 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let (glyph, word) = if running { (icons::PAUSE, "Pause") } else { (icons::PLAY, "Run") };
     let ink = if running { t.text_strong } else { t.on_accent };
     let ready = UiCommand::RunPause.why_not(app);
-    let content = (RichText::new(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
+    let content = (icons::rich(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
     let fill = if running { t.hover } else { t.accent };
     let button = Button::new(content).fill(fill).stroke(Stroke::new(1.0, if running { t.line } else { fill }));
     let response = ui.add_enabled(ready.is_none(), button.min_size(vec2(92.0, 28.0))).accessible_name(word);
@@ -129,7 +129,7 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     };
     let why_not = UiCommand::Record.why_not(app);
     let ink = if why_not.is_some() { t.text_sub } else { t.error };
-    let button = Button::new((RichText::new(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
+    let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
     let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
     let response = response.on_hover_text(UiCommand::Record.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
     if response.clicked() {
@@ -144,7 +144,7 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let labels = app.session.history.labels();
     for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
         let name = command.text(app);
-        let content = (RichText::new(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
+        let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
         let button = Button::new(content).frame_when_inactive(false);
         let response = ui.add_enabled(n > 0, button).accessible_name(&name);
         let what = label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
@@ -179,7 +179,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 }
             }
             None => {
-                ui.label(RichText::new(icons::HAMMER).color(t.warn));
+                ui.label(icons::rich(icons::HAMMER).color(t.warn));
                 let params = app.session.project.model.params();
                 let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
                 names.extend(seed.then(|| "seed".to_owned()));

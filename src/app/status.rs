@@ -66,7 +66,7 @@ fn facts_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
     let label = ui.add(egui::Label::new(RichText::new(label).small().color(color)).sense(Sense::click()));
-    let icon = ui.label(RichText::new(glyph).size(12.0).color(color));
+    let icon = ui.label(icons::rich(glyph).size(12.0).color(color));
     ui.add_space(10.0);
     let response = label | icon;
     if hint.is_empty() { response } else { response.on_hover_text(hint) }

@@ -39,7 +39,7 @@ fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Ve
         }
         first = false;
         let why_not = command.why_not(app);
-        let mut button = Button::new((RichText::new(command.icon()).size(13.0), command.text(app)));
+        let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
         if let Some(shortcut) = command.shortcut() {
             button = button.shortcut_text(RichText::new(ui.ctx().format_shortcut(&shortcut)).small());
         }
@@ -59,6 +59,7 @@ fn name_ui(ui: &mut Ui, app: &App) {
     if session.is_dirty() {
         widgets::dot(ui, t.warn).on_hover_text("Unsaved changes");
     }
+    ui.add_space(6.0);
     ui.label(widgets::sub(ui, session.project.model.title()));
 }
 
@@ -77,9 +78,9 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         }
     }
     ui.add_space(6.0);
-    let hint = (RichText::new(icons::SEARCH).color(t.text_sub), RichText::new("Search commands and parameters").color(t.text_sub));
+    let hint = (icons::rich(icons::SEARCH).color(t.text_sub), RichText::new("Search commands and parameters").color(t.text_sub));
     let keys = RichText::new(ui.ctx().format_shortcut(&UiCommand::Palette.shortcut().unwrap_or(PALETTE_KEYS))).small();
-    let field = Button::new(hint).shortcut_text(keys).min_size(vec2(300.0, 24.0));
+    let field = Button::new(hint).shortcut_text(keys).min_size(vec2(300.0, 24.0)).frame(true).fill(t.raised).stroke(egui::Stroke::new(1.0, t.line));
     if ui.add(field).accessible_name("Search commands and parameters").clicked() {
         queue.push(UiCommand::Palette);
     }

@@ -44,7 +44,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
-        ui.label(RichText::new(caret).size(10.0).color(t.text_sub));
+        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(widgets::sub(ui, aside).small()));
     });
@@ -68,7 +68,7 @@ fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&
         ui.spacing_mut().item_spacing.x = 6.0;
         aside(ui);
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            ui.label(RichText::new(glyph).color(t.text_sub));
+            ui.label(icons::rich(glyph).color(t.text_sub));
             ui.add(Label::new(RichText::new(name).color(if strong { t.text } else { t.text_sub })).truncate());
         });
     });

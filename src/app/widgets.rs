@@ -1,8 +1,11 @@
 //! The few widgets egui does not have, so that every panel draws them alike.
 
-use super::theme::{RADIUS, ROW, Tokens};
+use super::{
+    icons,
+    theme::{RADIUS, ROW, Tokens},
+};
 use egui::{
-    Align2, Button, Color32, CornerRadius, CursorIcon, FontId, Rect, Response, RichText, Sense, Stroke, Ui, Vec2,
+    Align2, Button, Color32, CornerRadius, CursorIcon, FontFamily, FontId, Rect, Response, RichText, Sense, Stroke, Ui, Vec2,
     WidgetInfo, accesskit::Role, pos2, vec2,
 };
 
@@ -25,7 +28,7 @@ pub fn icon_toggle(ui: &mut Ui, glyph: &str, name: &str, on: bool) -> Response {
         (_, _, true) => t.text_strong,
         _ => t.text_sub,
     };
-    ui.painter().text(rect.center(), Align2::CENTER_CENTER, glyph, FontId::proportional(14.0), ink);
+    ui.painter().text(rect.center(), Align2::CENTER_CENTER, glyph, FontId::new(15.0, FontFamily::Name(icons::FAMILY.into())), ink);
     response.on_hover_text(name)
 }
 
@@ -107,7 +110,7 @@ pub fn hairline_below(ui: &Ui, rect: Rect) {
 pub fn empty_state(ui: &mut Ui, glyph: &str, title: &str, hint: &str) {
     let t = Tokens::of(ui.ctx());
     ui.vertical_centered(|ui| {
-        ui.label(RichText::new(glyph).size(34.0).color(Tokens::fade(t.text_sub, 0.5)));
+        ui.label(icons::rich(glyph).size(34.0).color(Tokens::fade(t.text_sub, 0.5)));
         ui.label(RichText::new(title).color(t.text));
         ui.label(RichText::new(hint).small().color(t.text_sub));
     });

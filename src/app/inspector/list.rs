@@ -39,7 +39,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
             take_out(rows.params, group, item);
         }
         let word = text::title(spec.name.trim_end_matches('s')).to_lowercase();
-        let add = egui::Button::new((RichText::new(icons::PLUS).size(12.0), format!("Add {word}")));
+        let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
         if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
             rows.params.push(group as u8);
         }
@@ -75,7 +75,7 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 6.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
-        let fold = ui.add(Label::new(RichText::new(caret).size(10.0).color(t.text_sub)).sense(Sense::click()));
+        let fold = ui.add(Label::new(icons::rich(caret).size(10.0).color(t.text_sub)).sense(Sense::click()));
         let title = RichText::new(&name).family(widgets::semibold()).color(t.text_strong);
         let title = ui.add(Label::new(title).truncate().sense(Sense::click()));
         if fold.clicked() || title.clicked() {

@@ -173,7 +173,7 @@ fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut U
     ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
-        ui.label(RichText::new(caret).size(10.0).color(t.text_sub));
+        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(RichText::new(aside).small().color(t.accent)));
     });

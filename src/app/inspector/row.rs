@@ -58,27 +58,32 @@ fn right() -> Layout {
 pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let Some(spec) = rows.params.spec(id) else { return };
     let name = rows.params.path(id);
-    let (changed, old) = (rows.is_changed(id), rows.params.get(id));
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
-    let cells = Cells::of(rect);
+    // Named after the parameter, so that rows that come and go above do not end a drag.
+    let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
+    ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+}
+
+fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
+    let (changed, old) = (rows.is_changed(id), rows.params.get(id));
     let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, rows.waiting.contains(&id)));
-    label.on_hover_ui(|ui| tooltip_ui(ui, spec, &name, &rows.defaults.get(id)));
+    label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id)));
     let new = match (&old, spec.kind) {
-        (Value::Real(_) | Value::Int(_), _) => number_ui(ui, &cells, spec, &name, &old, changed),
+        (Value::Real(_) | Value::Int(_), _) => number_ui(ui, cells, spec, name, &old, changed),
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
             let mut on = *on;
-            widgets::switch(ui, &mut on, &name).changed().then_some(Value::Bool(on))
+            widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
         }),
-        (Value::Choice(i), ValueType::Choice(choices)) => cell(ui, cells.wide(), left(), |ui| choice_ui(ui, &name, *i, choices)),
+        (Value::Choice(i), ValueType::Choice(choices)) => cell(ui, cells.wide(), left(), |ui| choice_ui(ui, name, *i, choices)),
         (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
             if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
                 rows.browse = Some(id);
             }
-            text_ui(ui, &name, text, "path")
+            text_ui(ui, name, text, "path")
         }),
         (Value::Text(text), kind) => {
             let hint = if kind == ValueType::Query { "class = sensory" } else { "" };
-            cell(ui, cells.wide(), left(), |ui| text_ui(ui, &name, text, hint))
+            cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, text, hint))
         }
         _ => None,
     };
@@ -208,7 +213,7 @@ fn label_ui(ui: &mut Ui, spec: &ParamSpec, waits: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing.x = 4.0;
     if waits {
-        ui.label(RichText::new(icons::HAMMER).size(12.0).color(t.warn)).on_hover_text("Waits for a rebuild");
+        ui.label(icons::rich(icons::HAMMER).size(12.0).color(t.warn)).on_hover_text("Waits for a rebuild");
     }
     ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::hover()))
 }

@@ -28,7 +28,7 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
                 (icons::SELECTION, "Save", UiCommand::SaveSelection),
             ];
             for (glyph, word, command) in deeds {
-                let button = Button::new((RichText::new(glyph).size(13.0), word));
+                let button = Button::new((icons::rich(glyph).size(13.0), word));
                 let why_not = command.why_not(app);
                 let response = ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
                 if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
