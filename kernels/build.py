@@ -11,7 +11,7 @@ import ctypes, os, pathlib, re, subprocess, sys
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = pathlib.Path(os.environ.get("CUDA_TOOLS", HERE.parent / "target" / "cuda-tools"))
 WHEELS = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc==13.0.88"]
-FLAGS = ["--fmad=false", "--std=c++17", "-default-device"]
+FLAGS = ["--fmad=false", "--std=c++17"]
 # compute_75 runs everywhere; a file that branches on __CUDA_ARCH__ also gets the targets it branches for.
 EVERYWHERE, BRANCHING = [75], [75, 80, 90]
 DEVICES = [75, 80, 86, 89, 90, 100, 120]

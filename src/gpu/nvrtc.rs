@@ -24,7 +24,7 @@ type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 
 /// Options every kernel is compiled with, here and in `kernels/build.py`. Without fused multiply-add
 /// the CUDA twins return the same bits as Rust.
-pub const OPTIONS: &[&str] = &["--fmad=false", "--std=c++17", "-default-device"];
+pub const OPTIONS: &[&str] = &["--fmad=false", "--std=c++17"];
 
 /// A loaded NVRTC.
 pub struct Nvrtc {

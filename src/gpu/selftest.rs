@@ -1,14 +1,18 @@
 //! Does this device return the same bits as the CPU? Draws, exact functions and order-free sums, word for
 //! word; a captured graph, a rewritten [`Cell`] and a copy beside the kernels on the way.
-//!
-//! The module floor allows `gpu` to name nothing, so the CPU's side of the comparison is handed in as a
-//! [`Reference`].
 
 use super::{
     Buf, Cell, Gpu, GpuError, Graph, KernelFacts, Pass, Pinned, Timing,
     kernel::{In, InOut, Size},
 };
-use crate::{device_struct, kernels};
+use crate::{
+    device_struct, kernels,
+    num::{
+        exact,
+        fixed::Q16,
+        rng::{Draw, Purpose},
+    },
+};
 use std::{fmt, sync::Arc};
 
 device_struct! {
@@ -44,17 +48,6 @@ kernels! {
         #[block(1)]
         fn tick(clock: InOut<Clock>);
     }
-}
-
-/// What the CPU says, for the same inputs.
-#[derive(Clone, Copy)]
-pub struct Reference {
-    /// The four words at (seed, purpose, step, lane).
-    pub words: fn(u64, u32, u64, u32) -> [u32; 4],
-    /// Bits of normal, ln, exp and Q16 of one word, as `apply_twins` maps it.
-    pub twins: fn(u32) -> [u32; 4],
-    /// The Q16.16 term `sum_fixed` makes of one word.
-    pub term: fn(u32) -> i32,
 }
 
 /// One comparison.
@@ -119,11 +112,12 @@ const WORDS: usize = 4 * LANES as usize;
 const SUMS: usize = 1_000;
 const GRAPH_STEPS: u64 = 50;
 /// Beyond 32 bits, so that both halves of the step matter.
-const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: 1, pad: 0 };
+const START: Clock =
+    Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
 
 /// Runs everything once. `Err` is a device that failed; a device that computes something else is a
 /// [`Report`] that has not [`passed`](Report::passed).
-pub fn run(gpu: &Arc<Gpu>, cpu: &Reference) -> Result<Report, GpuError> {
+pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let mut pass = Pass { profiled: true, ..Default::default() };
     let mut clock = Cell::new(gpu, "clock", START)?;
@@ -133,10 +127,10 @@ pub fn run(gpu: &Arc<Gpu>, cpu: &Reference) -> Result<Report, GpuError> {
     kernels.draw_words(&mut pass, LANES, clock.buf(), LANES, &mut words)?;
     words.download(0..WORDS, &mut pinned)?;
     let drawn = pinned.get()?.to_vec();
-    let mut checks = vec![compare("draws", &drawn, &expected_words(cpu, START))];
-    checks.push(check_twins(gpu, &kernels, &mut pass, cpu, &words, &drawn)?);
-    checks.push(check_sums(gpu, &kernels, &mut pass, cpu, &words, &drawn)?);
-    checks.push(check_graph(gpu, &kernels, cpu, &mut clock, &mut words)?);
+    let mut checks = vec![compare("draws", &drawn, &expected_words(START))];
+    checks.push(check_twins(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_sums(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_graph(gpu, &kernels, &mut clock, &mut words)?);
     gpu.synchronize()?;
     pass.collect()?;
     let facts = gpu.kernel_facts().into_iter().filter(|k| k.file == Kernels::SPEC.file).collect();
@@ -147,13 +141,12 @@ fn check_twins(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
     pass: &mut Pass,
-    cpu: &Reference,
     words: &Buf<u32>,
     drawn: &[u32],
 ) -> Result<Check, GpuError> {
     let mut bits = Buf::zeros(gpu, "bits", 4 * WORDS)?;
     kernels.apply_twins(pass, WORDS as u32, WORDS as u32, words, &mut bits)?;
-    let expected: Vec<u32> = drawn.iter().flat_map(|w| (cpu.twins)(*w)).collect();
+    let expected: Vec<u32> = drawn.iter().flat_map(|w| twins_of(*w)).collect();
     Ok(compare("normal, ln, exp, Q16", &bits.read()?, &expected))
 }
 
@@ -161,7 +154,6 @@ fn check_sums(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
     pass: &mut Pass,
-    cpu: &Reference,
     words: &Buf<u32>,
     drawn: &[u32],
 ) -> Result<Check, GpuError> {
@@ -170,7 +162,7 @@ fn check_sums(
     let mut expected = vec![0_i32; SUMS];
     for word in drawn {
         let sum = &mut expected[*word as usize % SUMS];
-        *sum = sum.wrapping_add((cpu.term)(*word));
+        *sum = sum.wrapping_add(term_of(*word));
     }
     Ok(compare("order-free sums", &sums.read()?, &expected))
 }
@@ -179,7 +171,6 @@ fn check_sums(
 fn check_graph(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
-    cpu: &Reference,
     clock: &mut Cell<Clock>,
     words: &mut Buf<u32>,
 ) -> Result<Check, GpuError> {
@@ -195,17 +186,37 @@ fn check_graph(
     }
     let last = Clock { step: START.step + GRAPH_STEPS - 1, ..START };
     let mut found = words.read()?;
-    let mut expected = expected_words(cpu, last);
+    let mut expected = expected_words(last);
     let moved = Clock { seed: 7, step: 3, ..START };
     clock.set(moved)?;
     graph.launch()?;
     found.extend(words.read()?);
-    expected.extend(expected_words(cpu, moved));
+    expected.extend(expected_words(moved));
     Ok(compare("replayed graph, rewritten clock", &found, &expected))
 }
 
-fn expected_words(cpu: &Reference, at: Clock) -> Vec<u32> {
-    (0..LANES).flat_map(|lane| (cpu.words)(at.seed, at.purpose, at.step, lane)).collect()
+fn expected_words(at: Clock) -> Vec<u32> {
+    let words = |lane| Draw { seed: at.seed, purpose: Purpose::Noise, step: at.step, lane }.words();
+    (0..LANES).flat_map(words).collect()
+}
+
+fn signed_unit(word: u32) -> f32 {
+    2.0 * exact::unit(word) - 1.0
+}
+
+/// Normal, ln, exp and Q16 of one word, mapped into their domains as `apply_twins` does.
+pub fn twins_of(word: u32) -> [u32; 4] {
+    let positive = f32::from_bits(0x0080_0000 + word % 0x7f00_0000);
+    [
+        exact::normal(word).to_bits(),
+        exact::ln(positive).to_bits(),
+        exact::exp(signed_unit(word) * 128.0).to_bits(),
+        Q16::from_f64(f64::from(signed_unit(word) * 65_536.0)).0.cast_unsigned(),
+    ]
+}
+
+fn term_of(word: u32) -> i32 {
+    Q16::from_f64(f64::from(signed_unit(word))).0
 }
 
 fn compare<T: PartialEq>(name: &'static str, found: &[T], expected: &[T]) -> Check {
