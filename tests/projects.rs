@@ -72,7 +72,7 @@ const BROKEN: &[(&str, usize, &str)] = &[
     ("", 1, "xpected"),
     ("hello", 1, "xpected"),
     ("(\n seed: 1\n name: \"a\")", 3, "xpected"),
-    ("(\n seed: -1)", 2, "xpected"),
+    ("(\n seed: -1)", 2, "out of bounds"),
     ("(\n seed: \"one\")", 2, "xpected"),
     ("(seed: 1, seed: 2)", 1, "seed"),
     ("(name: \"open", 1, "xpected"),

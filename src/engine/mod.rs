@@ -6,6 +6,7 @@ mod loader;
 mod mailbox;
 mod pace;
 mod recorder;
+pub mod replay;
 mod worker;
 
 pub use loader::{Loader, Outcome};

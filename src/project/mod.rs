@@ -7,7 +7,7 @@ mod disk;
 pub mod file;
 pub mod folder;
 mod migrate;
-mod provenance;
+pub mod provenance;
 pub mod replay;
 pub mod run;
 mod scan;

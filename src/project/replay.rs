@@ -1,11 +1,11 @@
-//! Runs a recorded run again and compares, spike by spike.
+//! Runs a recorded run again and compares, event by event.
 
 use super::RunFolder;
 use crate::{
-    engine::Logged,
-    gpu::Pass,
-    sim::{Digest, Frame, Progress, Reading, SimError, Simulation, Spike, Tap},
+    engine::replay::drive,
+    sim::{Digest, Progress, Reading, SimError, Simulation, Spike, Tap},
 };
+use std::ops::ControlFlow;
 
 /// What a replay found.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,68 +23,33 @@ pub enum Verdict {
     Differs(String),
 }
 
-/// Steps between two looks.
-const BATCH: u32 = 500;
-
 /// Replays a run on a simulation that was just built from the run's project.
 pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<Verdict, SimError> {
     let input = |e: std::io::Error| SimError::Input(e.to_string());
-    let mut compared = Compared { recorded: run.spikes().map_err(input)?, at: 0, first: run.manifest.first_step, taps: vec![] };
+    let mut compared = Compared { recorded: run.spikes().map_err(input)?, at: 0, first: run.manifest.first_step };
     let probe = run.manifest.spikes().and_then(|s| sim.probes().iter().position(|p| p.name == s.probe));
-    compared.taps.extend(probe.map(|p| Tap { probe: p as u16, elements: vec![] }));
-    sim.tap(&compared.taps)?;
-    let end = run.manifest.last_step;
-    for (step, what) in run.commands().map_err(input)? {
-        if step > end {
-            break;
-        }
-        if let Some(difference) = compared.run_to(sim, step, end, progress)? {
-            return Ok(Verdict::Differs(difference));
-        }
-        match &what {
-            Logged::Set(change) => drop(sim.set(change)?),
-            Logged::Act(action) => sim.act(action)?,
-            Logged::Rewind => sim.rewind()?,
-        }
-    }
-    if let Some(difference) = compared.run_to(sim, end, end, progress)? {
-        return Ok(Verdict::Differs(difference));
-    }
-    Ok(compared.verdict(run, sim))
+    let taps: Vec<Tap> = probe.map(|p| Tap { probe: p as u16, elements: vec![] }).into_iter().collect();
+    sim.tap(&taps)?;
+    let log = run.commands().map_err(input)?;
+    let mut difference = None;
+    drive(sim, &log, run.manifest.last_step, progress, |frame| {
+        difference = frame.readings.iter().find_map(|(_, reading)| compared.look(reading));
+        if difference.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(match difference {
+        Some(difference) => Verdict::Differs(difference),
+        None => compared.verdict(run, sim),
+    })
 }
 
 struct Compared {
     recorded: Vec<Spike>,
     at: usize,
     first: u64,
-    taps: Vec<Tap>,
 }
 
 impl Compared {
-    fn run_to(
-        &mut self,
-        sim: &mut dyn Simulation,
-        step: u64,
-        end: u64,
-        progress: &Progress,
-    ) -> Result<Option<String>, SimError> {
-        let mut pass = Pass::default();
-        while sim.clock().step < step {
-            progress.report("replaying", sim.clock().step as f32 / end.max(1) as f32)?;
-            let batch = u64::from(BATCH).min(step - sim.clock().step) as u32;
-            sim.advance(batch, &mut pass)?;
-            let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
-            sim.sample(&mut frame)?;
-            for (_, reading) in &frame.readings {
-                if let Some(difference) = self.compare(reading) {
-                    return Ok(Some(difference));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn compare(&mut self, reading: &Reading) -> Option<String> {
+    fn look(&mut self, reading: &Reading) -> Option<String> {
         let Reading::Spikes(spikes) = reading else { return None };
         for spike in spikes.iter().filter(|s| u64::from(s.step) >= self.first) {
             match self.recorded.get(self.at) {
@@ -96,7 +61,7 @@ impl Compared {
                         a.lane, a.step, b.lane, b.step
                     ));
                 }
-                // A run that was killed has not written its last spikes: they are not compared.
+                // A run that was killed has not written its last events; of a closed one the hash tells.
                 None => return None,
             }
         }
@@ -112,9 +77,9 @@ impl Compared {
             ));
         }
         if run.is_complete() && digest != *recorded {
-            let why = if digest.hash == recorded.hash { "totals" } else { "hashes" };
+            let what = if digest.hash == recorded.hash { "totals" } else { "hashes" };
             return Verdict::Differs(format!(
-                "the {why} differ though the recorded events agree: recorded {recorded:?}, replayed {digest:?}"
+                "the {what} differ, though the recorded events agree: recorded {recorded:?}, replayed {digest:?}"
             ));
         }
         Verdict::Identical { steps: sim.clock().step, spikes: self.at as u64, digest }

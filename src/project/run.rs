@@ -253,7 +253,7 @@ pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
 
 /// Program, version and, when the build knows it, the commit.
 pub fn app_version() -> String {
-    let commit = option_env!("NEUROPIL_COMMIT").map_or(String::new(), |c| format!(" ({c})"));
+    let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))
 }
 

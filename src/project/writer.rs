@@ -38,6 +38,8 @@ pub struct RunStart<'a> {
     pub command: String,
     /// The run this is a trial of: `(trial's seed, path from here to the folder that holds the ids)`.
     pub trial: Option<(u64, &'a str)>,
+    /// How many trials this run consists of; 0 for an ordinary run.
+    pub trials: u32,
 }
 
 /// A run folder being written.
@@ -111,6 +113,7 @@ impl RunWriter {
             started: run::now_utc(),
             base: fs::canonicalize(start.base).unwrap_or_else(|_| start.base.to_owned()),
             command: start.command,
+            trials: start.trials,
             sets: run::describe_sets(start.sets, ids_in),
             data: if start.trial.is_none() { provenance::data_files(project, start.base) } else { vec![] },
             ..Manifest::default()
