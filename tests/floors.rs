@@ -16,9 +16,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("sim", &["params", "gpu"]),
     ("kinds", &["num", "params", "gpu", "data", "sim"]),
     ("engine", &["params", "gpu", "sim"]),
-    // A run folder is one of the engine's sinks, and its digest one of `num`'s.
-    ("project", &["num", "params", "data", "sim", "kinds", "engine"]),
-    ("export", &["num", "params", "data", "sim", "kinds", "project"]),
+    // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
+    ("project", &["num", "params", "gpu", "data", "sim", "kinds", "engine"]),
+    ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
     ("app", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export"]),
     ("cli", &["num", "params", "gpu", "data", "sim", "kinds", "engine", "project", "export"]),
     ("main", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export", "app", "cli"]),
