@@ -18,7 +18,9 @@ fn main() {
     let built_from = fs::read_to_string(kernels.join("prebuilt/SOURCE_HASH")).unwrap_or_default();
     let stale = built_from.trim() != hash;
     if stale {
-        println!("cargo::warning=kernels/ changed since kernels/prebuilt was made: the OLD PTX is embedded. Run `python3 kernels/build.py`.");
+        println!(
+            "cargo::warning=kernels/ changed since kernels/prebuilt was made: the OLD PTX is embedded. Run `python3 kernels/build.py`."
+        );
     }
     println!("cargo::rustc-env=NEUROPIL_KERNELS_HASH={hash}");
     println!("cargo::rustc-env=NEUROPIL_KERNELS_STALE={}", u8::from(stale));

@@ -22,7 +22,8 @@ fn models() -> Vec<Model> {
 fn specs(model: &Model) -> Vec<(String, &'static ParamSpec)> {
     let groups = model.params().groups().iter();
     let params = groups.flat_map(|g| g.params.iter().map(move |s| (format!("{}.{}", g.name, s.name), s)));
-    let arguments = model.actions().iter().flat_map(|a| a.params.iter().map(move |s| (format!("{}({})", a.name, s.name), s)));
+    let arguments =
+        model.actions().iter().flat_map(|a| a.params.iter().map(move |s| (format!("{}({})", a.name, s.name), s)));
     params.chain(arguments).map(|(name, spec)| (format!("{}: {name}", model.name()), spec)).collect()
 }
 

@@ -3,13 +3,18 @@
 //! `cargo test --test gpu --no-run`, then `gpu-… --nocapture`.
 
 use neuropil::gpu::{Buf, Gpu, GpuError, OpenError, selftest};
-use std::sync::Arc;
+use std::{io::Write as _, sync::Arc};
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
 
 fn gpu() -> Option<Arc<Gpu>> {
     match Gpu::open(0) {
         Ok(gpu) => Some(gpu),
         Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            eprintln!("SKIPPED: nothing ran on a GPU: {why}");
+            skipped(&format!("nothing ran on a GPU: {why}"));
             None
         }
         Err(why) => panic!("{why}"),

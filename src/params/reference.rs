@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 pub fn markdown(params: &dyn Params) -> String {
     let mut out = String::new();
     for (g, group) in params.groups().iter().enumerate() {
-        let _ = writeln!(out, "### `{}`{}\n\n{}\n", group.name, if group.list { " (list)" } else { "" }, flat(group.docs));
+        let _ =
+            writeln!(out, "### `{}`{}\n\n{}\n", group.name, if group.list { " (list)" } else { "" }, flat(group.docs));
         out += &table(group.params, |f| params.get(ParamId::of(g, f)));
         out += &choices(group);
     }
@@ -17,7 +18,8 @@ pub fn markdown(params: &dyn Params) -> String {
 
 /// One table of parameters or of an action's arguments; `default` is asked by position.
 pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
-    let mut out = String::from("| name | default | range | an edit takes effect | meaning |\n| --- | --- | --- | --- | --- |\n");
+    let mut out =
+        String::from("| name | default | range | an edit takes effect | meaning |\n| --- | --- | --- | --- | --- |\n");
     for (f, spec) in specs.iter().enumerate() {
         let symbol = if ["", spec.name].contains(&spec.symbol) { String::new() } else { format!(" ({})", spec.symbol) };
         let _ = writeln!(
