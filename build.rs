@@ -16,12 +16,12 @@ fn main() {
 
     let hash = source_hash(&kernels);
     let built_from = fs::read_to_string(kernels.join("prebuilt/SOURCE_HASH")).unwrap_or_default();
-    let stale = built_from.trim() != hash;
-    if stale {
-        println!("cargo::warning=kernels/ changed since kernels/prebuilt was made: the OLD PTX is embedded. Run `python3 kernels/build.py`.");
+    if built_from.trim() != hash {
+        println!(
+            "cargo::warning=kernels/ changed since kernels/prebuilt was made: the OLD PTX is embedded. Run `python3 kernels/build.py`."
+        );
     }
     println!("cargo::rustc-env=NEUROPIL_KERNELS_HASH={hash}");
-    println!("cargo::rustc-env=NEUROPIL_KERNELS_STALE={}", u8::from(stale));
     println!("cargo::rustc-env=NEUROPIL_GIT={}", commit(&root));
 }
 

@@ -19,7 +19,8 @@ DEVICES = [75, 80, 86, 89, 90, 100, 120]
 
 def fetch_tools():
     if not (TOOLS / "nvidia" / "cuda_nvrtc").exists():
-        subprocess.check_call([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", TOOLS, *WHEELS])
+        quiet = ["-q", "--disable-pip-version-check", "--root-user-action=ignore"]
+        subprocess.check_call([sys.executable, "-m", "pip", "install", *quiet, "--no-deps", "--target", TOOLS, *WHEELS])
 
 
 def load_nvrtc():

@@ -16,9 +16,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("sim", &["params", "gpu"]),
     ("kinds", &["num", "params", "gpu", "data", "sim"]),
     ("engine", &["params", "gpu", "sim"]),
-    // A run folder is one of the engine's sinks, and its digest one of `num`'s.
-    ("project", &["num", "params", "data", "sim", "kinds", "engine"]),
-    ("export", &["num", "params", "data", "sim", "kinds", "project"]),
+    // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
+    ("project", &["num", "params", "gpu", "data", "sim", "kinds", "engine"]),
+    ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
     ("app", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export"]),
     ("cli", &["num", "params", "gpu", "data", "sim", "kinds", "engine", "project", "export"]),
     ("main", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export", "app", "cli"]),
@@ -58,6 +58,12 @@ const ABSENT: &[(&str, &[&str], &str)] = &[
     ("num", &["std::fs", "std::thread"], "numbers know no file and no thread"),
     ("params", &["std::fs", "std::thread"], "declarations know no file and no thread"),
     ("app/views", &["crate::kinds"], "a view knows shapes, not kinds"),
+];
+
+/// Text, the only files that may contain it, and why.
+const KEPT_IN: &[(&str, &[&str], &str)] = &[
+    ("Color32::from_", &["app/theme.rs", "app/style.rs", "app/views/colors.rs"], "colours are declared in the theme"),
+    ("thread::spawn(", &[], "name the thread with std::thread::Builder"),
 ];
 
 /// Lines a file may have. A long list is data, not code.
@@ -221,7 +227,10 @@ fn outside_crates_live_in_their_module() {
     for Source { path, module, code } in sources() {
         for (krate, owners) in OUTSIDE.iter().filter(|(_, owners)| !owners.contains(&module.as_str())) {
             for line in lines_naming(&code, krate) {
-                offences.push(format!("src/{path}:{line}: {module} may not name {krate}, only {} may", owners.join(" and ")));
+                offences.push(format!(
+                    "src/{path}:{line}: {module} may not name {krate}, only {} may",
+                    owners.join(" and ")
+                ));
             }
         }
     }
@@ -238,6 +247,13 @@ fn what_is_absent_stays_absent() {
             }
         }
     }
+    for Source { path, code, .. } in sources() {
+        for (word, _, why) in KEPT_IN.iter().filter(|(_, files, _)| !files.contains(&path.as_str())) {
+            for (at, _) in code.match_indices(word) {
+                offences.push(format!("src/{path}:{}: {word}…: {why}", line_of(&code, at)));
+            }
+        }
+    }
     check(&offences);
 }
 
@@ -251,13 +267,17 @@ fn files_are_short_and_finished() {
         let lines = text.lines().count();
         let is_generated = inside.starts_with("kernels/gen/");
         if lines > LONGEST && !is_generated {
-            offences.push(format!("{inside}: {lines} lines; {LONGEST} is the cap, give its second subject a file of its own"));
+            offences.push(format!(
+                "{inside}: {lines} lines; {LONGEST} is the cap, give its second subject a file of its own"
+            ));
         }
         if inside == "tests/floors.rs" {
             continue;
         }
         for (n, line) in text.lines().enumerate() {
-            if let Some(word) = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX"].iter().find(|w| line.contains(**w)) {
+            if let Some(word) =
+                ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX"].iter().find(|w| line.contains(**w))
+            {
                 offences.push(format!("{inside}:{}: {word} is unfinished work", n + 1));
             }
         }
@@ -300,7 +320,9 @@ fn there_is_one_egui_and_one_wgpu() {
 
 #[test]
 fn the_reader_of_sources_reads() {
-    let code = code_only("use crate::{\n    gpu::{Buf, sim},\n    params,\n}; // crate::engine\nlet s = \"crate::app\";\nron::to(x); a.ron; my_ron::x;");
+    let code = code_only(
+        "use crate::{\n    gpu::{Buf, sim},\n    params,\n}; // crate::engine\nlet s = \"crate::app\";\nron::to(x); a.ron; my_ron::x;",
+    );
     let named: Vec<(usize, String)> = named_behind(&code, "crate::");
     assert_eq!(named, [(2, "gpu".to_owned()), (3, "params".to_owned())]);
     assert_eq!(lines_naming(&code, "ron"), [6]);

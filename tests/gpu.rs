@@ -2,14 +2,19 @@
 //! it can be copied to a machine with a driver and run there:
 //! `cargo test --test gpu --no-run`, then `gpu-… --nocapture`.
 
-use neuropil::gpu::{Buf, Gpu, GpuError, OpenError, selftest};
-use std::sync::Arc;
+use neuropil::gpu::{Buf, Gpu, GpuError, OpenError, Pinned, selftest};
+use std::{io::Write as _, sync::Arc};
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
 
 fn gpu() -> Option<Arc<Gpu>> {
     match Gpu::open(0) {
         Ok(gpu) => Some(gpu),
         Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            eprintln!("SKIPPED: nothing ran on a GPU: {why}");
+            skipped(&format!("nothing ran on a GPU: {why}"));
             None
         }
         Err(why) => panic!("{why}"),
@@ -48,7 +53,14 @@ fn buffers_keep_what_they_are_given() {
     let values: Vec<i32> = (0..100_003).collect();
     let mut buffer = Buf::from_slice(&gpu, "values", &values).unwrap();
     assert_eq!(buffer.read().unwrap(), values);
+    let mut pinned = Pinned::zeros(&gpu, 2_000).unwrap();
+    buffer.download(100_000..100_003, &mut pinned).unwrap();
+    assert_eq!(pinned.get().unwrap()[..4], [100_000, 100_001, 100_002, 0], "only what was asked for is copied");
+    buffer.download(500..2_500, &mut pinned).unwrap();
     buffer.clear().unwrap();
+    assert_eq!(pinned.get().unwrap(), &values[500..2_500], "what comes later does not overtake the copy");
+    assert!(buffer.download(0..2_001, &mut pinned).is_err());
+    assert!(buffer.download(100_000..100_004, &mut pinned).is_err());
     assert!(buffer.read().unwrap().iter().all(|v| *v == 0));
     assert!(matches!(buffer.write(&[1, 2]), Err(GpuError::Length { device: 100_003, host: 2, .. })));
     assert!(Buf::<f32>::zeros(&gpu, "nothing", 0).unwrap().read().unwrap().is_empty());

@@ -5,7 +5,7 @@ use super::{
     error::{Doing as _, explain},
     layout::CudaType,
 };
-use cudarc::driver::{CudaSlice, PinnedHostSlice, sys::CUresult};
+use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr as _, DriverError, PinnedHostSlice, result, sys::CUresult};
 use std::{ops::Range, sync::Arc};
 
 /// A buffer on the device. Kernels and the copies below run in the order they are asked for.
@@ -87,7 +87,7 @@ impl<T: CudaType> Buf<T> {
         Ok(values)
     }
 
-    /// Starts copying `range` into page-locked memory on the copy stream, after the kernels so far and
+    /// Starts copying `range` to the start of page-locked memory on the copy stream, after the kernels so far and
     /// before those to come; the host does not wait. [`Pinned::get`] waits for it.
     pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
         let (what, len) = (self.what, range.len());
@@ -98,10 +98,16 @@ impl<T: CudaType> Buf<T> {
             return Ok(());
         }
         let (compute, copy) = (&self.gpu.compute, &self.gpu.copy);
-        let order = || -> Result<(), cudarc::driver::DriverError> {
+        let order = || -> Result<(), DriverError> {
             copy.wait(&compute.record_event(None)?)?;
-            copy.memcpy_dtoh(&self.slice.slice(range), &mut into.slice)?;
-            compute.wait(&copy.record_event(None)?)
+            let view = self.slice.slice(range);
+            let (source, _recorded) = view.device_ptr(copy);
+            let target = &mut into.slice.as_mut_slice()?[..len];
+            // SAFETY: both sides hold `len` elements; the memory is page-locked, `Pinned` waits for the copy
+            // before it shows or frees it, and the compute stream waits before the source can change.
+            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }?;
+            into.copied.record(copy)?;
+            compute.wait(&into.copied)
         };
         order().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
     }
@@ -114,6 +120,13 @@ impl<T: CudaType> Buf<T> {
 /// Page-locked host memory: the fast end of [`Buf::download`].
 pub struct Pinned<T: CudaType> {
     slice: PinnedHostSlice<T>,
+    copied: CudaEvent,
+}
+
+impl<T: CudaType> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        let _ = self.copied.synchronize(); // a lost device has nothing left to copy
+    }
 }
 
 impl<T: CudaType> Pinned<T> {
@@ -123,7 +136,8 @@ impl<T: CudaType> Pinned<T> {
         // SAFETY: the memory is filled before anyone can read it.
         let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
         slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
-        Ok(Self { slice })
+        let copied = gpu.context.new_event(None).doing(doing)?;
+        Ok(Self { slice, copied })
     }
 
     /// Elements; at least 1.
@@ -138,7 +152,9 @@ impl<T: CudaType> Pinned<T> {
 
     /// Waits for the last copy into it, not for the kernels after that copy, and shows it.
     pub fn get(&self) -> Result<&[T], GpuError> {
-        self.slice.as_slice().doing(|| "waiting for a copy from the GPU".into())
+        let doing = || "waiting for a copy from the GPU".to_owned();
+        self.copied.synchronize().doing(doing)?;
+        self.slice.as_slice().doing(doing)
     }
 }
 

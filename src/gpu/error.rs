@@ -100,7 +100,10 @@ mod tests {
     fn out_of_memory_says_needed_and_free() {
         let error = GpuError::OutOfMemory { what: "synapses", needed: 3 << 30, free: 1 << 29, total: 8 << 30 };
         let text = error.to_string();
-        assert!(text.starts_with("synapses needs 3.00 GiB, but only 512.00 MiB of the GPU's 8.00 GiB are free; "), "{text}");
+        assert!(
+            text.starts_with("synapses needs 3.00 GiB, but only 512.00 MiB of the GPU's 8.00 GiB are free; "),
+            "{text}"
+        );
         assert_eq!(bytes(17), "17 B");
     }
 }

@@ -17,10 +17,7 @@ impl Graph {
     ///
     /// # Safety
     /// The graph keeps the addresses of the buffers, not the buffers: they outlive it and are not replaced.
-    pub unsafe fn capture(
-        gpu: &Gpu,
-        record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
-    ) -> Result<Self, GpuError> {
+    pub unsafe fn capture(gpu: &Gpu, record: impl FnOnce(&mut Pass) -> Result<(), GpuError>) -> Result<Self, GpuError> {
         let doing = || "capturing a step as a CUDA graph".to_owned();
         gpu.compute.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
         let recorded = record(&mut Pass::default());

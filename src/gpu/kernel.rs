@@ -46,7 +46,9 @@ impl ModuleSpec {
     /// What `kernels/gen/<stem>.cuh` must say: the structs and the prototypes, so that a `.cu` file that
     /// disagrees with its declaration does not compile.
     pub fn header(&self) -> String {
-        let mut out = String::from("// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n");
+        let mut out = String::from(
+            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n",
+        );
         for text in (self.structs)() {
             out += "\n";
             out += &text;

@@ -88,9 +88,7 @@ impl Gpu {
             capability: (major * 10 + minor).unsigned_abs(),
             driver,
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            threads_per_multiprocessor: attribute(
-                Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-            )?,
+            threads_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
             compute: context.new_stream()?,
             copy: context.new_stream()?,
             facts: Mutex::default(),

@@ -28,9 +28,6 @@ include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 /// Hash of `kernels/**/*.cu` and `.cuh` as this program was built.
 pub const SOURCE_HASH: &str = env!("NEUROPIL_KERNELS_HASH");
 
-/// Whether the embedded PTX was made from other sources than those it was built beside.
-pub const STALE: bool = matches!(env!("NEUROPIL_KERNELS_STALE").as_bytes(), b"1");
-
 /// A folder with kernel sources: modules are then compiled from it when they are loaded, with whatever
 /// NVRTC the machine has. For writing kernels; nobody else needs it.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";

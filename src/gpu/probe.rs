@@ -20,7 +20,9 @@ pub enum OpenError {
     #[error("the NVIDIA driver answered: {0}; check with `nvidia-smi`, or run on the CPU")]
     Driver(String),
     /// The driver sees no such device.
-    #[error("there is no GPU number {wanted}: the NVIDIA driver sees {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU")]
+    #[error(
+        "there is no GPU number {wanted}: the NVIDIA driver sees {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
+    )]
     NoDevice {
         /// Ordinal asked for.
         wanted: usize,
@@ -55,7 +57,7 @@ fn probe_among(names: &[&str]) -> Result<i32, OpenError> {
 
 fn version_of(name: &str) -> Result<i32, String> {
     // SAFETY: loading the driver runs its initialisers, which is what every CUDA program does.
-    let library = unsafe { Library::new(name) }.map_err(|e| format!("{name}: {}", root_cause(&e)))?;
+    let library = unsafe { Library::new(name) }.map_err(|e| root_cause(&e))?;
     let mut version: c_int = 0;
     // SAFETY: both signatures are those of cuda.h; `version` outlives the call. cuInit is only looked
     // up: a stub library has neither.

@@ -112,8 +112,7 @@ const WORDS: usize = 4 * LANES as usize;
 const SUMS: usize = 1_000;
 const GRAPH_STEPS: u64 = 50;
 /// Beyond 32 bits, so that both halves of the step matter.
-const START: Clock =
-    Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
+const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
 
 /// Runs everything once. `Err` is a device that failed; a device that computes something else is a
 /// [`Report`] that has not [`passed`](Report::passed).

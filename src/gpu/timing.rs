@@ -97,7 +97,8 @@ impl Pass {
         if !self.profiled {
             return work();
         }
-        let event = || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
+        let event =
+            || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
         let start = event()?;
         let out = work()?;
         self.pending.push(Pending::new(name, start, event()?));
