@@ -2,7 +2,10 @@
 
 mod fake;
 
-use egui_kittest::{Harness, kittest::{NodeT, Queryable}};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT, Queryable},
+};
 use neuropil::{
     app::{App, Start},
     params::path,
@@ -20,10 +23,10 @@ fn start(engine: bool) -> Start {
         engine,
         native_dialogs: false,
         state_dir: None,
-        builder: Arc::new(|_, scene, _, progress| {
+        builder: Some(Arc::new(|_, scene, progress| {
             progress.report("Wiring neurons", 0.5)?;
             Ok(Box::new(fake::Fake::new(scene.seed)))
-        }),
+        })),
         ..Start::default()
     }
 }
@@ -145,7 +148,7 @@ fn choices_switch_and_show_what_belongs_to_them() {
 fn lists_grow_and_shrink() {
     let mut w = window(false);
     w.run();
-    w.get_by_label("Add to selections").click();
+    w.query_all_by_label("Add to selections").next().expect("a row").click();
     w.run();
     w.run();
     assert_eq!(w.state().session().project.model.params().len(3), 1);
@@ -210,7 +213,8 @@ fn a_project_is_saved_and_opened_again() {
     until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
     drop(w);
     let start = Start { path: Some(file), ..start(false) };
-    let mut w = Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| App::new(cc, start).expect("threads"));
+    let mut w =
+        Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| App::new(cc, start).expect("threads"));
     until(&mut w, "it is open", |w| w.state().session().path.is_some());
     assert_eq!(value(&w, "lif.tau_m"), "12 ms");
     std::fs::remove_dir_all(folder).ok();
@@ -268,7 +272,8 @@ fn everything_has_a_name() {
 /// Pictures of the window for people to look at: `target/screenshots`, or `NEUROPIL_SCREENSHOTS`.
 #[test]
 fn pictures() {
-    let folder = std::env::var_os("NEUROPIL_SCREENSHOTS").map_or_else(|| "target/screenshots".into(), std::path::PathBuf::from);
+    let folder =
+        std::env::var_os("NEUROPIL_SCREENSHOTS").map_or_else(|| "target/screenshots".into(), std::path::PathBuf::from);
     if std::env::var_os("NEUROPIL_NO_PICTURES").is_some() {
         eprintln!("SKIPPED: pictures, because NEUROPIL_NO_PICTURES is set");
         return;

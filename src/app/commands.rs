@@ -2,33 +2,8 @@
 //! menus, the palette and the keyboard.
 
 use super::{App, icons};
-use crate::kinds::Model;
+use crate::{export::Format, kinds::Model};
 use egui::{Key, KeyboardShortcut, Modifiers};
-
-/// A format runs are exported to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Comma-separated text.
-    Csv,
-    /// NumPy archive.
-    Npz,
-    /// Columns, compressed.
-    Parquet,
-}
-
-impl ExportFormat {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Csv, Self::Npz, Self::Parquet];
-
-    /// Name in menus.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Csv => "CSV",
-            Self::Npz => "NPZ",
-            Self::Parquet => "Parquet",
-        }
-    }
-}
 
 /// Something the user can ask of the window.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +19,7 @@ pub enum UiCommand {
     /// Asks for a file, then saves.
     SaveAs,
     /// Writes the last run for other programs.
-    Export(ExportFormat),
+    Export(Format),
     /// Ends the program.
     Quit,
     /// One step back.
@@ -117,7 +92,7 @@ impl UiCommand {
         all.extend([Self::Open]);
         all.extend((0..app.recent.paths.len()).map(Self::OpenRecent));
         all.extend([Self::Save, Self::SaveAs]);
-        all.extend(ExportFormat::ALL.map(Self::Export));
+        all.extend(Format::ALL.map(Self::Export));
         all.extend([
             Self::Quit,
             Self::Undo,
@@ -150,8 +125,10 @@ impl UiCommand {
         match self {
             Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs => ("File", false),
             Self::Save | Self::Quit => ("File", true),
-            Self::Export(f) => ("File", matches!(f, ExportFormat::Csv)),
-            Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => ("Edit", false),
+            Self::Export(f) => ("File", matches!(f, Format::Csv)),
+            Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => {
+                ("Edit", false)
+            }
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
             Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::CancelLoading => ("Simulation", false),
             Self::Rebuild | Self::Record => ("Simulation", true),
@@ -177,7 +154,7 @@ impl UiCommand {
                 let path = app.recent.paths.get(*i).map(|p| p.display().to_string()).unwrap_or_default();
                 return format!("Open {path}");
             }
-            Self::Export(format) => return format!("Export last run as {}", format.title()),
+            Self::Export(format) => return format!("Export last run as {}", format.extension().to_uppercase()),
             Self::ShowView(name) => return format!("Show {}", super::workspace::view_title(app, name)),
             Self::RunPause if live.running => "Pause",
             Self::Record if live.recording.is_some() => "Stop recording",
@@ -223,8 +200,12 @@ impl UiCommand {
     pub const fn tooltip(&self) -> &'static str {
         match self {
             Self::New(_) => "Starts from the defaults of this kind",
-            Self::Open | Self::OpenRecent(_) => "Opens a project file; the present simulation runs on until the new one is ready",
-            Self::Save | Self::SaveAs => "Parameters, stimuli, selections, probes and layout; run data is kept in run folders",
+            Self::Open | Self::OpenRecent(_) => {
+                "Opens a project file; the present simulation runs on until the new one is ready"
+            }
+            Self::Save | Self::SaveAs => {
+                "Parameters, stimuli, selections, probes and layout; run data is kept in run folders"
+            }
             Self::Export(_) => "Writes the recorded probes for other programs",
             Self::Quit => "Ends the program; a recording in progress is closed properly",
             Self::Undo | Self::Redo => "Also reaches the running simulation",
@@ -361,7 +342,8 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
         }
         all.into_iter().find(|command| {
             let Some(shortcut) = command.shortcut() else { return false };
-            let plain = !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
+            let plain =
+                !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
             !leave && !app.is_modal() && input.consume_shortcut(&shortcut)
         })

@@ -8,11 +8,22 @@ use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 pub fn ui(ctx: &egui::Context, app: &mut App) {
     let mut open = app.panels.dev;
     let place = ctx.content_rect().right_bottom() - vec2(420.0, 400.0);
-    let window = Window::new("Developer figures").open(&mut open).default_pos(place).resizable(false).collapsible(false);
+    let window =
+        Window::new("Developer figures").open(&mut open).default_pos(place).resizable(false).collapsible(false);
     window.show(ctx, |ui| {
         ui.set_width(340.0);
-        quantiles_ui(ui, "Drawing the window", &app.frames, "logic, layout and tessellation of one frame, presentation left out");
-        quantiles_ui(ui, "Slider to picture", &app.session.live.latency.samples, "from an edit to the first picture of a simulation that has taken it up");
+        quantiles_ui(
+            ui,
+            "Drawing the window",
+            &app.frames,
+            "logic, layout and tessellation of one frame, presentation left out",
+        );
+        quantiles_ui(
+            ui,
+            "Slider to picture",
+            &app.session.live.latency.samples,
+            "from an edit to the first picture of a simulation that has taken it up",
+        );
         ui.separator();
         Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, app));
     });

@@ -1,6 +1,11 @@
 //! Questions that must be answered before anything else: unsaved changes, a path, texts to read.
 
-use super::{App, help, jobs::Purpose, theme::{TITLE, Tokens}, widgets};
+use super::{
+    App, help,
+    jobs::Purpose,
+    theme::{TITLE, Tokens},
+    widgets,
+};
 use egui::{Align, Button, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use std::path::PathBuf;
 
@@ -136,5 +141,6 @@ fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {
         help::markdown_ui(ui, text);
     });
     ui.add_space(10.0);
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.button("Close").clicked().then_some(Answer::Cancel)).inner
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.button("Close").clicked().then_some(Answer::Cancel))
+        .inner
 }

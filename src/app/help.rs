@@ -8,7 +8,11 @@ pub fn markdown_ui(ui: &mut Ui, text: &str) {
     for line in text.lines().map(str::trim) {
         if let Some(head) = line.strip_prefix('#') {
             ui.add_space(4.0);
-            ui.label(RichText::new(head.trim_start_matches('#').trim()).family(widgets::semibold()).color(Tokens::of(ui.ctx()).text_strong));
+            ui.label(
+                RichText::new(head.trim_start_matches('#').trim())
+                    .family(widgets::semibold())
+                    .color(Tokens::of(ui.ctx()).text_strong),
+            );
         } else if let Some(item) = line.strip_prefix("- ") {
             ui.horizontal_top(|ui| {
                 ui.label(widgets::sub(ui, "•"));
@@ -52,17 +56,18 @@ pub fn shortcuts(app: &App) -> String {
             }
         }
     }
-    lines + "# Everywhere\n- Click selects, Ctrl+click adds, Shift+click extends\n- Double-click on empty space fits everything\n- The dot at the end of a row resets a parameter\n"
+    lines
+        + "# Everywhere\n- Click selects, Ctrl+click adds, Shift+click extends\n- Double-click on empty space fits everything\n- The dot at the end of a row resets a parameter\n"
 }
 
 /// Version, licences, device.
 pub fn about(app: &App) -> String {
-    let device = &app.device;
+    let device = app.devices.chosen();
     format!(
         "Neuropil {}\nA workbench for neural simulation.\n\n# Device\n{}\n{}\n\n# Licences\nNeuropil: {}\nInter and JetBrains Mono: SIL Open Font License 1.1\nPhosphor icons: MIT\n",
         env!("CARGO_PKG_VERSION"),
         device.name,
-        device.why,
+        device.details,
         env!("CARGO_PKG_LICENSE"),
     )
 }

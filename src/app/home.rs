@@ -1,6 +1,12 @@
 //! The centre when there is nothing to show yet: what to begin with, how far loading is, or why it failed.
 
-use super::{App, commands::UiCommand, icons, runbar, theme::{TITLE, Tokens}, widgets};
+use super::{
+    App,
+    commands::UiCommand,
+    icons, runbar,
+    theme::{TITLE, Tokens},
+    widgets,
+};
 use crate::kinds::Model;
 use egui::{Align, Button, Frame, Layout, Margin, ProgressBar, Rect, RichText, Stroke, TextStyle, Ui, UiBuilder, vec2};
 
@@ -21,7 +27,12 @@ fn title(text: impl Into<String>) -> RichText {
     RichText::new(text).text_style(TextStyle::Name(TITLE.into()))
 }
 
-fn loading_ui(ui: &mut Ui, app: &App, (stage, fraction, since): (String, f32, std::time::Duration), queue: &mut Vec<UiCommand>) {
+fn loading_ui(
+    ui: &mut Ui,
+    app: &App,
+    (stage, fraction, since): (String, f32, std::time::Duration),
+    queue: &mut Vec<UiCommand>,
+) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(70.0);
     ui.label(title(format!("Preparing {}", app.session.project.name)).color(t.text_strong));
@@ -62,7 +73,8 @@ fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         queue.push(UiCommand::RunPause);
     }
     ui.add_space(14.0);
-    let card = Frame::new().fill(t.panel).stroke(Stroke::new(1.0, t.line)).corner_radius(8).inner_margin(Margin::same(8));
+    let card =
+        Frame::new().fill(t.panel).stroke(Stroke::new(1.0, t.line)).corner_radius(8).inner_margin(Margin::same(8));
     card.show(ui, |ui| {
         ui.set_width(380.0);
         ui.spacing_mut().item_spacing.y = 2.0;

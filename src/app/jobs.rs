@@ -1,6 +1,9 @@
 //! Everything that touches files or dialogs, on named threads. Results come back as mail, so the window never waits.
 
-use crate::project::{self, Project, Warning};
+use crate::{
+    project::{self, Project, RunWriter, Warning},
+    sim::Tap,
+};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -30,6 +33,8 @@ pub enum Done {
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
     /// A project was written.
     Saved(PathBuf, Arc<Project>, Result<(), String>),
+    /// A run folder was claimed; the recording can begin.
+    RecordingReady(Vec<Tap>, PathBuf, Result<Box<RunWriter>, String>),
     /// A run was exported; the summary for the toast.
     Exported(Result<String, String>),
     /// The runs found beside the project.
@@ -41,19 +46,13 @@ pub struct Jobs {
     outbox: Sender<Done>,
     inbox: Receiver<Done>,
     wake: egui::Context,
-    busy: usize,
 }
 
 impl Jobs {
     /// `wake` is repainted when a thread ends.
     pub fn new(wake: egui::Context) -> Self {
         let (outbox, inbox) = bounded(64);
-        Self { outbox, inbox, wake, busy: 0 }
-    }
-
-    /// Whether something is going on.
-    pub fn is_busy(&self) -> bool {
-        self.busy > 0
+        Self { outbox, inbox, wake }
     }
 
     /// Runs a job on a thread of this name.
@@ -63,16 +62,16 @@ impl Jobs {
             outbox.send(job()).ok();
             wake.request_repaint();
         };
-        std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(|e| format!("no thread for {name}: {e}"))?;
-        self.busy += 1;
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(|e| format!("no thread for {name}: {e}"))?;
         Ok(())
     }
 
     /// The next result.
     pub fn poll(&mut self) -> Option<Done> {
-        let done = self.inbox.try_recv().ok()?;
-        self.busy = self.busy.saturating_sub(1);
-        Some(done)
+        self.inbox.try_recv().ok()
     }
 
     /// Reads a project.

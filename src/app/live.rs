@@ -8,7 +8,8 @@ use crate::{
     engine::{Command, Engine, Event, Exhibit, Loader, Logged, Outcome, Sink},
     kinds::Model,
     params::{Change, ParamId, Params},
-    sim::{Action, Clock, Device, Frame, Progress, Scene, Tap},
+    project::{Project, RunPlan},
+    sim::{Action, Clock, Frame, Progress, Scene, Tap},
 };
 use std::{
     collections::HashSet,
@@ -17,8 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Makes a simulation of a model: the loader thread's whole job. The app takes [`Model::build`]; tests bring their own.
-pub type Builder = Arc<dyn Fn(&Model, &Scene, &Device, &Progress) -> Outcome + Send + Sync>;
+/// Makes a simulation of a project: the loader thread's whole job. The app takes
+/// [`Devices::build`](super::device::Devices::build); tests bring their own.
+pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
 
 /// What the engine has to say to the rest of the window.
 pub enum News {
@@ -42,22 +44,31 @@ pub struct Recording {
 
 struct Loading {
     loader: Loader,
-    model: Model,
-    seed: u64,
+    project: Project,
     play: bool,
+}
+
+/// Edits and actions a running simulation took up since step 0, and what it was then.
+#[derive(Clone)]
+pub struct SinceZero {
+    /// The document at step 0.
+    pub project: Project,
+    /// Step by step.
+    pub log: Vec<(u64, Logged)>,
 }
 
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
     builder: Builder,
-    device: Device,
     wake: egui::Context,
     loading: Option<Loading>,
-    /// The model and seed the simulation has by now: what was built, and every edit sent since.
-    sent: Option<(Model, u64)>,
-    /// The model as it was built.
-    built: Option<Model>,
+    /// What the simulation has by now: the document that was built, and every edit sent since.
+    sent: Option<Project>,
+    /// The document as it was built.
+    built: Option<Project>,
+    /// What a recording needs to be replayed.
+    since_zero: Option<SinceZero>,
     /// Parameters the simulation would only take up when rebuilt, although they are declared live.
     stubborn: HashSet<ParamId>,
     play_when_loaded: bool,
@@ -83,7 +94,7 @@ pub struct Live {
 
 impl Live {
     /// Starts the engine's thread, unless `engine` is off (tests of the window alone).
-    pub fn new(engine: bool, builder: Builder, device: Device, wake: egui::Context) -> Result<Self, String> {
+    pub fn new(engine: bool, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let screen = wake.clone();
         let engine = match engine {
             true => Some(Engine::spawn(move || screen.request_repaint()).map_err(|e| format!("engine thread: {e}"))?),
@@ -92,11 +103,11 @@ impl Live {
         Ok(Self {
             engine,
             builder,
-            device,
             wake,
             loading: None,
             sent: None,
             built: None,
+            since_zero: None,
             stubborn: HashSet::new(),
             play_when_loaded: false,
             watched: vec![],
@@ -113,15 +124,13 @@ impl Live {
     }
 
     /// Builds a simulation on the loader thread; the present one runs on until the new one is ready.
-    pub fn build(&mut self, model: &Model, scene: Scene, play: bool) {
+    pub fn build(&mut self, project: &Project, scene: Scene, play: bool) {
         self.cancel_loading();
         self.error = None;
-        let (builder, device, wanted) = (self.builder.clone(), self.device.clone(), model.clone());
-        let wake = self.wake.clone();
-        let seed = scene.seed;
-        let job = move |progress: &Progress| builder(&wanted, &scene, &device, progress);
+        let (builder, wanted, wake) = (self.builder.clone(), project.clone(), self.wake.clone());
+        let job = move |progress: &Progress| builder(&wanted, &scene, progress);
         match Loader::spawn(job, move || wake.request_repaint()) {
-            Ok(loader) => self.loading = Some(Loading { loader, model: model.clone(), seed, play }),
+            Ok(loader) => self.loading = Some(Loading { loader, project: project.clone(), play }),
             Err(e) => self.error = Some(format!("loader thread: {e}")),
         }
     }
@@ -235,8 +244,8 @@ impl Live {
     /// Tells the engine what has changed since it was last told: the last value per frame wins. Undo, redo and typing
     /// in a file reach the running simulation the same way.
     pub fn reconcile(&mut self, model: &Model) {
-        let Some((sent, _)) = &self.sent else { return };
-        if sent.name() != model.name() || self.loading.is_some() {
+        let Some(sent) = &self.sent else { return };
+        if sent.model.name() != model.name() || self.loading.is_some() {
             return;
         }
         let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
@@ -245,15 +254,15 @@ impl Live {
                 break; // the rest goes with the next frame
             }
             self.latency.sent(change.id);
-            if let Some((sent, _)) = &mut self.sent {
-                sent.params_mut().set(&change);
+            if let Some(sent) = &mut self.sent {
+                sent.model.params_mut().set(&change);
             }
         }
     }
 
     fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
-        let sent = self.sent.as_ref().filter(|(sent, _)| sent.name() == model.name());
-        sent.map(|(sent, _)| model.params().changes_since(sent.params())).unwrap_or_default().into_iter()
+        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        sent.map(|sent| model.params().changes_since(sent.model.params())).unwrap_or_default().into_iter()
     }
 
     /// Whether an edit of this parameter waits for a rebuild.
@@ -262,15 +271,27 @@ impl Live {
         self.stubborn.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
-    /// Whether the document is of another kind than the simulation.
-    pub fn is_other_kind(&self, model: &Model) -> bool {
-        self.sent.as_ref().is_some_and(|(sent, _)| sent.name() != model.name())
+    /// The parameters whose edits wait for a rebuild. Undoing an edit takes it off this list.
+    pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
+        self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
-    /// The edits that wait for a rebuild. Undoing an edit takes it off this list.
-    pub fn waiting_for_rebuild(&self, model: &Model, seed: u64) -> (Vec<ParamId>, bool) {
-        let ids = self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect();
-        (ids, self.sent.as_ref().is_some_and(|(_, s)| *s != seed))
+    /// What else of the document waits for a rebuild, by name.
+    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
+        let Some(sent) = &self.sent else { return vec![] };
+        let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
+        let all = [
+            (sent.model.name() != project.model.name(), "model"),
+            (sent.seed != project.seed, "seed"),
+            (differs(|a, b| a.threads != b.threads), "run.threads"),
+            (differs(|a, b| a.device != b.device), "run.device"),
+        ];
+        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
+    }
+
+    /// What a recording needs to be replayed.
+    pub fn since_zero(&self) -> Option<&SinceZero> {
+        self.since_zero.as_ref()
     }
 
     /// Takes everything the threads have said since the last call.
@@ -299,8 +320,9 @@ impl Live {
             Ok(sim) => {
                 self.play_when_loaded = loading.play || self.running;
                 if self.send(Command::Load(sim)) {
-                    self.built = Some(loading.model.clone());
-                    self.sent = Some((loading.model, loading.seed));
+                    self.since_zero = Some(SinceZero { project: loading.project.clone(), log: vec![] });
+                    self.built = Some(loading.project.clone());
+                    self.sent = Some(loading.project);
                     self.stubborn.clear();
                     self.speed_sent = None;
                 } else {
@@ -334,9 +356,20 @@ impl Live {
                 self.clock = clock;
                 self.pace.forget();
             }
-            Event::Applied(step, Logged::Set(change)) => self.latency.applied(change.id, step),
-            Event::Applied(step, Logged::Act(action)) => say(Level::Info, format!("{} at step {step}", action.name)),
-            Event::Applied(_, Logged::Rewind) => say(Level::Info, "Rewound to step 0".into()),
+            Event::Applied(_, Logged::Rewind) => {
+                self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
+                say(Level::Info, "Rewound to step 0".into());
+            }
+            Event::Applied(step, what) => {
+                match &what {
+                    Logged::Set(change) => self.latency.applied(change.id, step),
+                    Logged::Act(action) => say(Level::Info, format!("{} at step {step}", action.name)),
+                    Logged::Rewind => {}
+                }
+                if let Some(since) = &mut self.since_zero {
+                    since.log.push((step, what));
+                }
+            }
             Event::NeedsRebuild(change) => {
                 self.stubborn.insert(change.id);
                 self.unsend(change.id);
@@ -364,8 +397,8 @@ impl Live {
 
     /// The simulation did not take this up after all: what it was built with still counts.
     fn unsend(&mut self, id: ParamId) {
-        if let (Some((sent, _)), Some(built)) = (&mut self.sent, &self.built) {
-            sent.params_mut().set(&Change { id, value: built.params().get(id) });
+        if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
+            sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });
         }
     }
 }

@@ -64,8 +64,8 @@ pub struct Start {
     pub native_dialogs: bool,
     /// Where the list of recent projects is kept; none keeps nothing.
     pub state_dir: Option<PathBuf>,
-    /// How simulations are made.
-    pub builder: Builder,
+    /// How simulations are made; none is the usual way.
+    pub builder: Option<Builder>,
 }
 
 impl Default for Start {
@@ -78,7 +78,7 @@ impl Default for Start {
             native_dialogs: true,
             state_dir: directories::ProjectDirs::from("", "", APP_ID)
                 .and_then(|d| d.state_dir().map(ToOwned::to_owned).or_else(|| Some(d.data_local_dir().to_owned()))),
-            builder: Arc::new(|model, scene, device, progress| model.build(scene, device, progress)),
+            builder: None,
         }
     }
 }
@@ -106,7 +106,7 @@ pub struct App {
     pub(crate) runs: Vec<PathBuf>,
     pub(crate) step_size: u32,
     pub(crate) frames: meter::Samples,
-    pub(crate) device: device::Described,
+    pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
     may_close: bool,
@@ -121,8 +121,12 @@ impl App {
         style::apply(&ctx);
         ctx.options_mut(|o| o.zoom_with_keyboard = false); // our own commands do it
         let project = start.project.unwrap_or_default();
-        let (device, described) = device::choose(&project.run, start.engine);
-        let live = live::Live::new(start.engine, start.builder, device, ctx.clone())?;
+        let devices = Arc::new(device::Devices::default());
+        let builder = start.builder.unwrap_or_else(|| {
+            let devices = devices.clone();
+            Arc::new(move |project, scene, progress| devices.build(&project.model, scene, &project.run, progress))
+        });
+        let live = live::Live::new(start.engine, builder, ctx.clone())?;
         let mut app = Self {
             session: Session::new(project, None, live),
             workspace: workspace::Workspace::default(),
@@ -137,14 +141,13 @@ impl App {
             runs: vec![],
             step_size: 100,
             frames: meter::Samples::keeping(600),
-            device: described,
+            devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
             may_close: false,
             render_state: cc.wgpu_render_state.clone(),
             title: String::new(),
         };
-        app.log.add(Level::Info, format!("Simulating on {}", app.device.name));
         if let Some(path) = start.path {
             app.open_path(path);
         } else if start.run {
@@ -186,7 +189,8 @@ impl App {
                 live::News::Loaded => {
                     let layout = self.session.layout.take();
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
-                    self.log.add(Level::Info, "Simulation ready");
+                    let device = self.devices.chosen();
+                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
                 live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &frame),
                 live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
@@ -312,7 +316,8 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
         .with_icon(icon());
     let options = eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, ..Default::default() };
     let start = Start { path: path.or(start.path), ..start };
-    let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> { Ok(Box::new(App::new(cc, start)?)) };
+    let create =
+        |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> { Ok(Box::new(App::new(cc, start)?)) };
     eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
         format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
     })

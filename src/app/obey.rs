@@ -102,7 +102,8 @@ impl App {
 
     fn intervene(&mut self, deed: Deed) {
         let session = &mut self.session;
-        let added = interventions::add(session.project.model.params_mut(), &session.live.exhibit, &session.selection, deed);
+        let added =
+            interventions::add(session.project.model.params_mut(), &session.live.exhibit, &session.selection, deed);
         match added {
             Some(name) => self.say(Level::Info, format!("Added “{name}”")),
             None => self.say(Level::Warning, "This kind has no interventions"),
@@ -111,7 +112,11 @@ impl App {
 
     fn save_selection(&mut self) -> bool {
         let session = &mut self.session;
-        let name = interventions::name_selection(session.project.model.params_mut(), &session.live.exhibit, &session.selection);
+        let name = interventions::name_selection(
+            session.project.model.params_mut(),
+            &session.live.exhibit,
+            &session.selection,
+        );
         if let Some(name) = &name {
             self.say(Level::Info, format!("Saved selection “{name}”"));
         }
@@ -196,7 +201,8 @@ impl App {
 
     fn ask_path(&mut self, purpose: Purpose) {
         let path = self.session.path.as_ref().map(|p| p.display().to_string());
-        let text = path.unwrap_or_else(|| if purpose == Purpose::SaveAs { "project.ron".into() } else { String::new() });
+        let text =
+            path.unwrap_or_else(|| if purpose == Purpose::SaveAs { "project.ron".into() } else { String::new() });
         self.dialog = Some(Dialog::Path { purpose, text });
     }
 
@@ -244,7 +250,10 @@ impl App {
                     self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
                 }
                 if !warnings.is_empty() {
-                    self.say(Level::Warning, format!("{} things in the file were put right: see the log", warnings.len()));
+                    self.say(
+                        Level::Warning,
+                        format!("{} things in the file were put right: see the log", warnings.len()),
+                    );
                 }
                 self.recent.add(&path);
                 self.take_document(*project, Some(path));
@@ -262,6 +271,8 @@ impl App {
                 self.after_save = None;
                 self.say(Level::Error, format!("Could not save: {e}"));
             }
+            Done::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
+            Done::RecordingReady(_, _, Err(e)) => self.say(Level::Error, format!("Could not record: {e}")),
             Done::Exported(Ok(text)) => self.say(Level::Info, text),
             Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
             Done::Runs(runs) => self.runs = runs,

@@ -3,8 +3,8 @@
 use super::{App, commands::UiCommand, icons, text, theme::Tokens, widgets};
 use crate::params::{Change, ParamId, path};
 use egui::{
-    Align, Align2, Area, Frame, Id, Key, Label, Layout, Margin, Modal, Order, Response, RichText, ScrollArea, Sense, TextEdit,
-    Ui, vec2,
+    Align, Align2, Area, Frame, Id, Key, Label, Layout, Margin, Modal, Order, Response, RichText, ScrollArea, Sense,
+    TextEdit, Ui, vec2,
 };
 
 /// Entries shown at most.
@@ -22,7 +22,7 @@ enum Entry {
     Command(UiCommand),
     Show(ParamId),
     Set(Change),
-    Wrong(String),
+    Wrong,
 }
 
 struct Row {
@@ -62,7 +62,7 @@ fn take(app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
         Entry::Set(change) => {
             app.session.project.model.params_mut().set(&change);
         }
-        Entry::Wrong(_) => {}
+        Entry::Wrong => {}
     }
 }
 
@@ -73,7 +73,9 @@ impl Palette {
             let mut key = |k| i.consume_key(egui::Modifiers::NONE, k);
             (key(Key::ArrowDown), key(Key::ArrowUp), key(Key::Enter))
         });
-        let field = TextEdit::singleline(&mut self.query).hint_text("Search, or type lif.tau_m=15ms").desired_width(f32::INFINITY);
+        let field = TextEdit::singleline(&mut self.query)
+            .hint_text("Search, or type lif.tau_m=15ms")
+            .desired_width(f32::INFINITY);
         let response = ui.add(field.margin(Margin::symmetric(8, 6))).accessible_name("Palette");
         if response.changed() {
             self.at = 0;
@@ -106,7 +108,9 @@ impl Palette {
 fn row_ui(ui: &mut Ui, row: &Row, selected: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::click());
-    response.widget_info(|| egui::WidgetInfo::selected(egui::accesskit::Role::Button, row.why_not.is_none(), selected, &row.text));
+    response.widget_info(|| {
+        egui::WidgetInfo::selected(egui::accesskit::Role::Button, row.why_not.is_none(), selected, &row.text)
+    });
     if selected || response.hovered() {
         ui.painter().rect_filled(rect, 4, if selected { Tokens::fade(t.accent, 0.22) } else { t.hover });
     }
@@ -134,7 +138,13 @@ fn matches(app: &App, query: &str) -> Vec<Row> {
         let text = command.text(app);
         if let Some(score) = score(&text, query) {
             let keys = command.shortcut().map(|s| s.format(&egui::ModifierNames::NAMES, false)).unwrap_or_default();
-            let row = Row { glyph: command.icon(), why_not: command.why_not(app), aside: keys, text, entry: Entry::Command(command) };
+            let row = Row {
+                glyph: command.icon(),
+                why_not: command.why_not(app),
+                aside: keys,
+                text,
+                entry: Entry::Command(command),
+            };
             found.push((score, row));
         }
     }
@@ -143,7 +153,10 @@ fn matches(app: &App, query: &str) -> Vec<Row> {
         let best = score(&path, query).max(score(&text::first_sentence(spec.docs), query).map(|s| s - 10));
         if let (Some(score), true) = (best, params.is_shown(id)) {
             let aside = path::show(spec, &params.get(id));
-            found.push((score - 1, Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: path, aside, why_not: None }));
+            found.push((
+                score - 1,
+                Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: path, aside, why_not: None },
+            ));
         }
     }
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
@@ -157,7 +170,7 @@ fn assignment(params: &dyn crate::params::Params, query: &str) -> Row {
             let text = format!("Set {} to {value}", params.path(change.id));
             (Entry::Set(change), text, None)
         }
-        Err(e) => (Entry::Wrong(e.to_string()), e.to_string(), Some("")),
+        Err(e) => (Entry::Wrong, e.to_string(), Some("")),
     };
     Row { entry, glyph: icons::SLIDERS, text, aside: String::new(), why_not }
 }

@@ -1,8 +1,15 @@
 //! Run, pause, step, speed, and how fast it really goes; always in the same place.
 
-use super::{App, commands::UiCommand, icons, text, theme::{METRIC, Tokens}, widgets};
+use super::{
+    App,
+    commands::UiCommand,
+    icons, text,
+    theme::{METRIC, Tokens},
+    widgets,
+};
 use egui::{
-    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, Stroke, TextStyle, Ui, vec2,
+    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, Stroke, TextStyle, Ui,
+    vec2,
 };
 use std::time::Duration;
 
@@ -58,7 +65,8 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         queue.push(UiCommand::RunPause);
     }
     command_button(ui, app, UiCommand::Step, queue);
-    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× ")).accessible_name("Steps per step");
+    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× "))
+        .accessible_name("Steps per step");
 }
 
 /// The speed is part of the document: a run in class at ×0.1 is one tomorrow as well.
@@ -84,14 +92,18 @@ fn metrics_ui(ui: &mut Ui, app: &App) {
     let counts_in_steps = app.session.project.model.secs_per_step() == 1.0;
     let (value, unit, hint) = match counts_in_steps {
         true => (live.pace.steps_per_sec().map(text::short), "steps/s", "Steps per second, over the last second"),
-        false => (live.pace.real_time_factor().map(text::short), "× real time", "Simulated seconds per second, over the last second"),
+        false => (
+            live.pace.real_time_factor().map(text::short),
+            "× real time",
+            "Simulated seconds per second, over the last second",
+        ),
     };
-    metric(ui, value.as_deref().unwrap_or("—"), unit, 58.0).on_hover_text(hint);
+    metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
     ui.add_space(8.0);
     let clock = live.clock;
     let time = if counts_in_steps { text::count(clock.step) } else { text::sim_time(clock.secs()) };
     let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
-    metric(ui, number, unit, 78.0).on_hover_text(format!("Step {}", text::count(clock.step)));
+    metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
     ui.add_space(8.0);
     let (color, word) = match (live.running, live.is_loaded()) {
         (true, _) => (breathing(ui, t.live), "LIVE"),
@@ -131,7 +143,8 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let ink = if why_not.is_some() { t.text_sub } else { t.error };
     let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
     let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
-    let response = response.on_hover_text(UiCommand::Record.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
+    let response =
+        response.on_hover_text(UiCommand::Record.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
     if response.clicked() {
         queue.push(UiCommand::Record);
     }
@@ -147,7 +160,8 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
         let button = Button::new(content).frame_when_inactive(false);
         let response = ui.add_enabled(n > 0, button).accessible_name(&name);
-        let what = label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
+        let what =
+            label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
         if response.on_hover_text(&what).on_disabled_hover_text(what).clicked() {
             queue.push(command);
         }
@@ -161,9 +175,9 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         return;
     }
     let progress = live.progress();
-    let (waiting, seed) = live.waiting_for_rebuild(&app.session.project.model, app.session.project.seed);
-    let other_kind = live.is_other_kind(&app.session.project.model);
-    if progress.is_none() && waiting.is_empty() && !seed && !other_kind {
+    let waiting = live.waiting_for_rebuild(&app.session.project.model);
+    let others = live.plan_waits(&app.session.project);
+    if progress.is_none() && waiting.is_empty() && others.is_empty() {
         return;
     }
     let t = Tokens::of(ui.ctx());
@@ -182,8 +196,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 ui.label(icons::rich(icons::HAMMER).color(t.warn));
                 let params = app.session.project.model.params();
                 let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
-                names.extend(seed.then(|| "seed".to_owned()));
-                names.extend(other_kind.then(|| "model".to_owned()));
+                names.extend(others.iter().map(|n| (*n).to_owned()));
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));

@@ -93,7 +93,7 @@ impl Session {
     /// Builds the simulation from the document as it is now.
     pub fn build(&mut self, play: bool) {
         let scene = self.project.scene(&self.folder());
-        self.live.build(&self.project.model, scene, play);
+        self.live.build(&self.project, scene, play);
     }
 
     /// Once a frame, after the widgets: undo steps are cut, the engine is told what changed. `true` while a step

@@ -53,15 +53,23 @@ fn facts_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
     if let Some(ms) = app.frames.quantiles() {
-        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, "Median time to draw the window; F12 shows more");
+        fact(
+            ui,
+            icons::GAUGE,
+            &format!("UI {:.1} ms", ms[0]),
+            t.text_sub,
+            "Median time to draw the window; F12 shows more",
+        );
     }
     let memory: u64 = session.live.exhibit.memory.iter().map(|(_, n)| n).sum();
     if memory > 0 {
-        let owners: Vec<String> = session.live.exhibit.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
+        let owners: Vec<String> =
+            session.live.exhibit.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
         fact(ui, icons::MEMORY, &text::bytes(memory), t.text_sub, &owners.join("\n"));
     }
-    let glyph = if app.device.is_gpu { icons::GPU } else { icons::CPU };
-    fact(ui, glyph, &app.device.name, t.text_sub, &app.device.why);
+    let device = app.devices.chosen();
+    let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
+    fact(ui, glyph, &device.name, t.text_sub, &device.details);
 }
 
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {

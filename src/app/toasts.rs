@@ -1,7 +1,7 @@
 //! Short messages at the lower right. Errors stay until they are closed.
 
 use super::{icons, log::Level, theme::Tokens, widgets};
-use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, RichText, Stroke, Ui, vec2};
+use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Stroke, Ui, vec2};
 
 /// Seconds a message stays; errors stay for good.
 const STAY_SECS: f64 = 4.0;
@@ -52,7 +52,8 @@ impl Toasts {
             ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
         }
         let mut closed = None;
-        let place = Area::new(Id::unique("toasts")).anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -34.0)).order(Order::Foreground);
+        let place =
+            Area::new(Id::unique("toasts")).anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -34.0)).order(Order::Foreground);
         place.show(ctx, |ui| {
             for toast in &self.list {
                 if toast_ui(ui, toast) {

@@ -1,8 +1,9 @@
 //! Menus, the project's name, and the field that opens the palette.
 
 use super::{
-    App, icons,
+    App,
     commands::{MENUS, UiCommand},
+    icons,
     theme::Tokens,
     widgets,
 };
@@ -78,9 +79,17 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         }
     }
     ui.add_space(6.0);
-    let hint = (icons::rich(icons::SEARCH).color(t.text_sub), RichText::new("Search commands and parameters").color(t.text_sub));
+    let hint = (
+        icons::rich(icons::SEARCH).color(t.text_sub),
+        RichText::new("Search commands and parameters").color(t.text_sub),
+    );
     let keys = RichText::new(ui.ctx().format_shortcut(&UiCommand::Palette.shortcut().unwrap_or(PALETTE_KEYS))).small();
-    let field = Button::new(hint).shortcut_text(keys).min_size(vec2(300.0, 24.0)).frame(true).fill(t.raised).stroke(egui::Stroke::new(1.0, t.line));
+    let field = Button::new(hint)
+        .shortcut_text(keys)
+        .min_size(vec2(300.0, 24.0))
+        .frame(true)
+        .fill(t.raised)
+        .stroke(egui::Stroke::new(1.0, t.line));
     if ui.add(field).accessible_name("Search commands and parameters").clicked() {
         queue.push(UiCommand::Palette);
     }

@@ -213,18 +213,24 @@ fn runs_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 fn data_ui(ui: &mut Ui, app: &App) {
     let params = app.session.project.model.params();
     let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
-    let paths: Vec<(ParamId, String)> = params.ids().into_iter().filter(is_path).filter_map(|id| match params.get(id) {
-        Value::Text(text) if !text.is_empty() => Some((id, text)),
-        _ => None,
-    }).collect();
+    let paths: Vec<(ParamId, String)> = params
+        .ids()
+        .into_iter()
+        .filter(is_path)
+        .filter_map(|id| match params.get(id) {
+            Value::Text(text) if !text.is_empty() => Some((id, text)),
+            _ => None,
+        })
+        .collect();
     if paths.is_empty() {
         return;
     }
     section(ui, "Data sources", &paths.len().to_string(), |ui| {
         for (id, path) in &paths {
-            let name = std::path::Path::new(path).file_name().map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
+            let name = std::path::Path::new(path)
+                .file_name()
+                .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
             leaf(ui, icons::DATABASE, &name, true, |_| {}).on_hover_text(format!("{}\n{path}", params.path(*id)));
         }
     });
 }
-

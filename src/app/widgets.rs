@@ -5,8 +5,8 @@ use super::{
     theme::{RADIUS, ROW, Tokens},
 };
 use egui::{
-    Align2, Button, Color32, CornerRadius, CursorIcon, FontFamily, FontId, Rect, Response, RichText, Sense, Stroke, Ui, Vec2,
-    WidgetInfo, accesskit::Role, pos2, vec2,
+    Align2, Button, Color32, CornerRadius, CursorIcon, FontFamily, FontId, Rect, Response, RichText, Sense, Stroke, Ui,
+    Vec2, WidgetInfo, accesskit::Role, pos2, vec2,
 };
 
 /// A frameless button of one glyph, with a name for screen readers and the tooltip.
@@ -28,7 +28,13 @@ pub fn icon_toggle(ui: &mut Ui, glyph: &str, name: &str, on: bool) -> Response {
         (_, _, true) => t.text_strong,
         _ => t.text_sub,
     };
-    ui.painter().text(rect.center(), Align2::CENTER_CENTER, glyph, FontId::new(15.0, FontFamily::Name(icons::FAMILY.into())), ink);
+    ui.painter().text(
+        rect.center(),
+        Align2::CENTER_CENTER,
+        glyph,
+        FontId::new(15.0, FontFamily::Name(icons::FAMILY.into())),
+        ink,
+    );
     response.on_hover_text(name)
 }
 
@@ -59,21 +65,10 @@ pub fn state_dot(ui: &mut Ui, changed: bool, name: &str) -> Response {
     response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), name));
     match changed {
         true => ui.painter().circle_filled(rect.center(), 3.5, t.accent),
-        false => {
-            ui.painter().circle_stroke(rect.center(), 3.0, Stroke::new(1.0, Tokens::fade(t.text_sub, 0.55)))
-        }
+        false => ui.painter().circle_stroke(rect.center(), 3.0, Stroke::new(1.0, Tokens::fade(t.text_sub, 0.55))),
     };
     focus_ring(ui, &response, rect);
     if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
-}
-
-/// A small chip with a coloured outline.
-pub fn badge(ui: &mut Ui, text: &str, color: Color32) -> Response {
-    let galley = ui.painter().layout_no_wrap(text.to_owned(), FontId::proportional(10.5), color);
-    let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(10.0, 3.0), Sense::hover());
-    ui.painter().rect_filled(rect, RADIUS, Tokens::fade(color, 0.14));
-    ui.painter().galley(rect.center() - galley.size() * 0.5, galley, color);
-    response
 }
 
 /// A coloured dot that says what goes on.

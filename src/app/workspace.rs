@@ -47,7 +47,8 @@ fn tree_id() -> Id {
 impl Workspace {
     /// A new simulation: the saved layout if there is one and it can be read, else one that fits.
     pub fn open(&mut self, saved: Option<&str>, exhibit: &Exhibit) {
-        let known = |tree: &Tree<Pane>| tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(p).is_some()));
+        let known =
+            |tree: &Tree<Pane>| tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(p).is_some()));
         let saved = saved.and_then(|text| project::from_ron::<Tree<Pane>>(text).ok()).filter(known);
         match saved {
             Some(tree) => self.tree = tree,
@@ -71,7 +72,12 @@ impl Workspace {
     }
 
     fn fetch_views(&mut self) {
-        let names: Vec<Pane> = self.tree.tiles.tiles().filter_map(|t| if let Tile::Pane(p) = t { Some(p.clone()) } else { None }).collect();
+        let names: Vec<Pane> = self
+            .tree
+            .tiles
+            .tiles()
+            .filter_map(|t| if let Tile::Pane(p) = t { Some(p.clone()) } else { None })
+            .collect();
         for name in names {
             if !self.views.contains_key(&name)
                 && let Some(view) = views::by_name(&name)
@@ -150,7 +156,13 @@ impl Workspace {
     pub fn ui(&mut self, ui: &mut Ui, ctx: ViewCtx<'_>) {
         let mut closed = None;
         let mut maximise = None;
-        let mut shell = Shell { views: &mut self.views, ctx, closed: &mut closed, maximise: &mut maximise, maximised: self.maximised };
+        let mut shell = Shell {
+            views: &mut self.views,
+            ctx,
+            closed: &mut closed,
+            maximise: &mut maximise,
+            maximised: self.maximised,
+        };
         match self.maximised.filter(|id| self.tree.tiles.get_pane(id).is_some()) {
             Some(tile) => maximised_ui(ui, &self.tree, &mut shell, tile),
             None => self.tree.ui(&mut shell, ui),
@@ -200,8 +212,14 @@ fn suggested(exhibit: &Exhibit) -> Tree<Pane> {
         [only] => return Tree::new(tree_id(), tiles.insert_tab_tile(vec![*only]), tiles),
         [a, b] => vec![tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b])],
         [a, b, c, rest @ ..] => {
-            let (a, b, c) = (tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b]), tiles.insert_tab_tile(vec![*c]));
-            let left = if rest.is_empty() { a } else { let below = tiles.insert_tab_tile(rest.to_vec()); column(&mut tiles, a, below, 0.58) };
+            let (a, b, c) =
+                (tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b]), tiles.insert_tab_tile(vec![*c]));
+            let left = if rest.is_empty() {
+                a
+            } else {
+                let below = tiles.insert_tab_tile(rest.to_vec());
+                column(&mut tiles, a, below, 0.58)
+            };
             vec![left, column(&mut tiles, b, c, 0.68)]
         }
     };
@@ -235,7 +253,12 @@ impl Shell<'_> {
     fn view_ui(&mut self, ui: &mut Ui, pane: &Pane) {
         match self.views.get_mut(pane) {
             Some(view) => view.ui(ui, &mut self.ctx),
-            None => widgets::empty_state(ui, icons::GRID, &format!("There is no view `{pane}`"), "The layout is from another version: close this panel"),
+            None => widgets::empty_state(
+                ui,
+                icons::GRID,
+                &format!("There is no view `{pane}`"),
+                "The layout is from another version: close this panel",
+            ),
         }
     }
 
@@ -273,7 +296,14 @@ impl Behavior<Pane> for Shell<'_> {
         RichText::new(self.title(pane)).family(widgets::semibold()).into()
     }
 
-    fn top_bar_right_ui(&mut self, tiles: &Tiles<Pane>, ui: &mut Ui, _tile: TileId, tabs: &egui_tiles::Tabs, _scroll: &mut f32) {
+    fn top_bar_right_ui(
+        &mut self,
+        tiles: &Tiles<Pane>,
+        ui: &mut Ui,
+        _tile: TileId,
+        tabs: &egui_tiles::Tabs,
+        _scroll: &mut f32,
+    ) {
         let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
         ui.add_space(4.0);
         self.buttons_ui(ui, tile, &pane);
@@ -301,7 +331,13 @@ impl Behavior<Pane> for Shell<'_> {
 
     fn tab_text_color(&self, _: &egui::Visuals, tiles: &Tiles<Pane>, tile: TileId, state: &TabState) -> Color32 {
         let alone = tiles.parent_of(tile).and_then(|p| tiles.get_container(p)).is_some_and(|c| c.num_children() == 1);
-        if state.active && !alone { self.ctx.tokens.text_strong } else if alone { self.ctx.tokens.text } else { self.ctx.tokens.text_sub }
+        if state.active && !alone {
+            self.ctx.tokens.text_strong
+        } else if alone {
+            self.ctx.tokens.text
+        } else {
+            self.ctx.tokens.text_sub
+        }
     }
 
     fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {
@@ -342,7 +378,6 @@ pub fn commands_of(requests: Vec<ViewRequest>) -> (Vec<super::commands::UiComman
     }
     (commands, messages)
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,18 @@ const N: u32 = 4000;
 
 const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "spikes", docs: "Spikes of all neurons.", unit: "", shape: Shape::Spikes { over: "neurons" } },
-    ProbeSpec { name: "rate", docs: "Running rate of every neuron.", unit: "Hz", shape: Shape::Field { over: "neurons", range: (0.0, 80.0) } },
-    ProbeSpec { name: "v", docs: "Membrane potential of chosen neurons.", unit: "mV", shape: Shape::Series { of: "neurons" } },
+    ProbeSpec {
+        name: "rate",
+        docs: "Running rate of every neuron.",
+        unit: "Hz",
+        shape: Shape::Field { over: "neurons", range: (0.0, 80.0) },
+    },
+    ProbeSpec {
+        name: "v",
+        docs: "Membrane potential of chosen neurons.",
+        unit: "mV",
+        shape: Shape::Series { of: "neurons" },
+    },
     ProbeSpec { name: "class_rates", docs: "Mean rate of every class.", unit: "Hz", shape: Shape::Series { of: "" } },
 ];
 

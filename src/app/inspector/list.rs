@@ -22,7 +22,8 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
 pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     let spec = rows.params.groups()[group];
     let n = rows.params.len(group as u8);
-    let wanted: Vec<usize> = (0..n).filter(|item| rows.ids(group, *item).iter().any(|id| rows.is_wanted(*id))).collect();
+    let wanted: Vec<usize> =
+        (0..n).filter(|item| rows.ids(group, *item).iter().any(|id| rows.is_wanted(*id))).collect();
     let filtered = !rows.search.trim().is_empty() || rows.only_changed;
     if filtered && wanted.is_empty() {
         return;
@@ -49,24 +50,29 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
 /// One item; `true` when it is to be removed.
 fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool {
     let t = Tokens::of(ui.ctx());
-    let frame = Frame::new().fill(t.raised).stroke(Stroke::new(1.0, t.line)).corner_radius(6).inner_margin(Margin::symmetric(8, 4));
-    frame.show(ui, |ui| {
-        ui.set_width(ui.available_width());
-        ui.spacing_mut().item_spacing.y = 2.0;
-        let id = Id::unique(("card", group, item));
-        let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
-        let removed = head(ui, rows, group, item, &mut state);
-        state.show_body_unindented(ui, |ui| {
-            for id in rows.ids(group, item) {
-                let hidden = rows.params.spec(id).is_some_and(|s| s.name == "enabled");
-                if !hidden && rows.is_wanted(id) {
-                    row::ui(ui, rows, id);
+    let frame = Frame::new()
+        .fill(t.raised)
+        .stroke(Stroke::new(1.0, t.line))
+        .corner_radius(6)
+        .inner_margin(Margin::symmetric(8, 4));
+    frame
+        .show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ui.spacing_mut().item_spacing.y = 2.0;
+            let id = Id::unique(("card", group, item));
+            let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
+            let removed = head(ui, rows, group, item, &mut state);
+            state.show_body_unindented(ui, |ui| {
+                for id in rows.ids(group, item) {
+                    let hidden = rows.params.spec(id).is_some_and(|s| s.name == "enabled");
+                    if !hidden && rows.is_wanted(id) {
+                        row::ui(ui, rows, id);
+                    }
                 }
-            }
-        });
-        removed
-    })
-    .inner
+            });
+            removed
+        })
+        .inner
 }
 
 fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut CollapsingState) -> bool {

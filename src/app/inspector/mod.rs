@@ -13,8 +13,8 @@ use crate::{
     project::PlanTree,
 };
 use egui::{
-    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo, accesskit::Role,
-    collapsing_header::CollapsingState, vec2,
+    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
+    accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
 
 /// What the inspector remembers.
@@ -79,7 +79,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel);
-    let panel = Panel::right("inspector").default_size(356.0).size_range(320.0..=520.0).resizable(true).frame(frame);
+    let panel = Panel::right("inspector").default_size(380.0).size_range(340.0..=560.0).resizable(true).frame(frame);
     panel.show(ui, |ui| {
         let only_changed = &mut app.inspector.only_changed;
         panel_head(ui, "Inspector", |ui| {
@@ -119,7 +119,7 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 /// The kind's groups. The parameter whose file is to be chosen, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let session = &mut app.session;
-    let (waiting, _) = session.live.waiting_for_rebuild(&session.project.model, session.project.seed);
+    let waiting = session.live.waiting_for_rebuild(&session.project.model);
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         defaults: session.defaults.params(),
@@ -162,7 +162,8 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
 fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let title = group_title(group);
-    let mut state = CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
+    let mut state =
+        CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 28.0), Sense::click());
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, state.is_open(), format!("Group {title}")));
     ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, t.line));
@@ -175,7 +176,9 @@ fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut U
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
         ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(RichText::new(aside).small().color(t.accent)));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.label(RichText::new(aside).small().color(t.accent))
+        });
     });
     if response.on_hover_text(text::unwrap(group.docs)).clicked() {
         state.toggle(ui);
@@ -216,10 +219,17 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
     let group = GroupSpec { name: "project", docs: "The project.", params: &[], list: false };
     let project = &mut app.session.project;
     head_ui(ui, &group, "", |ui| {
-        row::plain(ui, "Name", |ui| ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name"));
-        row::plain(ui, "Seed", |ui| ui.add(egui::DragValue::new(&mut project.seed)).accessible_name("Seed").on_hover_text("Of every random draw"));
+        row::plain(ui, "Name", |ui| {
+            ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
+        });
+        row::plain(ui, "Seed", |ui| {
+            ui.add(egui::DragValue::new(&mut project.seed))
+                .accessible_name("Seed")
+                .on_hover_text("Of every random draw")
+        });
         ui.add_space(4.0);
-        let notes = TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes").desired_width(f32::INFINITY);
+        let notes =
+            TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes").desired_width(f32::INFINITY);
         ui.add(notes).accessible_name("Notes");
     });
 }

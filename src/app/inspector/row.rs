@@ -2,16 +2,22 @@
 
 use super::Rows;
 use crate::{
-    app::{icons, text, theme::{ROW, Tokens}, widgets},
+    app::{
+        icons, text,
+        theme::{ROW, Tokens},
+        widgets,
+    },
     params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
 };
 use egui::{
-    Align, ComboBox, DragValue, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
-    TextEdit, Ui, UiBuilder, text::{LayoutJob, TextFormat}, vec2,
+    Align, ComboBox, DragValue, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider,
+    SliderClamping, TextEdit, Ui, UiBuilder,
+    text::{LayoutJob, TextFormat},
+    vec2,
 };
 
-const LABEL: f32 = 0.36;
-const VALUE: f32 = 62.0;
+const LABEL: f32 = 0.43;
+const VALUE: f32 = 58.0;
 const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
 const GAP: f32 = 6.0;
@@ -36,9 +42,9 @@ impl Cells {
         Self { label, slider, value, unit, dot }
     }
 
-    /// Slider and value together, for what has no slider.
+    /// Slider, value and unit together, for what has no slider.
     fn wide(&self) -> Rect {
-        self.slider.union(self.value)
+        self.slider.union(self.unit)
     }
 }
 
@@ -74,7 +80,9 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             let mut on = *on;
             widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
         }),
-        (Value::Choice(i), ValueType::Choice(choices)) => cell(ui, cells.wide(), left(), |ui| choice_ui(ui, name, *i, choices)),
+        (Value::Choice(i), ValueType::Choice(choices)) => {
+            cell(ui, cells.wide(), left(), |ui| choice_ui(ui, name, *i, choices))
+        }
         (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
             if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
                 rows.browse = Some(id);
@@ -87,11 +95,18 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
         }
         _ => None,
     };
-    cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+    if matches!(old, Value::Real(_) | Value::Int(_)) {
+        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+    }
     let reset = cell(ui, cells.dot, left(), |ui| {
         let default = path::show(spec, &rows.defaults.get(id));
         let dot = widgets::state_dot(ui, changed, &format!("Reset {name}"));
-        dot.on_hover_text(if changed { format!("Changed; click for the default, {default}") } else { "The default".into() }).clicked()
+        dot.on_hover_text(if changed {
+            format!("Changed; click for the default, {default}")
+        } else {
+            "The default".into()
+        })
+        .clicked()
     });
     let value = if reset && changed { Some(rows.defaults.get(id)) } else { new };
     if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
@@ -130,7 +145,8 @@ fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
             .min_size(vec2(VALUE, 20.0))
             .custom_formatter(move |x, _| if whole { format!("{x:.0}") } else { text::number(x) })
             .custom_parser(|typed| spec.unit.parse(&typed.replace('−', "-")).ok());
-        let hint = format!("{} {}: drag, or type a value with any unit of this kind", text::number(now), spec.unit.suffix());
+        let hint =
+            format!("{} {}: drag, or type a value with any unit of this kind", text::number(now), spec.unit.suffix());
         ui.add(field).accessible_name(format!("{name} value")).on_hover_text(hint);
     });
     if value == now || value.is_nan() {
@@ -150,7 +166,7 @@ fn tidy(x: f64, spec: &ParamSpec) -> f64 {
 fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: bool, changed: bool) {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().slider_width = ui.available_width();
-    ui.spacing_mut().interact_size.y = 16.0;
+    ui.spacing_mut().interact_size.y = 14.0;
     let ink = if changed { t.accent } else { Tokens::fade(t.text_sub, 0.8) };
     let visuals = ui.visuals_mut();
     visuals.selection.bg_fill = ink;
@@ -168,7 +184,7 @@ fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: 
 fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) -> Option<Value> {
     let mut chosen = now;
     let shown = choices.get(usize::from(now)).map_or("?", |c| c.name);
-    let combo = ComboBox::from_id_salt(name).width(ui.available_width() - 8.0).selected_text(words(shown));
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(words(shown));
     let response = combo.show_ui(ui, |ui| {
         for (i, choice) in choices.iter().enumerate() {
             ui.selectable_value(&mut chosen, i as u16, words(choice.name)).on_hover_text(text::unwrap(choice.docs));
@@ -198,7 +214,7 @@ fn words(variant: &str) -> String {
 fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     let draft_id = ui.scope_id().with(("draft", name));
     let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| now.to_owned());
-    let field = TextEdit::singleline(&mut text).hint_text(hint).desired_width(ui.available_width() - 8.0).clip_text(true);
+    let field = TextEdit::singleline(&mut text).hint_text(hint).desired_width(ui.available_width()).clip_text(true);
     let response = ui.add(field).accessible_name(name);
     let response = if now.len() > 20 { response.on_hover_text(now) } else { response };
     if response.has_focus() {
@@ -221,7 +237,12 @@ fn label_ui(ui: &mut Ui, spec: &ParamSpec, waits: bool) -> Response {
 /// The symbol, its index set low, and a few words.
 fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
     let mut job = LayoutJob::default();
-    let format = |size: f32, color, valign| TextFormat { font_id: FontId::new(size, FontFamily::Proportional), color, valign, ..TextFormat::default() };
+    let format = |size: f32, color, valign| TextFormat {
+        font_id: FontId::new(size, FontFamily::Proportional),
+        color,
+        valign,
+        ..TextFormat::default()
+    };
     if !spec.symbol.is_empty() {
         let (base, index) = spec.symbol.split_once('_').unwrap_or((spec.symbol, ""));
         job.append(base, 0.0, format(12.5, t.text_strong, Align::Center));
@@ -236,13 +257,29 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
 /// A few words: the first clause of the documentation when it is short, else the name.
 fn caption(spec: &ParamSpec) -> String {
     let sentence = text::first_sentence(spec.docs);
-    let clause = sentence.split([':', ',', ';']).next().unwrap_or_default();
-    let bare = spec.name.split_once('_').filter(|(head, _)| head.len() == 1 || *head == "tau").map_or(spec.name, |(_, rest)| rest);
-    let short = if spec.symbol.is_empty() { 24 } else { 18 };
-    match clause.len() <= short || bare.len() < 4 {
-        true => clause.to_owned(),
-        false => text::title(bare),
+    let bare = spec
+        .name
+        .split_once('_')
+        .filter(|(head, _)| head.len() == 1 || *head == "tau")
+        .map_or(spec.name, |(_, rest)| rest);
+    let longest = if spec.symbol.is_empty() { 23 } else { 22 };
+    match sentence.chars().count() <= longest {
+        true => sentence,
+        false if bare.len() >= 4 => text::title(bare),
+        false => first_words(&sentence, longest).to_owned(),
     }
+}
+
+/// As many whole words as fit, without a preposition left hanging.
+fn first_words(sentence: &str, longest: usize) -> &str {
+    let clause = sentence.split([':', ',', ';']).next().unwrap_or_default();
+    let fits = |end: &usize| clause[..*end].chars().count() <= longest;
+    let ends: Vec<usize> = clause.match_indices(' ').map(|(i, _)| i).chain([clause.len()]).collect();
+    let hangs = |end: &usize| {
+        ["of", "the", "per", "to", "a", "with", "for", "in", "on"]
+            .contains(&clause[..*end].rsplit(' ').next().unwrap_or_default())
+    };
+    ends.into_iter().filter(|e| fits(e) && !hangs(e)).next_back().map_or(clause, |end| &clause[..end])
 }
 
 fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value) {
@@ -279,6 +316,8 @@ mod tests {
         }
         assert_eq!(words("SilenceOutgoing"), "Silence outgoing");
         assert_eq!(words("F64"), "F64");
+        assert_eq!(first_words("Decay time constant of the synaptic drive g", 22), "Decay time constant");
+        assert_eq!(first_words("Depolarising drive per synapse: an edge", 22), "Depolarising drive");
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         ui.set_width(ui.available_width());
         let title = interventions::label(exhibit, selection);
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| facts_ui(ui, set, &selection.elements));
+        Grid::new("selection facts")
+            .num_columns(2)
+            .spacing([12.0, 3.0])
+            .show(ui, |ui| facts_ui(ui, set, &selection.elements));
         ui.add_space(4.0);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
@@ -30,7 +33,8 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             for (glyph, word, command) in deeds {
                 let button = Button::new((icons::rich(glyph).size(13.0), word));
                 let why_not = command.why_not(app);
-                let response = ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
+                let response =
+                    ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
                 if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
                     queue.push(command);
                 }
@@ -74,8 +78,12 @@ fn most_common(column: &Column, elements: &[u32]) -> String {
             *n += 1;
         }
     }
-    let mut order: Vec<(usize, &str)> =
-        counts.iter().zip(&column.labels).filter(|(n, l)| **n > 0 && !l.is_empty()).map(|(n, l)| (*n, l.as_str())).collect();
+    let mut order: Vec<(usize, &str)> = counts
+        .iter()
+        .zip(&column.labels)
+        .filter(|(n, l)| **n > 0 && !l.is_empty())
+        .map(|(n, l)| (*n, l.as_str()))
+        .collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     let more = if order.len() > 3 { ", …" } else { "" };
     let words: Vec<String> = order.iter().take(3).map(|(n, l)| format!("{l} {n}")).collect();

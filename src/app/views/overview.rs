@@ -22,7 +22,7 @@ impl View for Overview {
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        crate::app::recording::spike_taps(exhibit.probes)
+        crate::project::spike_taps(exhibit.probes).collect()
     }
 
     fn reset(&mut self, _: &Exhibit) {
