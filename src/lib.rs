@@ -1,5 +1,6 @@
 //! Neuropil: a workbench for neural simulation.
 
+pub mod app;
 pub mod data;
 pub mod engine;
 pub mod gpu;
@@ -7,3 +8,4 @@ pub mod kinds;
 pub mod num;
 pub mod params;
 pub mod sim;
+pub mod view3d;
