@@ -11,3 +11,4 @@ pub mod num;
 pub mod params;
 pub mod project;
 pub mod sim;
+pub mod view3d;

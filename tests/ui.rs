@@ -21,6 +21,7 @@ type Window = Harness<'static, App>;
 fn start(engine: bool) -> Start {
     Start {
         engine,
+        project: Some(Project::default()),
         native_dialogs: false,
         state_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {
@@ -285,18 +286,18 @@ fn pictures() {
             .with_size([1440.0, 900.0])
             .with_max_steps(30)
             .with_theme(theme)
+            .with_render_cursor(false)
             .wgpu()
             .build_eframe(move |cc| App::new(cc, start).expect("threads"));
         w.run();
         save(&mut w, &folder.join(format!("home-{name}.png")));
         w.get_by_label("Run").click();
         until(&mut w, "it has run", |w| w.state().session().live.clock.step > 6000);
-        w.get_by_label("Pause").click();
+        w.get_by_label("Pause").click_accesskit();
+        w.remove_cursor();
         until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
         let session = w.state_mut().session_mut();
-        session.selection.set = "neurons";
-        session.selection.elements = Arc::new(vec![3210, 3300, 3420]);
-        session.selection.generation += 1;
+        session.selection.replace("neurons", vec![3210, 3300, 3420]);
         w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
         w.run_steps(6);
         save(&mut w, &folder.join(format!("workbench-{name}.png")));

@@ -111,7 +111,7 @@ impl UiCommand {
             Self::CancelLoading,
             Self::Record,
         ]);
-        all.extend(super::views::all().iter().map(|v| Self::ShowView(v.name())));
+        all.extend(super::workspace::view_names(app).map(Self::ShowView));
         all.extend([Self::ResetLayout, Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
         use egui::ThemePreference::{Dark, Light, System};
         all.extend([Dark, Light, System].map(Self::Theme));

@@ -5,17 +5,18 @@
 //! running live on other threads.
 
 pub mod commands;
+pub mod fonts;
+pub mod icons;
+pub mod style;
 pub mod theme;
 pub mod views;
 
 mod dev;
 mod device;
 mod dialogs;
-mod fonts;
 mod help;
 pub mod history;
 mod home;
-mod icons;
 mod inspector;
 mod interventions;
 mod jobs;
@@ -30,7 +31,6 @@ mod recording;
 mod runbar;
 pub mod session;
 mod status;
-mod style;
 mod text;
 mod toasts;
 mod topbar;
@@ -120,7 +120,7 @@ impl App {
         let ctx = cc.egui_ctx.clone();
         style::apply(&ctx);
         ctx.options_mut(|o| o.zoom_with_keyboard = false); // our own commands do it
-        let project = start.project.unwrap_or_default();
+        let project = start.project.unwrap_or_else(crate::project::default_project);
         let devices = Arc::new(device::Devices::default());
         let builder = start.builder.unwrap_or_else(|| {
             let devices = devices.clone();

@@ -25,18 +25,26 @@ type Pane = String;
 pub struct Workspace {
     tree: Tree<Pane>,
     views: BTreeMap<Pane, Box<dyn View>>,
+    /// One of each view, for names and titles.
+    samples: Vec<Box<dyn View>>,
     maximised: Option<TileId>,
     epoch: u64,
 }
 
 /// How a view is called, by name.
 pub fn view_title(app: &App, name: &str) -> String {
-    views::by_name(name).map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.exhibit))
+    let sample = app.workspace.samples.iter().find(|v| v.name() == name);
+    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.exhibit))
+}
+
+/// Names of all views.
+pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
+    app.workspace.samples.iter().map(|v| v.name())
 }
 
 impl Default for Workspace {
     fn default() -> Self {
-        Self { tree: Tree::empty(tree_id()), views: BTreeMap::new(), maximised: None, epoch: 0 }
+        Self { tree: Tree::empty(tree_id()), views: BTreeMap::new(), samples: views::all(), maximised: None, epoch: 0 }
     }
 }
 
