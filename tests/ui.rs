@@ -60,10 +60,14 @@ fn value(w: &Window, name: &str) -> String {
 }
 
 fn set(w: &mut Window, text: &str) {
+    assign(w, text);
+    w.run();
+}
+
+fn assign(w: &mut Window, text: &str) {
     let params = w.state_mut().session_mut().project.model.params_mut();
     let change = path::parse(params, text).expect("assignment");
     assert!(params.set(&change));
-    w.run();
 }
 
 #[test]
@@ -291,21 +295,32 @@ fn pictures() {
             .build_eframe(move |cc| App::new(cc, start).expect("threads"));
         w.run();
         save(&mut w, &folder.join(format!("home-{name}.png")));
-        w.get_by_label("Run").click();
-        until(&mut w, "it has run", |w| w.state().session().live.clock.step > 6000);
-        w.get_by_label("Pause").click_accesskit();
-        w.remove_cursor();
-        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
-        let session = w.state_mut().session_mut();
-        session.selection.replace("neurons", vec![3210, 3300, 3420]);
+        w.get_by_label("Run").click_accesskit();
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 1000);
+        w.state_mut().session_mut().selection.replace("neurons", vec![3210, 3300, 3420]);
         w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
-        w.run_steps(6);
+        until(&mut w, "it has run", |w| w.state().session().live.clock.step > 30_000);
         save(&mut w, &folder.join(format!("workbench-{name}.png")));
+        w.get_by_label("Pause").click_accesskit();
+        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
         w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
         w.run_steps(3);
         save(&mut w, &folder.join(format!("palette-{name}.png")));
         w.key_press(egui::Key::Escape);
         w.run_steps(2);
+        w.get_by_label("Simulation").click_accesskit();
+        w.key_press(egui::Key::F12);
+        w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::J);
+        assign(&mut w, "network.source=Balanced");
+        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Stimulate);
+        w.run_steps(4);
+        save(&mut w, &folder.join(format!("menu-{name}.png")));
+        w.key_press(egui::Key::Escape);
+        w.run_steps(2);
+        w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::O);
+        w.run_steps(4);
+        save(&mut w, &folder.join(format!("dialog-{name}.png")));
     }
 }
 
@@ -334,6 +349,7 @@ fn example() -> Project {
         params.set(&change);
     }
     project.record.push("spikes".into());
+    project.run.speed = 2.0;
     project
 }
 

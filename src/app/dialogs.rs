@@ -89,17 +89,19 @@ fn unsaved_ui(ui: &mut Ui, name: &str, intent: &Intent) -> Option<Answer> {
     title_ui(ui, &format!("Save changes to {name}?"));
     ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
     ui.add_space(14.0);
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        if widgets::primary(ui, "Save").clicked() {
-            return Some(Answer::Save(intent.clone()));
-        }
-        if ui.button("Cancel").clicked() {
-            return Some(Answer::Cancel);
-        }
-        ui.add_space(ui.available_width() - 128.0);
+    ui.horizontal(|ui| {
         let t = Tokens::of(ui.ctx());
-        let discard = Button::new(RichText::new("Discard changes").color(t.error));
-        ui.add(discard).clicked().then(|| Answer::Discard(intent.clone()))
+        let discard = ui.add(Button::new(RichText::new("Discard changes").color(t.error))).clicked();
+        let (save, cancel) = ui
+            .with_layout(Layout::right_to_left(Align::Center), |ui| {
+                (widgets::primary(ui, "Save").clicked(), ui.button("Cancel").clicked())
+            })
+            .inner;
+        match (save, discard, cancel) {
+            (true, ..) => Some(Answer::Save(intent.clone())),
+            (_, true, _) => Some(Answer::Discard(intent.clone())),
+            (.., cancel) => cancel.then_some(Answer::Cancel),
+        }
     })
     .inner
 }

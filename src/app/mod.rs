@@ -166,6 +166,11 @@ impl App {
         &mut self.session
     }
 
+    /// To carry out a command from a test, as a menu would.
+    pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
+        self.obey(ctx, command);
+    }
+
     /// The messages on screen.
     pub fn messages(&self) -> Vec<&str> {
         self.toasts.texts().collect()
