@@ -226,6 +226,33 @@ fn a_project_is_saved_and_opened_again() {
 }
 
 #[test]
+fn unsaved_work_survives_a_crash() {
+    let folder = std::env::temp_dir().join(format!("neuropil-journal-{}", std::process::id()));
+    let with_state = |folder: &std::path::Path| Start { state_dir: Some(folder.to_owned()), ..start(false) };
+    let open = |start: Start| -> Window {
+        Harness::builder()
+            .with_size([1440.0, 900.0])
+            .with_max_steps(30)
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    };
+    let mut w = open(with_state(&folder));
+    w.run();
+    std::thread::sleep(Duration::from_millis(2100));
+    set(&mut w, "lif.tau_m=17");
+    let mine = folder.join(format!("journal-{}.ron", std::process::id()));
+    until(&mut w, "it is kept", |_| mine.exists());
+    std::mem::forget(w); // the crash
+    std::fs::rename(&mine, folder.join("journal-4194999.ron")).expect("a process that is gone");
+    let mut w = open(with_state(&folder));
+    until(&mut w, "it is offered", |w| w.query_by_label("Restore").is_some());
+    w.get_by_label("Restore").click();
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "17 ms");
+    assert!(w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
 fn edits_and_undo_reach_the_running_simulation() {
     let mut w = window(true);
     w.run();

@@ -76,7 +76,7 @@ fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
     let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(10, 6)).stroke(Stroke::new(1.0, t.line));
     let shown = frame.show(ui, |ui| {
         ui.set_width(320.0);
-        ui.horizontal(|ui| {
+        ui.horizontal_top(|ui| {
             ui.label(icons::rich(glyph).color(color));
             let text_width = ui.available_width() - 30.0;
             ui.allocate_ui_with_layout(vec2(text_width, 0.0), Layout::top_down(Align::LEFT), |ui| {
