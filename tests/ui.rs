@@ -259,9 +259,9 @@ fn edits_and_undo_reach_the_running_simulation() {
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
     w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
-    until(&mut w, "the edit was seen", |w| w.state().session().live.latency.samples.len() == 1);
+    until(&mut w, "the edit was seen", |w| w.state().session().live.latency.samples.count() == 1);
     w.get_by_label("Undo").click();
-    until(&mut w, "the undo was seen", |w| w.state().session().live.latency.samples.len() == 2);
+    until(&mut w, "the undo was seen", |w| w.state().session().live.latency.samples.count() == 2);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
     let t = Tokens::of(ui.ctx());
     ui.horizontal(|ui| {
         ui.label(RichText::new(name).family(widgets::semibold()).color(t.text_strong));
-        ui.label(widgets::sub(ui, format!("n = {}", samples.len())).small());
+        ui.label(widgets::sub(ui, format!("n = {}", samples.count())).small());
     })
     .response
     .on_hover_text(docs);
@@ -58,7 +58,7 @@ fn sparkline_ui(ui: &mut Ui, samples: &Samples, top: f32) {
     let t = Tokens::of(ui.ctx());
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 36.0), Sense::hover());
     ui.painter().rect_filled(rect, 2, t.canvas);
-    let step = rect.width() / samples.len().max(2) as f32;
+    let step = rect.width() / samples.count().max(2) as f32;
     let y = |ms: f32| rect.bottom() - (ms / top).min(1.0) * rect.height();
     let points = samples.iter().enumerate().map(|(i, ms)| pos2(rect.left() + i as f32 * step, y(ms))).collect();
     ui.painter().line(points, Stroke::new(1.0, t.accent));

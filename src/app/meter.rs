@@ -68,7 +68,7 @@ impl Samples {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ring.len()
     }
 
@@ -167,9 +167,9 @@ mod tests {
         l.applied(id, 10);
         l.frame(10);
         l.drawn();
-        assert_eq!(l.samples.len(), 0);
+        assert_eq!(l.samples.count(), 0);
         l.frame(11);
         l.drawn();
-        assert_eq!(l.samples.len(), 1);
+        assert_eq!(l.samples.count(), 1);
     }
 }

@@ -262,7 +262,7 @@ fn caption(spec: &ParamSpec) -> String {
         .split_once('_')
         .filter(|(head, _)| head.len() == 1 || *head == "tau")
         .map_or(spec.name, |(_, rest)| rest);
-    let longest = if spec.symbol.is_empty() { 23 } else { 22 };
+    let longest = if spec.symbol.is_empty() { 23 } else { 20 };
     match sentence.chars().count() <= longest {
         true => sentence,
         false if bare.len() >= 4 => text::title(bare),
@@ -279,7 +279,7 @@ fn first_words(sentence: &str, longest: usize) -> &str {
         ["of", "the", "per", "to", "a", "with", "for", "in", "on"]
             .contains(&clause[..*end].rsplit(' ').next().unwrap_or_default())
     };
-    ends.into_iter().filter(|e| fits(e) && !hangs(e)).next_back().map_or(clause, |end| &clause[..end])
+    ends.into_iter().rfind(|e| fits(e) && !hangs(e)).map_or(clause, |end| &clause[..end])
 }
 
 fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value) {
