@@ -393,13 +393,17 @@ mod tests {
 
     #[test]
     fn a_layout_survives_the_file() {
+        let exhibit = Exhibit { probes: crate::kinds::Model::default().probes(), ..Exhibit::default() };
         let mut w = Workspace::default();
-        w.reset_layout(&Exhibit::default());
+        assert_eq!(w.to_text(), None);
+        w.open(None, &exhibit);
+        w.show_view("brain", &exhibit);
         let text = w.to_text().unwrap();
-        let tree: Tree<Pane> = project::from_ron(&text).unwrap();
-        assert_eq!(tree.tiles.len(), w.tree.tiles.len());
         let mut again = Workspace::default();
-        again.open(Some("not a layout"), &Exhibit::default());
-        assert!(!again.tree.is_empty());
+        again.open(Some(&text), &exhibit);
+        assert!(again.tree == w.tree);
+        let mut other = Workspace::default();
+        other.open(Some("not a layout"), &exhibit);
+        assert!(!other.tree.is_empty());
     }
 }
