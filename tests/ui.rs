@@ -1,6 +1,6 @@
 //! The window, driven through its accessibility tree as a screen reader would.
 
-mod fake;
+mod ui_fake;
 
 use egui_kittest::{
     Harness,
@@ -26,7 +26,7 @@ fn start(engine: bool) -> Start {
         state_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {
             progress.report("Wiring neurons", 0.5)?;
-            Ok(Box::new(fake::Fake::new(scene.seed)))
+            Ok(Box::new(ui_fake::Fake::new(scene.seed)))
         })),
         ..Start::default()
     }
