@@ -50,10 +50,13 @@
 //! This page, then [`kinds::spiking`] (the card), its `params.rs` and `cpu/`, then [`sim`],
 //! `engine/worker.rs` and `app/session.rs`: about a thousand lines, and the rest is predictable from there.
 
+pub mod cli;
 pub mod data;
 pub mod engine;
+pub mod export;
 pub mod gpu;
 pub mod kinds;
 pub mod num;
 pub mod params;
+pub mod project;
 pub mod sim;

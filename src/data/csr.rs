@@ -79,3 +79,32 @@ impl Csr {
         (self.rows.len() * 4 + self.words.len() * 4 + self.overflow.len() * 8) as u64
     }
 }
+
+/// What a wiring adds up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Sum of the counts, without their signs.
+    pub n_synapses: u64,
+    /// Connections with a positive count.
+    pub n_excitatory: u64,
+    /// Connections with a negative count.
+    pub n_inhibitory: u64,
+}
+
+impl Csr {
+    /// Adds everything up.
+    pub fn census(&self) -> Census {
+        let mut census = Census::default();
+        for word in &self.words {
+            let count = self.count(*word);
+            census.n_synapses += u64::from(count.unsigned_abs());
+            census.n_excitatory += u64::from(count > 0);
+            census.n_inhibitory += u64::from(count < 0);
+        }
+        for (at, exact) in &self.overflow {
+            let packed = self.count(self.words[*at as usize]);
+            census.n_synapses += u64::from(exact.unsigned_abs()) - u64::from(packed.unsigned_abs());
+        }
+        census
+    }
+}

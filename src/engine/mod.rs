@@ -6,6 +6,7 @@ mod loader;
 mod mailbox;
 mod pace;
 mod recorder;
+pub mod replay;
 mod worker;
 
 pub use loader::{Loader, Outcome};
@@ -16,10 +17,13 @@ use crate::{
     params::Change,
     sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
 };
-use crossbeam_channel::{Receiver, Sender, bounded};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// What is asked of the engine. The list is closed: everything that can happen is here.
@@ -83,7 +87,7 @@ impl Exhibit {
     }
 }
 
-/// What the engine says that must not be lost. Rare, so the channel is small.
+/// What the engine says that must not be lost. Rare: at most a few per command.
 pub enum Event {
     /// A simulation took its place; views start over.
     Loaded(Exhibit),
@@ -156,13 +160,22 @@ impl Engine {
     /// the app, nothing in tests.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (commands, inbox) = bounded(256);
-        let (outbox, events) = bounded(256);
+        // At most a few events per command: bounded by its sender. A bound here could stop both sides, each
+        // waiting for the other to listen.
+        let (outbox, events) = unbounded();
         let frames = Arc::new(Mailbox::default());
         let gauges = Arc::new(Gauges::default());
         let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
         let thread = std::thread::Builder::new()
             .name("engine".into())
-            .spawn(move || worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake).run())?;
+            .spawn(move || {
+                let last_words = outbox.clone();
+                let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
+                if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
+                    let what = "a fault inside the program stopped the simulation; load it again".to_owned();
+                    last_words.send(Event::Failed(SimError::Diverged(what))).ok();
+                }
+            })?;
         Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
     }
 
@@ -179,16 +192,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Drain events so that a worker blocked on a full channel can see the Quit.
-        while self.commands.try_send(Command::Quit).is_err_and(|e| e.is_full()) {
-            while self.events.try_recv().is_ok() {}
-            std::thread::yield_now();
-        }
+        self.commands.send(Command::Quit).ok();
         if let Some(thread) = self.thread.take() {
-            while !thread.is_finished() {
-                while self.events.try_recv().is_ok() {}
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
             thread.join().ok();
         }
     }

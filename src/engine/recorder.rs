@@ -6,7 +6,10 @@ use crate::sim::{Clock, Digest, Frame, ProbeId, Tap};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
     io,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -36,6 +39,7 @@ pub(super) struct Recorder {
     queue: Sender<Block>,
     thread: std::thread::JoinHandle<io::Result<()>>,
     gauges: Arc<Gauges>,
+    failed: Arc<AtomicBool>,
 }
 
 impl Recorder {
@@ -47,15 +51,17 @@ impl Recorder {
         gauges: Arc<Gauges>,
     ) -> io::Result<Self> {
         let (queue, blocks) = bounded(QUEUE);
+        let failed = Arc::new(AtomicBool::new(false));
+        let flag = failed.clone();
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
-            sink.begin(clock, &lanes)?;
-            drain(sink, &blocks)
+            let begun = sink.begin(clock, &lanes);
+            drain(sink, begun, &blocks, &flag)
         })?;
-        Ok(Self { taps, queue, thread, gauges })
+        Ok(Self { taps, queue, thread, gauges, failed })
     }
 
-    /// Hands over a block; waits when the queue is full. `false` when the recorder is gone, its error
-    /// waits in `finish`.
+    /// Hands over a block; waits when the queue is full. `false` when the sink has failed: its error waits
+    /// in `finish`.
     pub fn offer(&self, frame: Frame) -> bool {
         self.send(Block::Readings(frame))
     }
@@ -65,6 +71,9 @@ impl Recorder {
     }
 
     fn send(&self, block: Block) -> bool {
+        if self.failed.load(Ordering::Relaxed) {
+            return false;
+        }
         self.gauges.queued_blocks.store(self.queue.len() as u64, Ordering::Relaxed);
         match self.queue.try_send(block) {
             Ok(()) => true,
@@ -85,17 +94,26 @@ impl Recorder {
     }
 }
 
-fn drain(mut sink: Box<dyn Sink>, blocks: &Receiver<Block>) -> io::Result<()> {
-    let mut result = Ok(());
+/// Writes until the end. After an error it only waits for the end, so that the sink can still be closed.
+fn drain(
+    mut sink: Box<dyn Sink>,
+    begun: io::Result<()>,
+    blocks: &Receiver<Block>,
+    failed: &AtomicBool,
+) -> io::Result<()> {
+    let mut result = begun;
     for block in blocks {
+        failed.store(result.is_err(), Ordering::Relaxed);
         match block {
+            Block::End(digest, clock) => {
+                let closed = sink.finish(&digest, clock);
+                return result.and(closed);
+            }
+            _ if result.is_err() => {}
             Block::Readings(frame) => result = sink.write(&frame),
             Block::Command(step, what) => result = sink.log(step, &what),
-            Block::End(digest, clock) => return sink.finish(&digest, clock),
         }
-        if result.is_err() {
-            break;
-        }
+        failed.store(result.is_err(), Ordering::Relaxed);
     }
     result
 }

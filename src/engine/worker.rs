@@ -149,14 +149,7 @@ impl<W: Fn()> Worker<W> {
                 Some((Err(error), _)) => self.tell(Event::Refused(error)),
                 None => {}
             },
-            Command::Restore(state) => {
-                if let Some(Err(error)) = self.sim.as_mut().map(|s| s.load(&state)) {
-                    self.tell(Event::Refused(error));
-                }
-                self.stop_recording();
-                self.start_epoch();
-                self.show_now();
-            }
+            Command::Restore(state) => self.restore(&state),
             Command::Quit => {} // handled by the loop
         }
     }
@@ -184,8 +177,15 @@ impl<W: Fn()> Worker<W> {
     }
 
     fn run_to(&mut self, step: u64) {
-        let go = self.sim.is_some() && step > self.clock().step;
-        self.set_running(if go { Running::Until(step) } else { Running::Paused });
+        if self.sim.is_some() && step > self.clock().step {
+            return self.set_running(Running::Until(step));
+        }
+        let was_paused = self.running == Running::Paused;
+        self.set_running(Running::Paused);
+        if was_paused {
+            // Whoever waits for the end of the run hears that there is nothing to run.
+            self.tell(Event::Running(false, self.clock()));
+        }
     }
 
     fn rewind(&mut self) {
@@ -193,6 +193,19 @@ impl<W: Fn()> Worker<W> {
         match self.sim.as_mut().map(|s| s.rewind()) {
             Some(Err(error)) => return self.fail(error),
             Some(Ok(())) => self.log(Logged::Rewind),
+            None => {}
+        }
+        self.pace.forget();
+        self.start_epoch();
+        self.show_now();
+    }
+
+    /// A recording ends where the simulation was before it jumped.
+    fn restore(&mut self, state: &[u8]) {
+        let (clock, digest) = (self.clock(), self.digest());
+        match self.sim.as_mut().map(|s| s.load(state)) {
+            Some(Err(error)) => return self.tell(Event::Refused(error)),
+            Some(Ok(())) => self.close_recording(digest, clock),
             None => {}
         }
         self.pace.forget();
@@ -237,7 +250,10 @@ impl<W: Fn()> Worker<W> {
 
     fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn super::Sink>) {
         self.stop_recording();
-        let Some(sim) = &self.sim else { return };
+        let Some(sim) = &self.sim else {
+            let nothing = std::io::Error::other("there is no simulation to record yet");
+            return self.tell(Event::RecordingFailed(nothing));
+        };
         let lanes = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
         match Recorder::start(taps, sink, sim.clock(), lanes, self.gauges.clone()) {
             Ok(recorder) => {
@@ -248,10 +264,18 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
+    fn digest(&self) -> Digest {
+        self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
+    }
+
     fn stop_recording(&mut self) {
+        if self.recorder.is_some() {
+            self.close_recording(self.digest(), self.clock());
+        }
+    }
+
+    fn close_recording(&mut self, digest: Digest, clock: Clock) {
         let Some(recorder) = self.recorder.take() else { return };
-        let clock = self.clock();
-        let digest = self.sim.as_ref().map_or_else(Digest::default, |s| s.digest());
         match recorder.finish(digest.clone(), clock) {
             Ok(()) => self.tell(Event::Recorded(digest, clock)),
             Err(error) => self.tell(Event::RecordingFailed(error)),
@@ -306,16 +330,15 @@ impl<W: Fn()> Worker<W> {
             steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
         }
         if !wait.is_zero() {
+            // The pace is asked again afterwards: a long wait comes in pieces.
             match self.inbox.recv_timeout(wait) {
-                Ok(Command::Quit) => return Ok(true),
-                Ok(command) => {
-                    self.obey(command);
-                    return Ok(false);
-                }
+                Ok(Command::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
+                Ok(command) => self.obey(command),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(true),
             }
+            return Ok(false);
         }
+        let stalled = Gauges::read(&self.gauges.stalled_nanos);
         let start = Instant::now();
         self.pass.profiled = self.batches.is_multiple_of(PROFILE_EVERY);
         self.batches += 1;
@@ -323,7 +346,9 @@ impl<W: Fn()> Worker<W> {
             sim.advance(steps, &mut self.pass)?;
         }
         self.sample()?;
-        let took = start.elapsed();
+        // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
+        let stalled = Duration::from_nanos(Gauges::read(&self.gauges.stalled_nanos) - stalled);
+        let took = start.elapsed().saturating_sub(stalled);
         self.pace.took(steps, took);
         let clock = self.clock();
         self.gauges.step.store(clock.step, Ordering::Relaxed);

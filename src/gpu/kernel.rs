@@ -1,4 +1,16 @@
 //! One declaration per kernel.
+//!
+//! [`kernels!`](crate::kernels) turns a Rust-looking signature into a typed launch method, a C prototype
+//! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
+
+use super::{
+    Buf, Gpu, GpuError, Pass,
+    error::{Doing as _, explain},
+    layout::{CudaType, comment},
+    module::Module,
+};
+use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
+use std::{marker::PhantomData, sync::Arc};
 
 /// What the program knows about a kernel without a GPU in sight.
 #[derive(Clone, Copy, Debug)]
@@ -20,4 +32,243 @@ pub struct ModuleSpec {
     pub file: &'static str,
     /// Its kernels, in launch order.
     pub kernels: &'static [KernelSpec],
+    /// Definitions of the device structs its kernels take.
+    pub structs: fn() -> Vec<String>,
+}
+
+impl ModuleSpec {
+    /// Names the generated header and the embedded PTX: `spiking/step.cu` is `spiking-step`,
+    /// `common/selftest.cu` is `selftest`.
+    pub fn stem(&self) -> String {
+        self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
+    }
+
+    /// What `kernels/gen/<stem>.cuh` must say: the structs and the prototypes, so that a `.cu` file that
+    /// disagrees with its declaration does not compile.
+    pub fn header(&self) -> String {
+        let mut out = String::from(
+            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n",
+        );
+        for text in (self.structs)() {
+            out += "\n";
+            out += &text;
+        }
+        for kernel in self.kernels {
+            out += "\n";
+            out += &comment(kernel.docs);
+            out += &(kernel.prototype)();
+            out += "\n";
+        }
+        out
+    }
+}
+
+/// What the compiler and the device made of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelFacts {
+    /// File under `kernels/`.
+    pub file: &'static str,
+    /// Kernel name.
+    pub name: &'static str,
+    /// Threads per block.
+    pub block: u32,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Static shared memory per block, bytes.
+    pub shared_bytes: u32,
+    /// Local memory per thread, bytes; more than 0 means that registers spilled.
+    pub local_bytes: u32,
+    /// Blocks one multiprocessor holds at once.
+    pub blocks_per_multiprocessor: u32,
+    /// Share of a multiprocessor's threads those blocks fill, 0 to 1.
+    pub occupancy: f32,
+}
+
+/// A kernel argument as the declaration spells it: `In<T>`, `InOut<T>` or `Size<T>`.
+pub trait Arg {
+    /// What the Rust caller passes.
+    type Host<'h>;
+    /// What the CUDA prototype says.
+    fn c() -> String;
+    #[doc(hidden)]
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>);
+}
+
+/// A buffer the kernel only reads.
+pub struct In<T>(PhantomData<T>);
+/// A buffer the kernel writes.
+pub struct InOut<T>(PhantomData<T>);
+/// A scalar passed by value. Frozen inside a captured graph, so sizes only: anything that changes between
+/// steps lives in a buffer.
+pub struct Size<T>(PhantomData<T>);
+
+impl<T: CudaType> Arg for In<T> {
+    type Host<'h> = &'h Buf<T>;
+    fn c() -> String {
+        format!("const {}* __restrict__", T::C)
+    }
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
+        args.arg(host.slice());
+    }
+}
+
+impl<T: CudaType> Arg for InOut<T> {
+    type Host<'h> = &'h mut Buf<T>;
+    fn c() -> String {
+        format!("{}* __restrict__", T::C)
+    }
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
+        args.arg(host.slice());
+    }
+}
+
+impl<T: CudaType> Arg for Size<T> {
+    type Host<'h> = T;
+    fn c() -> String {
+        T::C.to_owned()
+    }
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
+        args.arg(host);
+    }
+}
+
+/// A loaded kernel.
+pub struct Kernel {
+    /// Its declaration.
+    pub spec: &'static KernelSpec,
+    gpu: Arc<Gpu>,
+    function: CudaFunction,
+}
+
+impl Kernel {
+    /// Looks the kernel up in a loaded module and remembers what it costs.
+    pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
+        let function = module.function(spec.name)?;
+        let kernel = Self { spec, gpu: module.gpu.clone(), function };
+        kernel.gpu.remember(kernel.facts(module.spec.file)?);
+        Ok(kernel)
+    }
+
+    fn facts(&self, file: &'static str) -> Result<KernelFacts, GpuError> {
+        let (f, block) = (&self.function, self.spec.block);
+        let ask = |what: Result<i32, _>| {
+            what.map(i32::unsigned_abs).doing(|| format!("asking for the attributes of {}", self.spec.name))
+        };
+        let blocks = ask(f.occupancy_max_active_blocks_per_multiprocessor(block, 0, None).map(u32::cast_signed))?;
+        Ok(KernelFacts {
+            file,
+            name: self.spec.name,
+            block,
+            registers: ask(f.num_regs())?,
+            shared_bytes: ask(f.shared_size_bytes())?,
+            local_bytes: ask(f.local_size_bytes())?,
+            blocks_per_multiprocessor: blocks,
+            occupancy: (blocks * block) as f32 / self.gpu.threads_per_multiprocessor.max(1) as f32,
+        })
+    }
+
+    /// Launches over at least `threads` threads. Private to the macro: its arguments are already checked.
+    #[doc(hidden)]
+    pub fn go<'a>(
+        &'a self,
+        pass: &mut Pass,
+        threads: u32,
+        fill: impl FnOnce(&mut LaunchArgs<'a>),
+    ) -> Result<(), GpuError> {
+        let block = self.spec.block;
+        let config = LaunchConfig {
+            grid_dim: (threads.div_ceil(block).max(1), 1, 1),
+            block_dim: (block, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        let mut args = self.gpu.compute.launch_builder(&self.function);
+        fill(&mut args);
+        if pass.profiled {
+            args.record_kernel_launch(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        }
+        // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
+        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel.
+        let events = unsafe { args.launch(config) }.map_err(|e| GpuError::Launch {
+            kernel: self.spec.name,
+            threads,
+            block,
+            why: explain(&e),
+        })?;
+        pass.pending.extend(events.map(|(start, end)| super::timing::Pending::new(self.spec.name, start, end)));
+        Ok(())
+    }
+}
+
+/// Declares the kernels of one `.cu` file:
+///
+/// ```ignore
+/// kernels! {
+///     /// The step, in launch order.
+///     pub struct Kernels in "spiking/step.cu" using [Constants] {
+///         /// One thread per neuron: decay, input, threshold.
+///         #[block(256)]
+///         fn integrate(k: In<Constants>, n: Size<u32>, v: InOut<f32>);
+///     }
+/// }
+/// ```
+///
+/// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
+/// method `kernels.integrate(pass, threads, &k, n, &mut v)`.
+#[macro_export]
+macro_rules! kernels {
+    (
+        $(#[doc = $module_docs:literal])*
+        $vis:vis struct $Kernels:ident in $file:literal $(using [$($Struct:ty),* $(,)?])? {
+            $(
+                $(#[doc = $docs:literal])*
+                #[block($block:literal)]
+                fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? );
+            )*
+        }
+    ) => {
+        $(#[doc = $module_docs])*
+        $vis struct $Kernels { $( $name: $crate::gpu::Kernel, )* }
+
+        impl $Kernels {
+            /// The declarations, for the compile test, the header and the timing table.
+            pub const SPEC: $crate::gpu::ModuleSpec = $crate::gpu::ModuleSpec {
+                file: $file,
+                kernels: &[ $( $crate::gpu::KernelSpec {
+                    name: stringify!($name),
+                    docs: concat!($($docs, "\n"),*),
+                    block: $block,
+                    prototype: || {
+                        let args: &[String] = &[ $( format!("{} {}", <$ty as $crate::gpu::kernel::Arg>::c(), stringify!($arg)) ),* ];
+                        format!("extern \"C\" __global__ void {}({});", stringify!($name), args.join(", "))
+                    },
+                } ),* ],
+                structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::header() ),* )? ],
+            };
+
+            /// Loads the module and finds every kernel in it.
+            pub fn load(gpu: &std::sync::Arc<$crate::gpu::Gpu>) -> Result<Self, $crate::gpu::GpuError> {
+                const SPEC: $crate::gpu::ModuleSpec = $Kernels::SPEC;
+                let module = $crate::gpu::module::Module::load(gpu, &SPEC)?;
+                let mut specs = SPEC.kernels.iter();
+                let mut next = || {
+                    let spec = specs.next().ok_or_else(|| module.lacks("a declared kernel"))?;
+                    $crate::gpu::Kernel::load(&module, spec)
+                };
+                Ok(Self { $( $name: next()?, )* })
+            }
+
+            $(
+                $(#[doc = $docs])*
+                #[allow(clippy::too_many_arguments)]
+                pub fn $name(
+                    &self,
+                    pass: &mut $crate::gpu::Pass,
+                    threads: u32,
+                    $($arg: <$ty as $crate::gpu::kernel::Arg>::Host<'_>),*
+                ) -> Result<(), $crate::gpu::GpuError> {
+                    self.$name.go(pass, threads, |args| { $( <$ty as $crate::gpu::kernel::Arg>::push(&$arg, args); )* })
+                }
+            )*
+        }
+    };
 }

@@ -1,13 +1,161 @@
 //! The device floor: the only module that names `cudarc`. Knows no simulation.
+//!
+//! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
+//! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
+//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`selftest`] proves that both backends
+//! return the same bits.
+//!
+//! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
+//! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
 
+mod buffer;
+mod error;
+mod graph;
 pub mod kernel;
+pub mod layout;
+pub mod module;
+pub mod nvrtc;
+pub mod probe;
+pub mod selftest;
 pub mod timing;
 
-pub use kernel::{KernelSpec, ModuleSpec};
+pub use buffer::{Buf, Cell, Pinned};
+pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
+pub use error::GpuError;
+pub use graph::Graph;
+pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
+pub use probe::OpenError;
 pub use timing::{Pass, Timing};
 
-/// An opened CUDA device.
+use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
+use error::{Doing as _, explain};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An opened CUDA device with its two streams.
 pub struct Gpu {
     /// Name as the driver reports it.
     pub name: String,
+    /// Number the driver counts it by, from 0.
+    pub ordinal: usize,
+    /// Compute capability as one number: 90 is 9.0.
+    pub capability: u32,
+    /// CUDA version of the driver: 12020 is 12.2.
+    pub driver: i32,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Threads one multiprocessor holds at most.
+    pub threads_per_multiprocessor: u32,
+    context: Arc<CudaContext>,
+    compute: Arc<CudaStream>,
+    copy: Arc<CudaStream>,
+    facts: Mutex<Vec<KernelFacts>>,
+}
+
+/// Device memory at one moment, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Not in use by anyone.
+    pub free: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+impl Gpu {
+    /// Opens device `ordinal`. Never panics: a machine without a driver, with a stub or with an old one is
+    /// an [`OpenError`].
+    pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
+        let driver = probe::probe()?;
+        let refused = |e| OpenError::Driver(explain(&e));
+        let seen = match cudarc::driver::result::init().and_then(|()| CudaContext::device_count()) {
+            Ok(n) => usize::try_from(n).unwrap_or(0),
+            Err(e) if e.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
+            Err(e) => return Err(refused(e)),
+        };
+        if ordinal >= seen {
+            return Err(OpenError::NoDevice { wanted: ordinal, seen });
+        }
+        Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)
+    }
+
+    fn on(context: Arc<CudaContext>, driver: i32) -> Result<Arc<Self>, cudarc::driver::DriverError> {
+        // SAFETY: nothing is allocated yet; from here on `Buf` and `Gpu` order the two streams.
+        unsafe { context.disable_event_tracking() };
+        let (major, minor) = context.compute_capability()?;
+        let attribute = |a| context.attribute(a).map(i32::unsigned_abs);
+        Ok(Arc::new(Self {
+            name: context.name()?,
+            ordinal: context.ordinal(),
+            capability: (major * 10 + minor).unsigned_abs(),
+            driver,
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            compute: context.new_stream()?,
+            copy: context.new_stream()?,
+            facts: Mutex::default(),
+            context,
+        }))
+    }
+
+    /// Memory now, all programs counted.
+    pub fn memory(&self) -> Result<Memory, GpuError> {
+        let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
+        Ok(Memory { free: free as u64, total: total as u64 })
+    }
+
+    /// Waits until both streams are idle; reports errors of kernels that ran in the meantime.
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        self.compute.synchronize().doing(|| "waiting for the kernels".into())?;
+        self.copy.synchronize().doing(|| "waiting for the copies".into())
+    }
+
+    /// `NVIDIA H200 (compute capability 9.0, 132 multiprocessors, CUDA 13.0 driver)`.
+    pub fn describe(&self) -> String {
+        format!(
+            "{} (compute capability {}.{}, {} multiprocessors, CUDA {}.{} driver)",
+            self.name,
+            self.capability / 10,
+            self.capability % 10,
+            self.multiprocessors,
+            self.driver / 1000,
+            self.driver % 1000 / 10
+        )
+    }
+
+    /// Registers, shared memory and occupancy of every kernel loaded so far, for the timing table.
+    pub fn kernel_facts(&self) -> Vec<KernelFacts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember(&self, facts: KernelFacts) {
+        let mut known = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|f| (f.file, f.name) != (facts.file, facts.name));
+        known.push(facts);
+    }
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Gpu").field(&self.describe()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_never_panics() {
+        match Gpu::open(0) {
+            Ok(gpu) => eprintln!("opened {}", gpu.describe()),
+            Err(e) => assert!(e.to_string().contains("CPU"), "the way out is missing: {e}"),
+        }
+        assert!(Gpu::open(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_gpu_crosses_threads() {
+        fn crosses<T: Send + Sync>() {}
+        crosses::<Gpu>();
+        crosses::<Buf<f32>>();
+    }
 }

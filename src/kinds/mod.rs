@@ -9,6 +9,33 @@ use std::sync::Arc;
 
 pub mod spiking;
 
+/// A model with everything read and generated, ready to be started: once per trial, once per device.
+pub trait Prepared: Send + Sync {
+    /// Starts a simulation. The seed is that of its random draws; what was generated keeps the seed it was
+    /// prepared with.
+    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
+}
+
+/// [`Prepared`] of one kind.
+struct Ready<K: Kind> {
+    params: K::Params,
+    scene: Scene,
+    setup: Arc<K::Setup>,
+}
+
+impl<K: Kind<Params: Send + Sync> + 'static> Ready<K> {
+    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, scene, progress)?);
+        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
+    }
+}
+
+impl<K: Kind<Params: Send + Sync>> Prepared for Ready<K> {
+    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+        K::start(&self.params, &Scene { seed, ..self.scene.clone() }, self.setup.clone(), on)
+    }
+}
+
 macro_rules! kinds {
     ($( $(#[doc = $docs:literal])* $Variant:ident = $module:ident ),* $(,)?) => {
         /// A project's model: which kind, and its parameters.
@@ -51,11 +78,17 @@ macro_rules! kinds {
 
             /// From parameters to a running simulation; the loader thread's whole job.
             pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-                match self { $( Self::$Variant(p) => {
-                    let setup = <$module::Card as Kind>::prepare(p, scene, progress)?;
-                    <$module::Card as Kind>::start(p, scene, Arc::new(setup), on)
-                } )* }
+                self.prepare(scene, progress)?.start(scene.seed, on)
             }
+
+            /// The heavy half of [`Model::build`], to be started as often as one likes.
+            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => Ready::<$module::Card>::prepare(p, scene, progress), )* }
+            }
+        }
+
+        impl Default for Model {
+            fn default() -> Self { [ $( Self::$Variant(Default::default()) ),* ].into_iter().next().expect("a kind") }
         }
     };
 }

@@ -4,3 +4,4 @@ pub mod exact;
 pub mod fixed;
 pub mod hash;
 pub mod rng;
+pub mod trains;

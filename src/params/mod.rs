@@ -7,6 +7,7 @@
 
 mod declare;
 pub mod path;
+pub mod reference;
 pub mod unit;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -132,6 +132,21 @@ pub enum Reading {
 pub const MAX_WAITING_SPIKES: usize = 1 << 22;
 
 impl Reading {
+    /// A series with these of its elements, in this order; anything else as it is.
+    fn of_elements(&self, elements: &[u32]) -> Self {
+        match self {
+            Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
+                let place = |e: &u32| all.elements.iter().position(|known| known == e);
+                let (kept, columns): (Vec<u32>, Vec<usize>) =
+                    elements.iter().filter_map(|e| Some((*e, place(e)?))).unzip();
+                let rows = all.values.chunks_exact(all.lanes.max(1) as usize);
+                let values = rows.flat_map(|row| columns.iter().map(|c| row[*c])).collect();
+                Self::Series(Series { lanes: kept.len() as u32, elements: kept, steps: all.steps.clone(), values })
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Histories grow, states are replaced: nothing is lost when a frame is skipped. Returns how
     /// many spikes had to be forgotten.
     fn absorb(&mut self, newer: Self) -> u64 {
@@ -170,10 +185,13 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The same frame with these probes only.
+    /// What these taps asked for: their probes, and of series over elements their elements.
     pub fn only(&self, taps: &[Tap]) -> Self {
-        let wanted = |id: &ProbeId| taps.iter().any(|t| t.probe == *id);
-        let readings = self.readings.iter().filter(|(id, _)| wanted(id)).cloned().collect();
+        let wanted = |(id, reading): &(ProbeId, Reading)| {
+            let tap = taps.iter().find(|t| t.probe == *id)?;
+            Some((*id, reading.of_elements(&tap.elements)))
+        };
+        let readings = self.readings.iter().filter_map(wanted).collect();
         Self { readings, timings: self.timings.clone(), ..*self }
     }
 

@@ -1,0 +1,23 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
+#pragma once
+
+// Where the self-test's draws are addressed.
+struct alignas(8) Clock {
+    unsigned long long seed; // Project seed
+    unsigned long long step; // Simulation step
+    unsigned int purpose; // What the draws are for
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(Clock) == 24, "Clock: size");
+
+// One thread per lane: its four random words at this step.
+extern "C" __global__ void draw_words(const Clock* __restrict__ clock, unsigned int n, unsigned int* __restrict__ words);
+
+// One thread per word: normal, ln, exp and Q16 of it, as bits.
+extern "C" __global__ void apply_twins(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ bits);
+
+// One thread per word: adds a Q16.16 term to one of a few sums, by integer atomics.
+extern "C" __global__ void sum_fixed(unsigned int n, unsigned int n_sums, const unsigned int* __restrict__ words, int* __restrict__ sums);
+
+// One thread: advances the clock.
+extern "C" __global__ void tick(Clock* __restrict__ clock);

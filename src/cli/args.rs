@@ -1,0 +1,182 @@
+//! What can be typed.
+
+use crate::{params::Unit, project::DeviceChoice};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A workbench for neural simulation. Opens a window; the subcommands do without.
+#[derive(Parser, Debug)]
+#[command(name = "neuropil", version, args_conflicts_with_subcommands = true, arg_required_else_help = false)]
+#[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU.\n\
+    NEUROPIL_LOG (or RUST_LOG) sets what is logged to stderr, e.g. NEUROPIL_LOG=debug.")]
+pub(super) struct Args {
+    /// Project to open; the built-in fly brain without one.
+    pub project: Option<PathBuf>,
+    /// What to do instead of opening a window.
+    #[command(subcommand)]
+    pub task: Option<Task>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Task {
+    /// Run a project and record it.
+    Run(RunArgs),
+    /// Run a recorded run again and compare every spike: exit 0 when identical, 1 when not.
+    Replay(ReplayArgs),
+    /// Write a run in a format other programs read.
+    Export(ExportArgs),
+    /// Describe a project or a run.
+    Info {
+        /// Project file or run folder.
+        path: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is wrong with a project file: exit 0 when it opens, 2 when it does not.
+    Validate {
+        /// Project file.
+        project: PathBuf,
+        /// Exit 1 on warnings too.
+        #[arg(long)]
+        strict: bool,
+    },
+    /// List the parameters of a kind.
+    Params {
+        /// Name of the kind.
+        kind: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure how fast a kind runs here.
+    Bench(BenchArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Group, Debug, Clone)]
+pub(super) struct RunArgs {
+    /// Project file.
+    pub project: PathBuf,
+    /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Simulated time, e.g. `200ms`, `1s`; 0 runs until it is interrupted.
+    #[arg(long, value_parser = duration_ms)]
+    pub duration: Option<f64>,
+    /// Seed of every random draw. Trial k takes seed + k.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to run.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceArg>,
+    /// CPU threads.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Run this many trials, with the same network and different draws; writes rates.csv.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub trials: Option<u32>,
+    /// Run folder to write: new, empty, or an old run, which is replaced. Without: the next number in runs/.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Steps per batch. Results do not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: Option<u32>,
+    /// Build the simulation, print its parameters and memory, and do not run it.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Group, Debug)]
+pub(super) struct ReplayArgs {
+    /// Run folder.
+    pub run: PathBuf,
+    /// Where to run it again.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub device: DeviceArg,
+    /// CPU threads.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group, Debug)]
+pub(super) struct ExportArgs {
+    /// Run folder.
+    pub run: PathBuf,
+    /// What to write.
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// File to write; inside the run folder without.
+    #[arg(long, value_name = "F")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Group, Debug)]
+pub(super) struct BenchArgs {
+    /// Name of the kind.
+    #[arg(default_value = "spiking")]
+    pub kind: String,
+    /// Result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Folder with a network to measure on; generated ones without.
+    #[arg(long, value_name = "DIR")]
+    pub network: Option<PathBuf>,
+    /// CPU threads.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Simulated time per measurement.
+    #[arg(long, value_parser = duration_ms)]
+    pub duration: Option<f64>,
+}
+
+/// An export format.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Comma-separated values.
+    Csv,
+    /// NumPy archive.
+    Npz,
+    /// Apache Parquet: one row per spike, with t, trial, flywire_id, exp_name.
+    Parquet,
+    /// A raster of the spikes as an image.
+    Png,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeviceArg {
+    /// A GPU when there is a usable one, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// An NVIDIA GPU, and nothing else.
+    Cuda,
+}
+
+impl From<DeviceArg> for DeviceChoice {
+    fn from(arg: DeviceArg) -> Self {
+        match arg {
+            DeviceArg::Auto => Self::Auto,
+            DeviceArg::Cpu => Self::Cpu,
+            DeviceArg::Cuda => Self::Cuda,
+        }
+    }
+}
+
+/// `200ms`, `1 s`, `2min`; a bare number is milliseconds.
+fn duration_ms(text: &str) -> Result<f64, String> {
+    match Unit::Ms.parse(text)? {
+        ms if (0.0..=1e12).contains(&ms) => Ok(ms),
+        _ => Err(format!("`{text}` is not a duration from 0 to 1e12 ms")),
+    }
+}

@@ -1,0 +1,65 @@
+//! Errors and their exit codes.
+
+use crate::{params::path::PathError, project::ReadError, sim::SimError};
+use std::io;
+
+/// Why the command line gives up.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// Something went wrong.
+    #[error("{0}")]
+    Failed(String),
+    /// Something that was asked for is not right.
+    #[error("{0}")]
+    Usage(String),
+    /// Somebody interrupted.
+    #[error("cancelled{0}")]
+    Cancelled(String),
+    /// A GPU was asked for and there is none.
+    #[error("{0}")]
+    NoGpu(String),
+}
+
+impl CliError {
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Cancelled(_) => 3,
+            Self::NoGpu(_) => 4,
+        }
+    }
+}
+
+impl From<SimError> for CliError {
+    fn from(error: SimError) -> Self {
+        match error {
+            SimError::Input(what) => Self::Usage(what),
+            SimError::NoDevice(what) => Self::NoGpu(what),
+            SimError::Cancelled => Self::Cancelled(String::new()),
+            SimError::Device(_) | SimError::Diverged(_) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<PathError> for CliError {
+    fn from(error: PathError) -> Self {
+        Self::Usage(format!("--set {error}"))
+    }
+}
+
+impl From<ReadError> for CliError {
+    fn from(error: ReadError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // A folder that is not ours to overwrite, a run that is not there.
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}

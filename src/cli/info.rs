@@ -1,0 +1,198 @@
+//! `neuropil info`, `validate` and `params`.
+
+use super::error::CliError;
+use crate::{
+    kinds::Model,
+    params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
+    project::{self, Project, RunFolder, run::MANIFEST},
+};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+/// Describes a project file or a run folder.
+pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
+    if path.join(MANIFEST).exists() {
+        return run_info(&RunFolder::open(path)?, as_json);
+    }
+    if path.is_dir() {
+        return Err(CliError::Usage(format!("{} is neither a project file nor a run folder", path.display())));
+    }
+    let (project, warnings) = project::open(path)?;
+    for warning in &warnings {
+        eprintln!("{}: {warning}", path.display());
+    }
+    project_info(&project, as_json);
+    Ok(())
+}
+
+fn project_info(project: &Project, as_json: bool) {
+    let model = &project.model;
+    let changed = changed_from_default(model);
+    if as_json {
+        let out = json!({
+            "name": project.name, "notes": project.notes, "version": project.version, "seed": project.seed,
+            "kind": model.name(), "title": model.title(), "dt_ms": model.secs_per_step() * 1e3,
+            "duration_ms": project.run.duration_ms, "record": project.record,
+            "parameters": values(model.params()),
+            "changed": changed,
+        });
+        println!("{out:#}");
+        return;
+    }
+    println!("{}: {} ({})", project.name, model.title(), model.name());
+    if !project.notes.is_empty() {
+        println!("{}", project.notes);
+    }
+    println!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
+    println!("records {}", project.record.join(", "));
+    println!("{} parameters differ from the default:", changed.len());
+    changed.iter().for_each(|line| println!("  {line}"));
+}
+
+fn changed_from_default(model: &Model) -> Vec<String> {
+    let Some(default) = Model::by_name(model.name()) else { return vec![] };
+    let (params, default) = (model.params(), default);
+    let differs = |id: &crate::params::ParamId| params.get(*id) != default.params().get(*id);
+    let show = |id| Some(format!("{} = {}", params.path(id), path::show(params.spec(id)?, &params.get(id))));
+    params.ids().into_iter().filter(differs).filter_map(show).collect()
+}
+
+fn values(params: &dyn Params) -> Json {
+    let entry = |id| Some((params.path(id), plain(params.spec(id)?, &params.get(id))));
+    Json::Object(params.ids().into_iter().filter_map(entry).collect())
+}
+
+fn plain(spec: &ParamSpec, value: &Value) -> Json {
+    match value {
+        Value::Bool(b) => json!(b),
+        Value::Int(i) => json!(i),
+        Value::Real(x) => json!(x),
+        Value::Choice(_) | Value::Rows(_) => json!(path::show(spec, value)),
+        Value::Text(text) => json!(text),
+    }
+}
+
+fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
+    let m = &run.manifest;
+    if as_json {
+        let mut out = serde_json::to_value(m).map_err(|e| CliError::Failed(e.to_string()))?;
+        out["notes"] = json!(run.notes);
+        out["path"] = json!(run.path);
+        println!("{out:#}");
+        return Ok(());
+    }
+    println!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
+    println!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
+    let secs = |step: u64| step as f64 * m.secs_per_step;
+    println!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
+    for stream in &m.streams {
+        println!("  {:12} {:8} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
+    }
+    for (name, n) in &m.digest.totals {
+        println!("  {n} {}", name.replace('_', " "));
+    }
+    if m.trials > 0 {
+        println!("  {} trials", m.trials);
+    }
+    if !m.digest.hash.is_empty() {
+        println!("hash {}", m.digest.hash);
+    }
+    println!("{} live edits", run.commands()?.len());
+    run.notes.iter().for_each(|note| println!("{note}"));
+    Ok(())
+}
+
+/// Says what is wrong with a project file.
+pub(super) fn validate(path: &Path, strict: bool) -> Result<(), CliError> {
+    let (project, warnings) = project::open(path)?;
+    let place = path.display();
+    let mut said: Vec<String> = warnings.iter().map(|w| format!("{place}:{}: {}", w.line, w.what)).collect();
+    said.extend(project.taps().1.into_iter().map(|problem| format!("{place}: {problem}")));
+    said.iter().for_each(|line| println!("{line}"));
+    match said.len() {
+        0 => println!("{place}: fine"),
+        n if strict => return Err(CliError::Failed(format!("{place} opens with {n} warnings"))),
+        n => println!("{place}: opens with {n} warnings"),
+    }
+    Ok(())
+}
+
+/// Lists the parameters of a kind.
+pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
+    let Some(model) = Model::by_name(kind) else {
+        let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
+        return Err(CliError::Usage(format!("there is no kind `{kind}`; there are: {}", known.join(", "))));
+    };
+    let mut all = vec![];
+    for group in model.params().groups() {
+        for spec in group.params {
+            let item = if group.list { ".N" } else { "" };
+            all.push((format!("{}{item}.{}", group.name, spec.name), group.name, spec));
+        }
+    }
+    if as_json {
+        let list: Vec<Json> = all.iter().map(|(path, group, spec)| spec_json(&model, path, group, spec)).collect();
+        println!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
+        return Ok(());
+    }
+    println!("{}: {}", model.title(), model.about());
+    for (path, group, spec) in all {
+        let rebuild = if spec.apply == Apply::Rebuild { ", rebuilds" } else { "" };
+        let default = path::show(spec, &default_of(&model, group, spec));
+        println!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
+        spec.docs.lines().for_each(|line| println!("    {}", line.trim()));
+    }
+    Ok(())
+}
+
+/// Reading an item a list does not have gives the default, so lists need no item.
+fn default_of(model: &Model, group: &str, spec: &ParamSpec) -> Value {
+    let params = model.params();
+    let g = params.groups().iter().position(|s| s.name == group).unwrap_or(0);
+    let f = params.groups()[g].params.iter().position(|s| s.name == spec.name).unwrap_or(0);
+    params.get(crate::params::ParamId::of(g, f))
+}
+
+fn domain(spec: &ParamSpec) -> String {
+    match spec.kind {
+        ValueType::Bool => "true or false".into(),
+        ValueType::Choice(choices) => choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
+        ValueType::Int | ValueType::Real => {
+            let unit = spec.unit.suffix();
+            format!("{} to {}{}{unit}", spec.hard.0, spec.hard.1, if unit.is_empty() { "" } else { " " })
+        }
+        ValueType::Text => "text".into(),
+        ValueType::Path => "file or folder".into(),
+        ValueType::Query => "query".into(),
+    }
+}
+
+fn spec_json(model: &Model, path: &str, group: &str, spec: &ParamSpec) -> Json {
+    let mut out = json!({
+        "path": path,
+        "doc": spec.docs.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim(),
+        "unit": spec.unit.suffix(),
+        "symbol": spec.symbol,
+        "default": plain(spec, &default_of(model, group, spec)),
+        "apply": if spec.apply == Apply::Live { "live" } else { "rebuild" },
+    });
+    out["type"] = json!(match spec.kind {
+        ValueType::Bool => "bool",
+        ValueType::Int => "int",
+        ValueType::Real => "real",
+        ValueType::Choice(_) => "choice",
+        ValueType::Text => "text",
+        ValueType::Path => "path",
+        ValueType::Query => "query",
+    });
+    if matches!(spec.kind, ValueType::Int | ValueType::Real) {
+        out["range"] = json!([spec.soft.0, spec.soft.1]);
+        out["accepted"] = json!([spec.hard.0, spec.hard.1]);
+        out["scale"] = json!(if spec.scale == Scale::Log { "log" } else { "linear" });
+    }
+    if let ValueType::Choice(choices) = spec.kind {
+        let list = choices.iter().map(|c| json!({ "name": c.name, "doc": c.docs.trim() }));
+        out["choices"] = list.collect();
+    }
+    out
+}

@@ -1,0 +1,77 @@
+//! The command line: everything the window can do to a project, without one.
+//!
+//! Results go to stdout, progress and notices to stderr. Exit codes: 0 ok, 1 error, 2 usage (a path, value,
+//! query or file that is not right), 3 cancelled, 4 no usable GPU.
+
+mod args;
+mod bench;
+mod device;
+mod error;
+mod export;
+mod info;
+mod meter;
+mod replay;
+mod run;
+mod session;
+mod signal;
+mod trials;
+
+use args::{Args, Task};
+use clap::{CommandFactory, Parser};
+use error::CliError;
+use std::{path::PathBuf, process::ExitCode};
+
+/// Reads the command line and does what it says. Without a subcommand, `open_window` is asked to.
+pub fn main(open_window: impl FnOnce(Option<PathBuf>) -> ExitCode) -> ExitCode {
+    let args = Args::parse();
+    listen();
+    match args.task {
+        None => open_window(args.project),
+        Some(task) => finish(perform(task)),
+    }
+}
+
+/// Runs a project (or the default one) for its planned duration: what is left to do without a display.
+pub fn headless(project: Option<PathBuf>) -> ExitCode {
+    finish(run::headless(project))
+}
+
+/// Whether there is a screen to open a window on.
+pub fn has_display() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+fn perform(task: Task) -> Result<(), CliError> {
+    match task {
+        Task::Run(args) => run::run(&args),
+        Task::Replay(args) => replay::replay(&args),
+        Task::Export(args) => export::export(&args),
+        Task::Info { path, json } => info::info(&path, json),
+        Task::Validate { project, strict } => info::validate(&project, strict),
+        Task::Params { kind, json } => info::params(&kind, json),
+        Task::Bench(args) => bench::bench(&args),
+        Task::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "neuropil", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}
+
+fn finish(result: Result<(), CliError>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("neuropil: {error}");
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+/// `NEUROPIL_LOG` or `RUST_LOG` decide what is logged to stderr.
+fn listen() {
+    use tracing_subscriber::EnvFilter;
+    let wish = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| "warn".into());
+    let filter = EnvFilter::try_new(&wish).unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init().ok();
+}

@@ -1,0 +1,94 @@
+//! `neuropil replay`.
+
+use super::{args::ReplayArgs, device, error::CliError, meter::Meter, session, signal};
+use crate::{
+    project::{
+        RunFolder, provenance,
+        replay::{Verdict, replay as compare},
+    },
+    sim::{Progress, SimError, Simulation},
+};
+use serde_json::json;
+use std::{
+    sync::{
+        Arc,
+        mpsc::{RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+
+pub(super) fn replay(args: &super::args::ReplayArgs) -> Result<(), CliError> {
+    signal::listen();
+    let run = RunFolder::open(&args.run)?;
+    for note in run.notes.iter().chain(&provenance::changed(&run.manifest.data)) {
+        eprintln!("neuropil: {note}");
+    }
+    let mut verdicts = vec![];
+    for trial in run.trials()? {
+        verdicts.push(one(&trial, args)?);
+    }
+    let different = verdicts.iter().position(|v| matches!(v, Verdict::Differs(_)));
+    say(&run, &verdicts, args.json);
+    match different {
+        None => Ok(()),
+        Some(_) if verdicts.len() == 1 => Err(CliError::Failed("the replay differs from the recording".into())),
+        Some(k) => Err(CliError::Failed(format!("the replay of trial {k} differs from the recording"))),
+    }
+}
+
+fn one(run: &RunFolder, args: &ReplayArgs) -> Result<Verdict, CliError> {
+    let mut project = run.project()?;
+    project.seed = run.manifest.setup_seed;
+    let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
+    let meter = Meter::new();
+    let prepared = session::prepare(&project, &run.manifest.base, &meter)?;
+    let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
+    watched(run.clone(), sim, &meter)
+}
+
+/// Compares on a thread of its own, so that an interrupt is heard.
+fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Result<Verdict, CliError> {
+    let progress = Arc::new(Progress::default());
+    let shared = progress.clone();
+    let (sender, receiver) = channel::<Result<Verdict, SimError>>();
+    let job = move || drop(sender.send(compare(&run, &mut *sim, &shared)));
+    std::thread::Builder::new().name("replay".into()).spawn(job)?;
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(verdict) => return Ok(verdict?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(_) => return Err(CliError::Failed("a fault inside the program stopped the replay".into())),
+        }
+        if signal::interrupted() {
+            progress.cancel();
+        }
+        let (stage, fraction) = progress.now();
+        meter.update(f64::from(fraction), 1.0, || stage);
+    }
+}
+
+fn say(run: &RunFolder, verdicts: &[Verdict], as_json: bool) {
+    if as_json {
+        let list: Vec<_> = verdicts
+            .iter()
+            .map(|v| match v {
+                Verdict::Identical { steps, spikes, digest } => {
+                    json!({ "identical": true, "steps": steps, "compared": spikes, "hash": digest.hash })
+                }
+                Verdict::Differs(what) => json!({ "identical": false, "first_difference": what }),
+            })
+            .collect();
+        let identical = verdicts.iter().all(|v| matches!(v, Verdict::Identical { .. }));
+        println!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
+        return;
+    }
+    for (k, verdict) in verdicts.iter().enumerate() {
+        let which = if verdicts.len() > 1 { format!("trial {k}: ") } else { String::new() };
+        match verdict {
+            Verdict::Identical { steps, spikes, digest } => {
+                println!("{which}identical: {spikes} spikes in {steps} steps, hash {}", digest.hash);
+            }
+            Verdict::Differs(what) => println!("{which}different: {what}"),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `neuropil run`.
+
+use super::{
+    args::RunArgs,
+    device,
+    error::CliError,
+    meter::Meter,
+    session::{self, Outcome, Pacing},
+    signal, trials,
+};
+use crate::{
+    project::{self, Project, RunStart, run::next_folder},
+    sim::{Clock, Device},
+};
+use serde_json::{Value as Json, json};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// A project as the command line changed it.
+pub(super) struct Job {
+    pub project: Project,
+    /// Folder the project's relative paths start from.
+    pub base: PathBuf,
+    pub command: String,
+}
+
+pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
+    signal::listen();
+    let job = resolve(args)?;
+    if args.dry_run {
+        return dry_run(&job);
+    }
+    match args.trials {
+        Some(n) => trials::run(&job, args, n),
+        None => single(&job, args),
+    }
+}
+
+/// Without a window: the project's plan as it stands.
+pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
+    signal::listen();
+    let args = |project| RunArgs {
+        project,
+        set: vec![],
+        duration: None,
+        seed: None,
+        device: None,
+        threads: None,
+        trials: None,
+        out: None,
+        json: false,
+        batch: None,
+        dry_run: false,
+    };
+    match project {
+        Some(path) => run(&args(path)),
+        None => {
+            let job = Job { project: project::default_project(), base: here(), command: "neuropil".into() };
+            single(&job, &args(PathBuf::new()))
+        }
+    }
+}
+
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
+/// Opens the project and takes up everything the command line says about it.
+fn resolve(args: &RunArgs) -> Result<Job, CliError> {
+    let (mut project, warnings) = project::open(&args.project)?;
+    for warning in warnings {
+        eprintln!("{}: {warning}", args.project.display());
+    }
+    for text in &args.set {
+        project.set(text, &here())?;
+    }
+    check_paths(&project, &args.set)?;
+    project.seed = args.seed.unwrap_or(project.seed);
+    project.run.duration_ms = args.duration.unwrap_or(project.run.duration_ms);
+    project.run.threads = args.threads.unwrap_or(project.run.threads);
+    project.run.device = args.device.map_or(project.run.device, Into::into);
+    let folder = args.project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let base = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let words: Vec<String> = std::env::args().map(quoted).collect();
+    Ok(Job { project, base, command: words.join(" ") })
+}
+
+/// A file that was named on the command line should be there.
+fn check_paths(project: &Project, set: &[String]) -> Result<(), CliError> {
+    let params = project.model.params();
+    for (id, typed) in project.paths() {
+        let name = params.path(id);
+        let is_named = set.iter().any(|s| s.split('=').next().is_some_and(|p| p.trim() == name));
+        if is_named && !Path::new(&typed.0).exists() {
+            return Err(CliError::Usage(format!("--set {name}: there is no {}", typed.0)));
+        }
+    }
+    Ok(())
+}
+
+/// As a shell would need it.
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The run folder: the one asked for, or the next number.
+pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+    Ok(match out {
+        Some(folder) => folder.clone(),
+        None => next_folder(&here().join("runs"), &job.project.name)?,
+    })
+}
+
+/// The taps; unknown names are usage errors.
+pub(super) fn taps_of(project: &Project) -> Result<Vec<crate::sim::Tap>, CliError> {
+    let (taps, problems) = project.taps();
+    problems.into_iter().next().map_or(Ok(taps), |problem| Err(CliError::Usage(problem)))
+}
+
+pub(super) fn pacing(job: &Job, batch: Option<u32>) -> Pacing {
+    let speed = job.project.run.speed;
+    Pacing { until: job.project.planned_steps(), batch, speed: (speed > 0.0).then_some(speed) }
+}
+
+/// What a recording starts from; `taps` and `sets` are filled in by the session.
+pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStart<'a> {
+    RunStart {
+        project: &job.project,
+        base: &job.base,
+        history: &[],
+        taps: vec![],
+        sets: &[],
+        device: device.to_owned(),
+        threads,
+        command: job.command.clone(),
+        trial: None,
+        trials: 0,
+    }
+}
+
+fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
+    let taps = taps_of(&job.project)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let began = Instant::now();
+    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    drop(prepared);
+    let setup_s = began.elapsed().as_secs_f64();
+    let folder = folder_for(job, args.out.as_ref())?;
+    let plan = pacing(job, args.batch);
+    let meter = Meter::new();
+    let end_s = plan.until.unwrap_or(0) as f64 * sim.clock().secs_per_step;
+    let since = Instant::now();
+    let tick = |clock: Clock| {
+        let speed = clock.secs() / since.elapsed().as_secs_f64();
+        meter.update(clock.secs(), end_s, || format!("{:.2} s simulated  {speed:.2}x real time", clock.secs()));
+    };
+    let start = run_start(job, &chosen.name, chosen.threads);
+    let outcome = session::record(sim, &folder, start, taps, &plan, &tick)?;
+    meter.clear();
+    report(job, args.json, &folder, &chosen.name, setup_s, &outcome);
+    ended(&outcome, &folder)
+}
+
+/// Whether the run counts as done.
+fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
+    if let Some(why) = &outcome.recording_failed {
+        return Err(CliError::Failed(format!("the recording in {} is not complete: {why}", folder.display())));
+    }
+    if outcome.interrupted {
+        return Err(CliError::Cancelled(format!("; {} is closed properly", folder.display())));
+    }
+    Ok(())
+}
+
+/// Simulated seconds per wall second.
+pub(super) fn realtime(model_s: f64, wall_s: f64) -> f64 {
+    if wall_s > 0.0 { model_s / wall_s } else { 0.0 }
+}
+
+fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, outcome: &Outcome) {
+    let (clock, digest) = (outcome.clock, &outcome.digest);
+    let factor = realtime(clock.secs(), outcome.wall_s);
+    if as_json {
+        let mut out = common(job, folder, device, &outcome.n_elements);
+        out["steps"] = json!(clock.step);
+        out["duration_s"] = json!(clock.secs());
+        out["setup_s"] = json!(setup_s);
+        out["wall_s"] = json!(outcome.wall_s);
+        out["disk_wait_s"] = json!(outcome.stalled_s);
+        out["realtime_factor"] = json!(factor);
+        out["hash"] = json!(digest.hash);
+        out["totals"] = digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["memory_bytes"] = outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["interrupted"] = json!(outcome.interrupted);
+        println!("{out:#}");
+        return;
+    }
+    let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
+    println!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
+    println!("{}; hash {}", totals.join(", "), digest.hash);
+    println!("{}", folder.display());
+}
+
+/// What every result says about its run.
+pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static str, u32)]) -> Json {
+    let mut out = json!({
+        "name": job.project.name,
+        "kind": job.project.model.name(),
+        "seed": job.project.seed,
+        "dt_ms": job.project.model.secs_per_step() * 1e3,
+        "device": device,
+        "out": folder,
+        "app": project::run::app_version(),
+    });
+    for (set, len) in sizes {
+        out[format!("n_{set}")] = json!(len);
+    }
+    out
+}
+
+/// Prints what would run and what it would need.
+fn dry_run(job: &Job) -> Result<(), CliError> {
+    taps_of(&job.project)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    print!("{}", project::write(&job.project)?);
+    println!("// runs on {}", chosen.name);
+    for set in sim.sets() {
+        println!("// {} {}", set.len, set.name);
+    }
+    for (owner, n_bytes) in sim.memory() {
+        println!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
+    }
+    match job.project.planned_steps() {
+        Some(steps) => println!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
+        None => println!("// until it is interrupted"),
+    }
+    if let Device::Cuda(_) = chosen.device {
+        println!("// memory is on the device");
+    }
+    Ok(())
+}

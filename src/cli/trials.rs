@@ -1,0 +1,233 @@
+//! `neuropil run --trials N`: the same network, different draws.
+//!
+//! Trial k (from 0) draws with seed + k. What was read or generated is shared and keeps the project's seed.
+//! Each trial is a run folder of its own under `trials/000k/`; `rates.csv` sums them up.
+
+use super::{
+    args::RunArgs,
+    device,
+    error::CliError,
+    meter::Meter,
+    run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
+    session::{self, Outcome},
+    signal,
+};
+use crate::{
+    engine::Sink,
+    kinds::Prepared,
+    num::hash::StreamHash,
+    project::{RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
+    sim::{Clock, Device, Digest, Simulation, Tap},
+};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+/// One trial's part of the result.
+struct Trial {
+    number: u32,
+    seed: u64,
+    outcome: Outcome,
+}
+
+pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
+    let plan = pacing(job, args.batch);
+    let Some(until) = plan.until else {
+        return Err(CliError::Usage("trials need an end: give --duration".into()));
+    };
+    let mut taps = taps_of(&job.project)?;
+    add_spikes(job, &mut taps);
+    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let began = Instant::now();
+    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    // The first simulation shows whether the device will do, and what the elements are.
+    let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    let setup_s = began.elapsed().as_secs_f64();
+    let folder = folder_for(job, args.out.as_ref())?;
+    let start = RunStart { trials: n, sets: first.sets(), ..run_start(job, &chosen.name, chosen.threads) };
+    let writer = RunWriter::create(&folder, start)?;
+    drop(first);
+    let stepping = Instant::now();
+    let series = Series { job, folder: &folder, prepared: &*prepared, taps: &taps, plan: &plan, chosen: &chosen, n, until };
+    let trials = series.run()?;
+    let wall_s = stepping.elapsed().as_secs_f64();
+    let secs_per_step = job.project.model.secs_per_step();
+    let digest = combined(&trials);
+    close(writer, &digest, Clock { step: until, secs_per_step })?;
+    let rates = rates(&folder, n, until as f64 * secs_per_step)?;
+    let active = rates.lines().count() - 1;
+    write_atomic(&folder.join("rates.csv"), rates.as_bytes(), false)?;
+    let sizes = trials.first().map_or(&[][..], |t| &t.outcome.n_elements);
+    let mut out = common(job, &folder, &chosen.name, sizes);
+    let model_s = n as f64 * until as f64 * secs_per_step;
+    out["trials"] = trials.iter().map(trial_json).collect();
+    out["totals"] = digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+    out["hash"] = json!(digest.hash);
+    out["steps"] = json!(until);
+    out["duration_s"] = json!(until as f64 * secs_per_step);
+    out["setup_s"] = json!(setup_s);
+    out["wall_s"] = json!(wall_s);
+    out["realtime_factor"] = json!(realtime(model_s, wall_s));
+    out["n_active"] = json!(active);
+    if args.json {
+        println!("{out:#}");
+    } else {
+        let factor = realtime(model_s, wall_s);
+        println!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
+        println!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
+    }
+    Ok(())
+}
+
+/// Rates need spikes, whatever else is recorded.
+fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
+    let probes = job.project.model.probes();
+    if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
+        taps.extend(spike_taps(probes).take(1));
+    }
+}
+
+fn trial_json(trial: &Trial) -> serde_json::Value {
+    let digest = &trial.outcome.digest;
+    let mut out = json!({
+        "trial": trial.number,
+        "seed": trial.seed,
+        "hash": digest.hash,
+        "wall_s": trial.outcome.wall_s,
+    });
+    for (name, value) in &digest.totals {
+        out[name] = json!(value);
+    }
+    out
+}
+
+struct Series<'a> {
+    job: &'a Job,
+    folder: &'a Path,
+    prepared: &'a dyn Prepared,
+    taps: &'a [Tap],
+    plan: &'a session::Pacing,
+    chosen: &'a device::Chosen,
+    n: u32,
+    until: u64,
+}
+
+impl Series<'_> {
+    /// On the CPU as many trials at a time as there are threads, each on one; on a GPU one after the other.
+    fn run(&self) -> Result<Vec<Trial>, CliError> {
+        let n_workers = match self.chosen.device {
+            Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
+            Device::Cuda(_) => 1,
+        };
+        let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
+        let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        let results = Mutex::new(vec![]);
+        let meter = Meter::new();
+        std::thread::scope(|scope| {
+            for _ in 0..n_workers {
+                scope.spawn(|| {
+                    loop {
+                        let k = next.fetch_add(1, Ordering::Relaxed);
+                        if k >= self.n || signal::interrupted() {
+                            break;
+                        }
+                        let result = self.trial(k, &device, &done, &meter);
+                        let failed = result.is_err();
+                        results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+                        if failed {
+                            next.store(self.n, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut trials = results.into_iter().collect::<Result<Vec<Trial>, CliError>>()?;
+        trials.sort_by_key(|t| t.number);
+        if signal::interrupted() || trials.len() < self.n as usize {
+            let what = format!("; {} of {} trials are in {}", trials.len(), self.n, self.folder.display());
+            return Err(CliError::Cancelled(what));
+        }
+        Ok(trials)
+    }
+
+    fn trial(&self, k: u32, device: &Device, done: &[AtomicU64], meter: &Meter) -> Result<Trial, CliError> {
+        let seed = self.job.project.seed.wrapping_add(u64::from(k));
+        let sim: Box<dyn Simulation> = self.prepared.start(seed, device)?;
+        let start = RunStart {
+            trial: Some((seed, "../../")),
+            ..run_start(self.job, &self.chosen.name, self.chosen.threads)
+        };
+        let tick = |clock: Clock| {
+            done[k as usize].store(clock.step, Ordering::Relaxed);
+            let steps: u64 = done.iter().map(|d| d.load(Ordering::Relaxed)).sum();
+            let n_done = done.iter().filter(|d| d.load(Ordering::Relaxed) >= self.until).count();
+            meter.update(steps as f64, (self.until * u64::from(self.n)) as f64, || {
+                format!("{n_done} of {} trials", self.n)
+            });
+        };
+        let folder = trial_folder(self.folder, k);
+        let outcome = session::record(sim, &folder, start, self.taps.to_vec(), self.plan, &tick)?;
+        done[k as usize].store(self.until, Ordering::Relaxed);
+        match &outcome.recording_failed {
+            Some(why) => Err(CliError::Failed(format!("trial {k}: {why}"))),
+            None => Ok(Trial { number: k, seed, outcome }),
+        }
+    }
+}
+
+/// Sums of the totals and a hash of the hashes.
+fn combined(trials: &[Trial]) -> Digest {
+    let mut hash = StreamHash::default();
+    let mut totals: Vec<(String, u64)> = vec![];
+    for trial in trials {
+        trial.outcome.digest.hash.bytes().for_each(|b| hash.push(b.into()));
+        for (name, n) in &trial.outcome.digest.totals {
+            match totals.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += n,
+                None => totals.push((name.clone(), *n)),
+            }
+        }
+    }
+    Digest { hash: hash.hex(), totals }
+}
+
+fn close(mut writer: RunWriter, digest: &Digest, clock: Clock) -> Result<(), CliError> {
+    writer.begin(Clock { step: 0, ..clock }, &[])?;
+    Box::new(writer).finish(digest, clock)?;
+    Ok(())
+}
+
+/// `idx,rate_hz,std_hz` of every neuron that spiked in any trial: mean over trials and population standard
+/// deviation (ddof 0); a trial without spikes counts as 0.
+fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
+    let mut sums = BTreeMap::<u32, (u64, u64)>::new();
+    for k in 0..n {
+        let mut counts = BTreeMap::<u32, u64>::new();
+        for spike in RunFolder::open(&trial_folder(folder, k))?.spikes()? {
+            *counts.entry(spike.lane).or_default() += 1;
+        }
+        for (lane, count) in counts {
+            let (sum, squares) = sums.entry(lane).or_default();
+            *sum += count;
+            *squares += count * count;
+        }
+    }
+    let mut out = String::from("idx,rate_hz,std_hz\n");
+    let trials = f64::from(n);
+    for (lane, (sum, squares)) in sums {
+        let mean = sum as f64 / trials;
+        // Exact in integers up to the last division.
+        let variance = (squares * u64::from(n) - sum * sum) as f64 / (trials * trials);
+        writeln!(out, "{lane},{},{}", mean / secs, variance.sqrt() / secs).ok();
+    }
+    Ok(out)
+}

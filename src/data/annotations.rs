@@ -1,0 +1,87 @@
+//! FlyWire annotations (Schlegel et al. 2024): classes and positions by root id.
+
+use super::{Category, DataError, NeuronTable, Watcher, sheet::Sheet, words};
+use std::path::Path;
+
+/// FAFB voxels, µm. The volume has x across, y down and z to the back, and shows the brain mirrored; turned
+/// into x to the right, y up and z towards the viewer who faces the fly, its left side is on the right.
+const UM_PER_VOXEL: [f64; 3] = [-0.004, -0.004, -0.040];
+const SOMA: [&str; 3] = ["soma_x", "soma_y", "soma_z"];
+const POS: [&str; 3] = ["pos_x", "pos_y", "pos_z"];
+const CATEGORIES: &[(&str, &[&str])] = &[
+    ("super_class", &["super_class"]),
+    ("class", &["cell_class", "class"]),
+    ("cell_type", &["cell_type"]),
+    ("side", &["side"]),
+    ("nt", &["top_nt", "nt_type"]),
+];
+
+/// Adds what the annotations know of the neurons in the table; a category the annotations have replaces the
+/// table's. Positions are those of the soma, else of the neuron's point; NaN where neither is known.
+pub fn join(path: &Path, table: &mut NeuronTable, watch: &Watcher) -> Result<String, DataError> {
+    let known = |name: &str| {
+        name == "root_id"
+            || SOMA.contains(&name)
+            || POS.contains(&name)
+            || CATEGORIES.iter().any(|(_, a)| a.contains(&name))
+    };
+    let sheet = Sheet::read(path, |_, name| known(name), watch)?;
+    let id_column = sheet
+        .find(&["root_id"])
+        .ok_or_else(|| DataError::format(path, words::no_column(&["root_id"], &sheet.names)))?;
+    if table.ids.is_empty() {
+        return Err(DataError::format(
+            path,
+            "annotations are joined by root_id, but the neurons have none; give a neuron table with a root_id column",
+        ));
+    }
+    let row_of = rows_by_id(&sheet, id_column, &table.ids)?;
+    for (name, aliases) in CATEGORIES {
+        if let Some(column) = sheet.find(aliases) {
+            put(table, name, &sheet.texts(column), &row_of);
+        }
+    }
+    let places = positions(&sheet, &row_of)?;
+    if places.iter().any(|p| p[0].is_finite()) {
+        table.positions = places;
+    }
+    let n_bytes = words::grouped(sheet.n_bytes);
+    let found = row_of.iter().flatten().count() as u64;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!(
+        "{name}: {n_bytes} bytes, {} rows, {} of the neurons found",
+        words::grouped(sheet.n_rows as u64),
+        words::grouped(found)
+    ))
+}
+
+/// Row of each neuron in the sheet.
+fn rows_by_id(sheet: &Sheet, column: usize, ids: &[u64]) -> Result<Vec<Option<usize>>, DataError> {
+    let mut known: Vec<(u64, usize)> = sheet.unsigned(column)?.into_iter().zip(0..).collect();
+    known.sort_unstable();
+    Ok(ids.iter().map(|id| known.binary_search_by_key(id, |k| k.0).ok().map(|at| known[at].1)).collect())
+}
+
+fn put(table: &mut NeuronTable, name: &str, texts: &[String], row_of: &[Option<usize>]) {
+    let texts = row_of.iter().map(|row| row.map_or_else(String::new, |r| texts[r].clone())).collect();
+    match table.categories.iter_mut().find(|c| c.name == name) {
+        Some(category) => category.texts = texts,
+        None => table.categories.push(Category { name: name.to_owned(), texts }),
+    }
+}
+
+fn positions(sheet: &Sheet, row_of: &[Option<usize>]) -> Result<Vec<[f32; 3]>, DataError> {
+    let read = |names: [&str; 3]| -> Result<Option<[Vec<f64>; 3]>, DataError> {
+        let found = names.map(|n| sheet.find(&[n]));
+        let [Some(x), Some(y), Some(z)] = found else { return Ok(None) };
+        Ok(Some([sheet.reals(x)?, sheet.reals(y)?, sheet.reals(z)?]))
+    };
+    let (soma, pos) = (read(SOMA)?, read(POS)?);
+    let at = |of: &Option<[Vec<f64>; 3]>, row: usize| {
+        let of = of.as_ref()?;
+        let point = [0, 1, 2].map(|axis| (of[axis][row] * UM_PER_VOXEL[axis]) as f32);
+        point.iter().all(|v| v.is_finite()).then_some(point)
+    };
+    let place = |row: &Option<usize>| row.and_then(|r| at(&soma, r).or_else(|| at(&pos, r)));
+    Ok(row_of.iter().map(|row| place(row).unwrap_or([f32::NAN; 3])).collect())
+}

@@ -1,0 +1,149 @@
+//! Edge lists: what every format of them gives, and how parts are read on several threads.
+
+use super::{DataError, Watcher, edges_csv::CsvEdges, edges_parquet::ParquetEdges, tell, words};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+
+/// Names a presynaptic index may have.
+pub const PRE: &[&str] = &["pre", "Presynaptic_Index"];
+/// Names a postsynaptic index may have.
+pub const POST: &[&str] = &["post", "Postsynaptic_Index"];
+/// Names a signed synapse count may have.
+pub const COUNT: &[&str] = &["w", "Excitatory x Connectivity"];
+/// Names of an unsigned count and the sign it is to be multiplied with.
+pub const UNSIGNED: (&str, &str) = ("Connectivity", "Excitatory");
+
+/// Some rows of an edge list. Columns that were not asked for are empty.
+#[derive(Default)]
+pub struct Batch {
+    /// Presynaptic indices.
+    pub pre: Vec<u32>,
+    /// Postsynaptic indices.
+    pub post: Vec<u32>,
+    /// Signed synapse counts.
+    pub count: Vec<i32>,
+}
+
+/// Which columns a pass wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// `pre` only.
+    Pre,
+    /// `pre` and `post`.
+    Ends,
+    /// All three.
+    All,
+}
+
+/// A row of a batch that names a neuron there is not.
+pub struct Beyond {
+    /// Row in the batch.
+    pub row: usize,
+    /// Whether it is the postsynaptic index.
+    pub post: bool,
+}
+
+/// Takes a batch, or points at the row that is wrong.
+pub type Taker<'a> = dyn FnMut(&Batch) -> Result<(), Beyond> + 'a;
+
+/// An edge list that can be read as often as needed, in independent parts, on any thread.
+pub trait EdgeSource: Sync {
+    /// Parts it is read in.
+    fn n_parts(&self) -> usize;
+    /// Size of a part in a unit of the source's own, for progress.
+    fn part_size(&self, part: usize) -> u64;
+    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` is told how much
+    /// of the part is done and may stop it.
+    fn read(
+        &self,
+        part: usize,
+        need: Need,
+        n: u64,
+        take: &mut Taker<'_>,
+        progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
+    ) -> Result<(), DataError>;
+}
+
+/// Opens an edge file by its ending.
+pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
+    match super::sheet::ending(path).as_str() {
+        "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),
+        "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path)?)),
+        "gz" => Err(DataError::format(path, "compressed text is not read; unpack it first")),
+        _ => Err(DataError::format(path, "not an edge list: .parquet or .csv expected")),
+    }
+}
+
+/// Why an index is refused.
+pub fn beyond_message(index: u64, n: u64) -> String {
+    if n >= u64::from(super::MAX_NEURONS) {
+        return format!(
+            "index {} is beyond the limit of {} neurons; edges name rows of the neuron table (0, 1, 2, …), not root ids",
+            words::grouped(index),
+            words::grouped(n)
+        );
+    }
+    format!(
+        "index {} is beyond the {} neurons of the table (0 to {})",
+        words::grouped(index),
+        words::grouped(n),
+        n.saturating_sub(1)
+    )
+}
+
+/// Reads all parts, each on whichever thread is free; every thread keeps a state of its own.
+pub fn on_threads<S: Send>(
+    source: &dyn EdgeSource,
+    label: &str,
+    (from, to): (f32, f32),
+    watch: &Watcher,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, &(dyn Fn(u64) -> Result<(), DataError> + Sync)) -> Result<(), DataError> + Sync,
+) -> Result<Vec<S>, DataError> {
+    let n_parts = source.n_parts();
+    let all = (0..n_parts).map(|p| source.part_size(p)).sum::<u64>().max(1);
+    let (next, done, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let progress = |more: u64| {
+        let part = (done.fetch_add(more, Ordering::Relaxed) + more) as f32 / all as f32;
+        if stop.load(Ordering::Relaxed) {
+            return Err(DataError::Cancelled);
+        }
+        tell(watch, label, from + (to - from) * part.min(1.0))
+    };
+    let run = || {
+        let mut mine = state();
+        loop {
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            if part >= n_parts {
+                return Ok(mine);
+            }
+            if let Err(error) = work(&mut mine, part, &progress) {
+                stop.store(true, Ordering::Relaxed);
+                return Err((part, error));
+            }
+        }
+    };
+    let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get()).clamp(1, 4).min(n_parts.max(1));
+    let results = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(run)).collect();
+        let mut results = vec![run()];
+        results.extend(others.into_iter().map(|o| o.join().unwrap_or_else(|p| std::panic::resume_unwind(p))));
+        results
+    });
+    let mut states = Vec::new();
+    let mut errors = Vec::new();
+    for result in results {
+        match result {
+            Ok(s) => states.push(s),
+            Err(e) => errors.push(e),
+        }
+    }
+    // "Cancelled" may only be the echo of another thread's error: a real one goes first.
+    errors.sort_by_key(|(part, e)| (matches!(e, DataError::Cancelled), *part));
+    match errors.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(states),
+    }
+}

@@ -1,0 +1,270 @@
+//! Edge lists as text: one pass over the bytes, in parts of a few megabytes on several threads.
+//!
+//! Comma, semicolon or tab, a header line, `\n` or `\r\n`; fields may be quoted, but hold no line break.
+
+use super::{
+    DataError, MAX_NEURONS,
+    edges::{Batch, COUNT, EdgeSource, Need, POST, PRE, Taker, UNSIGNED, beyond_message},
+    words,
+};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// Bytes of a part.
+const PART: u64 = 4 << 20;
+/// Rows handed on at a time.
+const BATCH: usize = 16_384;
+/// Longest line; longer ones are not an edge list.
+const LONGEST_LINE: u64 = 1 << 16;
+
+/// An edge list as text.
+pub struct CsvEdges {
+    path: PathBuf,
+    separator: u8,
+    columns: Vec<String>,
+    /// For each column of the file which value it is: 0 pre, 1 post, 2 count, 3 sign.
+    role_of: Vec<Option<usize>>,
+    has_sign: bool,
+    /// First byte after the header.
+    body: u64,
+    end: u64,
+}
+
+impl CsvEdges {
+    /// Reads the header.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+        let end = file.metadata().map_err(|e| DataError::io(path, e))?.len();
+        let mut header = Vec::new();
+        let mut reader = BufReader::new(file).take(LONGEST_LINE);
+        let body = reader.read_until(b'\n', &mut header).map_err(|e| DataError::io(path, e))? as u64;
+        if header.iter().all(u8::is_ascii_whitespace) {
+            return Err(DataError::format(path, "the file is empty; a header line with pre, post, w expected"));
+        }
+        let text = String::from_utf8_lossy(&header);
+        let text = text.trim_start_matches('\u{feff}').trim_end();
+        let separator = super::sheet::separator(text);
+        let columns: Vec<String> =
+            text.split(char::from(separator)).map(|c| c.trim().trim_matches('"').to_owned()).collect();
+        let find = |names: &[&str]| {
+            let at = names.iter().find_map(|n| columns.iter().position(|c| c == n));
+            at.ok_or_else(|| DataError::at_line(path, 1, words::no_column(names, &columns)))
+        };
+        let mut role_of = vec![None; columns.len()];
+        role_of[find(PRE)?] = Some(0);
+        role_of[find(POST)?] = Some(1);
+        let has_sign = find(COUNT).is_err() && find(&[UNSIGNED.0]).is_ok();
+        if has_sign {
+            role_of[find(&[UNSIGNED.0])?] = Some(2);
+            role_of[find(&[UNSIGNED.1])?] = Some(3);
+        } else {
+            role_of[find(COUNT)?] = Some(2);
+        }
+        while role_of.last() == Some(&None) {
+            role_of.pop();
+        }
+        Ok(Self { path: path.to_owned(), separator, columns, role_of, has_sign, body, end })
+    }
+
+    /// The bytes of the lines that start in this part, and where they start in the file.
+    fn lines_of(&self, part: usize) -> std::io::Result<(u64, Vec<u8>)> {
+        let from = self.body + part as u64 * PART;
+        let to = (from + PART).min(self.end);
+        let mut file = File::open(&self.path)?;
+        // One byte back: a line starts here only if a line break stands before.
+        file.seek(SeekFrom::Start(from - 1))?;
+        let mut bytes = Vec::with_capacity((to - from + 1) as usize + 256);
+        let mut reader = BufReader::new(file);
+        reader.by_ref().take(to - from + 1).read_to_end(&mut bytes)?;
+        if bytes.last().is_some_and(|b| *b != b'\n') {
+            let more = reader.take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
+            if more as u64 == LONGEST_LINE {
+                return Err(std::io::Error::other(format!("a line longer than {LONGEST_LINE} bytes")));
+            }
+        }
+        let skip = if part == 0 { 1 } else { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) };
+        // A line longer than the part belongs to an earlier one.
+        if skip as u64 > to - from + 1 {
+            return Ok((from, Vec::new()));
+        }
+        bytes.drain(..skip);
+        Ok((from - 1 + skip as u64, bytes))
+    }
+
+    /// Line number of a byte, counted from 1.
+    fn line_of(&self, at: u64) -> u64 {
+        let count = || -> std::io::Result<u64> {
+            let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.path)?).take(at);
+            let mut lines = 1;
+            loop {
+                let bytes = reader.fill_buf()?;
+                if bytes.is_empty() {
+                    return Ok(lines);
+                }
+                lines += bytes.iter().filter(|b| **b == b'\n').count() as u64;
+                let n = bytes.len();
+                reader.consume(n);
+            }
+        };
+        count().unwrap_or(0)
+    }
+
+    fn error(&self, at: u64, what: impl Into<String>) -> DataError {
+        DataError::at_line(&self.path, self.line_of(at), what)
+    }
+
+    /// Reads the wanted numbers of one line that starts at `at`; returns where the next one starts.
+    /// `None` stands for a blank line.
+    #[inline]
+    fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
+        let mut values = [0, 0, 0, 1];
+        if matches!(bytes.get(at), Some(b'\n' | b'\r') | None) {
+            return Ok((None, after_line(bytes, at)));
+        }
+        for (column, role) in self.role_of.iter().enumerate() {
+            if let Some(role) = role {
+                let start = at;
+                values[*role] = number(bytes, &mut at, self.separator).ok_or_else(|| {
+                    let text = String::from_utf8_lossy(&bytes[start..field_end(bytes, start, self.separator)]);
+                    format!(
+                        "column \"{}\": \"{}\" is not a whole number",
+                        self.columns[column],
+                        words::clipped(text.trim())
+                    )
+                })?;
+            } else {
+                at = field_end(bytes, at, self.separator);
+            }
+            if column + 1 < self.role_of.len() {
+                if bytes.get(at) != Some(&self.separator) {
+                    return Err(format!("{} of {} columns", column + 1, self.columns.len()));
+                }
+                at += 1;
+            }
+        }
+        Ok((Some(values), after_line(bytes, at)))
+    }
+}
+
+impl EdgeSource for CsvEdges {
+    fn n_parts(&self) -> usize {
+        (self.end.saturating_sub(self.body)).div_ceil(PART) as usize
+    }
+
+    fn part_size(&self, part: usize) -> u64 {
+        PART.min(self.end - self.body - part as u64 * PART)
+    }
+
+    fn read(
+        &self,
+        part: usize,
+        _need: Need,
+        n: u64,
+        take: &mut Taker<'_>,
+        progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
+    ) -> Result<(), DataError> {
+        let (start, bytes) = self.lines_of(part).map_err(|e| DataError::io(&self.path, e))?;
+        let mut batch = Batch::default();
+        let mut starts: Vec<u32> = Vec::with_capacity(BATCH);
+        let (mut at, mut told) = (0, 0);
+        while at < bytes.len() {
+            batch.pre.clear();
+            batch.post.clear();
+            batch.count.clear();
+            starts.clear();
+            while at < bytes.len() && starts.len() < BATCH {
+                let here = start + at as u64;
+                let (values, next) = self.line(&bytes, at).map_err(|why| self.error(here, why))?;
+                if let Some([pre, post, count, sign]) = values {
+                    let count = if self.has_sign { count.saturating_mul(sign) } else { count };
+                    batch.pre.push(self.index(pre, "pre", here)?);
+                    batch.post.push(self.index(post, "post", here)?);
+                    batch.count.push(
+                        i32::try_from(count)
+                            .map_err(|_| self.error(here, format!("synapse count {count} does not fit 32 bits")))?,
+                    );
+                    starts.push(at as u32);
+                }
+                at = next;
+            }
+            take(&batch).map_err(|beyond| {
+                let (name, of) = if beyond.post { ("post", &batch.post) } else { ("pre", &batch.pre) };
+                let what = format!("column \"{name}\": {}", beyond_message(u64::from(of[beyond.row]), n));
+                self.error(start + u64::from(starts[beyond.row]), what)
+            })?;
+            progress((at - told) as u64)?;
+            told = at;
+        }
+        Ok(())
+    }
+}
+
+impl CsvEdges {
+    #[inline]
+    fn index(&self, value: i64, column: &str, at: u64) -> Result<u32, DataError> {
+        u32::try_from(value).map_err(|_| {
+            let why = if value < 0 {
+                format!("negative index {value}")
+            } else {
+                beyond_message(value as u64, u64::from(MAX_NEURONS))
+            };
+            self.error(at, format!("column \"{column}\": {why}"))
+        })
+    }
+}
+
+/// First byte of the next line.
+#[inline]
+fn after_line(bytes: &[u8], at: usize) -> usize {
+    bytes[at.min(bytes.len())..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n + 1)
+}
+
+/// End of the field that starts at `at`; separators between quotes do not count.
+#[inline]
+fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> usize {
+    let mut quoted = false;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' => break,
+            b if *b == separator && !quoted => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// A whole number, perhaps between spaces or quotes, that ends at a separator or the end of the line.
+#[inline]
+fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
+    let padding = |b: Option<&u8>| matches!(b, Some(b' ' | b'"'));
+    while padding(bytes.get(*at)) {
+        *at += 1;
+    }
+    let negative = bytes.get(*at) == Some(&b'-');
+    if negative || bytes.get(*at) == Some(&b'+') {
+        *at += 1;
+    }
+    let first = *at;
+    let mut value: i64 = 0;
+    while let Some(digit @ b'0'..=b'9') = bytes.get(*at) {
+        value = value.checked_mul(10)?.checked_add(i64::from(digit - b'0'))?;
+        *at += 1;
+    }
+    if *at == first {
+        return None;
+    }
+    while padding(bytes.get(*at)) {
+        *at += 1;
+    }
+    match bytes.get(*at) {
+        None | Some(b'\n' | b'\r') => {}
+        Some(b) if *b == separator => {}
+        _ => return None,
+    }
+    Some(if negative { -value } else { value })
+}

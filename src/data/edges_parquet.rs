@@ -1,0 +1,159 @@
+//! Edge lists in Parquet: row groups, or stretches of long ones, decoded on several threads.
+
+use super::{
+    DataError,
+    edges::{Batch, COUNT, EdgeSource, Need, POST, PRE, Taker, UNSIGNED, beyond_message},
+    parquet_file::{Cursor, Holds, ParquetFile, Whole},
+    words,
+};
+use std::path::{Path, PathBuf};
+
+/// Rows decoded at a time: three columns of them fit the second level cache.
+const BATCH: usize = 16_384;
+/// A row group longer than this is read as several parts.
+const PART_ROWS: u64 = 1 << 20;
+
+/// A column of integers.
+#[derive(Clone, Copy)]
+struct Integers {
+    column: usize,
+    unsigned: bool,
+}
+
+/// An open edge file.
+pub struct ParquetEdges {
+    path: PathBuf,
+    pre: Integers,
+    post: Integers,
+    count: Integers,
+    sign: Option<Integers>,
+    /// (row group, first row, rows)
+    parts: Vec<(usize, u64, u64)>,
+}
+
+impl ParquetEdges {
+    /// Finds the columns and divides the rows.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let file = ParquetFile::open(path)?;
+        let pre = integers(path, &file, PRE)?;
+        let post = integers(path, &file, POST)?;
+        let (count, sign) = if file.find(COUNT).is_none() && file.find(&[UNSIGNED.0]).is_some() {
+            (integers(path, &file, &[UNSIGNED.0])?, Some(integers(path, &file, &[UNSIGNED.1])?))
+        } else {
+            (integers(path, &file, COUNT)?, None)
+        };
+        let mut parts = Vec::new();
+        for (group, rows) in file.group_rows.iter().enumerate() {
+            if *rows > u64::from(u32::MAX) {
+                return Err(DataError::format(
+                    path,
+                    format!("row group {group} claims {} rows", words::grouped(*rows)),
+                ));
+            }
+            let n = rows.div_ceil(PART_ROWS);
+            parts.extend((0..n).map(|p| (group, p * PART_ROWS, PART_ROWS.min(rows - p * PART_ROWS))));
+        }
+        Ok(Self { path: path.to_owned(), pre, post, count, sign, parts })
+    }
+}
+
+fn integers(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<Integers, DataError> {
+    let column = file.find(names).ok_or_else(|| DataError::format(path, words::no_column(names, &file.names())))?;
+    let info = &file.columns[column];
+    match info.holds {
+        Holds::Whole { unsigned } => Ok(Integers { column, unsigned }),
+        _ => Err(DataError::format(
+            path,
+            format!("column \"{}\" has type {}; whole numbers expected", words::clipped(&info.name), info.type_name),
+        )),
+    }
+}
+
+impl EdgeSource for ParquetEdges {
+    fn n_parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn part_size(&self, part: usize) -> u64 {
+        self.parts[part].2
+    }
+
+    fn read(
+        &self,
+        part: usize,
+        need: Need,
+        n: u64,
+        take: &mut Taker<'_>,
+        progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
+    ) -> Result<(), DataError> {
+        let (group, first, rows) = self.parts[part];
+        let file = ParquetFile::open(&self.path)?;
+        let start = |of: Integers| file.cursor(group, of.column, first as usize);
+        let mut pre = start(self.pre)?;
+        let mut post = if need == Need::Pre { None } else { Some(start(self.post)?) };
+        let mut count = if need == Need::All { Some(start(self.count)?) } else { None };
+        let mut sign = match self.sign {
+            Some(s) if need == Need::All => Some(start(s)?),
+            _ => None,
+        };
+        let (mut room, mut signs, mut batch) = (Whole::default(), Whole::default(), Batch::default());
+        let mut left = rows;
+        while left > 0 {
+            let size = left.min(BATCH as u64) as usize;
+            indices(&mut pre, self.pre.unsigned, size, &mut room, &mut batch.pre)?;
+            if let Some(post) = &mut post {
+                indices(post, self.post.unsigned, size, &mut room, &mut batch.post)?;
+            }
+            if let Some(count) = &mut count {
+                count.whole(size, self.count.unsigned, &mut room)?;
+                if let (Some(sign), Some(how)) = (&mut sign, self.sign) {
+                    sign.whole(size, how.unsigned, &mut signs)?;
+                    room.wide.iter_mut().zip(&signs.wide).for_each(|(c, s)| *c = c.saturating_mul(*s));
+                }
+                counts(count, &room.wide, &mut batch.count)?;
+            }
+            take(&batch).map_err(|beyond| {
+                let (cursor, of) = match &post {
+                    Some(post) if beyond.post => (post, batch.post[beyond.row]),
+                    _ => (&pre, batch.pre[beyond.row]),
+                };
+                cursor.error((size - beyond.row) as u64, &beyond_message(u64::from(of), n))
+            })?;
+            left -= size as u64;
+            progress(size as u64)?;
+        }
+        Ok(())
+    }
+}
+
+/// The next `n` values as indices.
+fn indices(from: &mut Cursor, unsigned: bool, n: usize, room: &mut Whole, out: &mut Vec<u32>) -> Result<(), DataError> {
+    from.whole(n, unsigned, room)?;
+    out.clear();
+    // The widest bits decide at once whether all values fit; only a bad batch is searched.
+    if room.wide.iter().fold(0, |all, v| all | *v) as u64 >> 32 == 0 {
+        out.extend(room.wide.iter().map(|v| *v as u32));
+        return Ok(());
+    }
+    let row = room.wide.iter().position(|v| u32::try_from(*v).is_err()).unwrap_or(0);
+    let value = room.wide[row];
+    let why = if value < 0 && !unsigned {
+        format!("negative index {value}")
+    } else {
+        beyond_message(value as u64, u64::from(super::MAX_NEURONS))
+    };
+    Err(from.error((n - row) as u64, &why))
+}
+
+/// Values as signed counts.
+fn counts(from: &Cursor, values: &[i64], out: &mut Vec<i32>) -> Result<(), DataError> {
+    out.clear();
+    out.extend(values.iter().map(|v| *v as i32));
+    let wrong = values.iter().zip(&*out).position(|(v, c)| *v != i64::from(*c));
+    match wrong {
+        None => Ok(()),
+        Some(row) => {
+            Err(from.error((values.len() - row) as u64, &format!("synapse count {} does not fit 32 bits", values[row])))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Readers on bytes, for fuzzing: each writes the bytes to a scratch file, reads it, and gives back what a
+//! user would have been told. None may panic, whatever the bytes.
+
+use super::{Connectome, DataError, MAX_NEURONS, table};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// An edge list as text.
+pub fn edges_csv(bytes: &[u8]) -> Result<Connectome, DataError> {
+    with_file(bytes, "csv", |path| checked(super::read(path, None, None, &|_, _| true)))
+}
+
+/// An edge list in Parquet.
+pub fn edges_parquet(bytes: &[u8]) -> Result<Connectome, DataError> {
+    with_file(bytes, "parquet", |path| checked(super::read(path, None, None, &|_, _| true)))
+}
+
+/// A neuron table as text.
+pub fn neurons_csv(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
+    with_file(bytes, "csv", |path| Ok(super::neurons::read(path, &|_, _| true)?.0))
+}
+
+/// A neuron table in Parquet.
+pub fn neurons_parquet(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
+    with_file(bytes, "parquet", |path| Ok(super::neurons::read(path, &|_, _| true)?.0))
+}
+
+/// FlyWire annotations on three neurons.
+pub fn annotations(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
+    with_file(bytes, "tsv", |path| {
+        let mut table = super::NeuronTable { len: 3, ids: vec![1, 2, 3], ..super::NeuronTable::default() };
+        super::annotations::join(path, &mut table, &|_, _| true)?;
+        Ok(table)
+    })
+}
+
+/// A stimulus file.
+pub fn columns(bytes: &[u8]) -> Result<Vec<Vec<u32>>, DataError> {
+    with_file(bytes, "csv", |path| table::read_columns_u32(path, &["idx", "step"]))
+}
+
+/// Checks what every connectome promises.
+fn checked(read: Result<Connectome, DataError>) -> Result<Connectome, DataError> {
+    let c = read?;
+    let rows = &c.synapses.rows;
+    assert!(c.synapses.n() <= MAX_NEURONS && c.synapses.n() == c.neurons.len, "one row per neuron");
+    assert!(
+        rows.windows(2).all(|w| w[0] <= w[1]) && rows.last() == Some(&(c.synapses.len() as u32)),
+        "rows cover the words"
+    );
+    for pre in 0..c.synapses.n().min(4096) {
+        let row: Vec<(u32, i32)> = c.synapses.connections(pre).collect();
+        assert!(row.windows(2).all(|w| w[0].0 < w[1].0), "rows are sorted, each target once");
+        assert!(row.iter().all(|(target, count)| *target < c.synapses.n() && *count != 0), "targets exist");
+    }
+    Ok(c)
+}
+
+fn with_file<T>(bytes: &[u8], ending: &str, read: impl FnOnce(&Path) -> Result<T, DataError>) -> Result<T, DataError> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!("neuropil-fuzz-{}-{}.{ending}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let memory = PathBuf::from("/dev/shm");
+    let path = if memory.is_dir() { memory } else { std::env::temp_dir() }.join(name);
+    std::fs::write(&path, bytes).map_err(|e| DataError::io(&path, e))?;
+    let outcome = read(&path);
+    let _ = std::fs::remove_file(&path);
+    outcome
+}

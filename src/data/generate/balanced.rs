@@ -1,0 +1,156 @@
+//! A sparse random network of excitatory and inhibitory neurons.
+
+use crate::{
+    data::{Category, Connectome, Csr, DataError, MAX_NEURONS, NeuronTable, Watcher, read::census, tell},
+    num::{
+        exact::unit,
+        rng::{Draw, Purpose},
+    },
+};
+use rayon::prelude::*;
+use std::path::Path;
+
+/// Radius of the ball the neurons sit in, µm.
+const RADIUS_UM: f32 = 100.0;
+
+/// A random network: every neuron receives connections from exactly `in_degree` different others (from all
+/// others in a smaller network), drawn without preference. Excitatory neurons come first; `super_class` is
+/// `excitatory` or `inhibitory`. Positions fill a ball of 100 µm radius, µm.
+///
+/// # Errors
+/// [`DataError::Format`] when `n` is 0 or beyond [`MAX_NEURONS`], or there would be 2^32 connections;
+/// [`DataError::Cancelled`] when the watcher says so.
+pub fn balanced(
+    n: u32,
+    in_degree: u32,
+    excitatory_fraction: f64,
+    excitatory_count: u32,
+    inhibitory_count: u32,
+    seed: u64,
+    watch: &Watcher,
+) -> Result<Connectome, DataError> {
+    let here = Path::new("balanced network");
+    let in_degree = in_degree.min(n.saturating_sub(1));
+    if n == 0 || n > MAX_NEURONS {
+        return Err(DataError::format(here, format!("{n} neurons; 1 to {MAX_NEURONS} expected")));
+    }
+    if u64::from(n) * u64::from(in_degree) >= u64::from(u32::MAX) {
+        return Err(DataError::format(here, format!("{n} neurons with {in_degree} inputs are too many connections")));
+    }
+    let n_excitatory = (f64::from(n) * excitatory_fraction.clamp(0.0, 1.0)).round() as u32;
+    let sources = sources(n, in_degree, seed, watch)?;
+    let count_of = |pre: u32| {
+        if pre < n_excitatory { clamped(excitatory_count) } else { -clamped(inhibitory_count) }
+    };
+    let synapses = transposed(n, in_degree, &sources, count_of, watch)?;
+    let text = |i: u32| if i < n_excitatory { "excitatory" } else { "inhibitory" }.to_owned();
+    let neurons = NeuronTable {
+        len: n,
+        positions: (0..n).map(|i| in_ball(seed, i)).collect(),
+        categories: vec![Category { name: "super_class".to_owned(), texts: (0..n).map(text).collect() }],
+        ..NeuronTable::default()
+    };
+    let provenance = vec![
+        format!("generated: balanced random network, seed {seed}, {n} neurons, {in_degree} inputs each"),
+        census(&synapses),
+    ];
+    let mut connectome = Connectome { neurons, synapses, provenance };
+    connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
+    Ok(connectome)
+}
+
+fn clamped(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The presynaptic partners of every neuron, sorted, `in_degree` for each.
+fn sources(n: u32, in_degree: u32, seed: u64, watch: &Watcher) -> Result<Vec<u32>, DataError> {
+    const STRETCH: usize = 256;
+    let mut sources = vec![0_u32; n as usize * in_degree as usize];
+    if in_degree == 0 {
+        return Ok(sources);
+    }
+    sources.par_chunks_mut(in_degree as usize * STRETCH).enumerate().try_for_each(|(stretch, rows)| {
+        tell(watch, "Wiring", 0.6 * (stretch * STRETCH) as f32 / n as f32)?;
+        for (row, k) in rows.chunks_mut(in_degree as usize).zip(0..) {
+            draw_row(row, n, (stretch * STRETCH) as u32 + k, seed);
+        }
+        Ok(())
+    })?;
+    Ok(sources)
+}
+
+/// Fills a row with different neurons other than `post`: Floyd's sampling, one draw per entry.
+fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
+    let m = row.len() as u32;
+    // Among the n-1 others, numbered without the gap at `post`.
+    let others = n - 1;
+    let mut drawn: Vec<u32> = Vec::with_capacity(row.len());
+    let mut seen = std::collections::HashSet::with_capacity(row.len());
+    for (k, j) in (others - m..others).enumerate() {
+        let words = Draw { seed, purpose: Purpose::Wiring, step: k as u64 / 4, lane: post }.words();
+        let pick = below(words[k % 4], j + 1);
+        let pick = if seen.insert(pick) { pick } else { j };
+        seen.insert(pick);
+        drawn.push(if pick >= post { pick + 1 } else { pick });
+    }
+    drawn.sort_unstable();
+    row.copy_from_slice(&drawn);
+}
+
+/// A word as a number below `n`.
+fn below(word: u32, n: u32) -> u32 {
+    ((u64::from(word) * u64::from(n)) >> 32) as u32
+}
+
+/// Rows by presynaptic neuron from rows by postsynaptic neuron; targets come out sorted.
+fn transposed(
+    n: u32,
+    in_degree: u32,
+    sources: &[u32],
+    count_of: impl Fn(u32) -> i32,
+    watch: &Watcher,
+) -> Result<Csr, DataError> {
+    let target_bits = Csr::target_bits_for(n);
+    let most = Csr::largest_count(target_bits);
+    let kept = |pre: u32| count_of(pre) != 0;
+    let mut degrees = vec![0_u32; n as usize];
+    sources.iter().filter(|pre| kept(**pre)).for_each(|pre| degrees[*pre as usize] += 1);
+    let mut rows = Vec::with_capacity(n as usize + 1);
+    rows.push(0);
+    let mut at = 0;
+    rows.extend(degrees.iter().map(|d| {
+        at += d;
+        at
+    }));
+    let mut cursors = rows.clone();
+    let mut words = vec![0; at as usize];
+    for (post, row) in sources.chunks(in_degree.max(1) as usize).enumerate() {
+        if post.is_multiple_of(16_384) {
+            tell(watch, "Wiring", 0.6 + 0.4 * post as f32 / n as f32)?;
+        }
+        for pre in row.iter().filter(|pre| kept(**pre)) {
+            words[cursors[*pre as usize] as usize] = Csr::pack(target_bits, post as u32, count_of(*pre));
+            cursors[*pre as usize] += 1;
+        }
+    }
+    let clipped = |pre: &u32| count_of(*pre).unsigned_abs() > most.unsigned_abs();
+    let overflow = (0..n)
+        .filter(clipped)
+        .flat_map(|pre| (rows[pre as usize]..rows[pre as usize + 1]).map(move |at| (at, pre)))
+        .map(|(at, pre)| (at, count_of(pre)))
+        .collect();
+    Ok(Csr { rows, words, target_bits, overflow })
+}
+
+/// A point in the ball, by rejection from the cube around it.
+fn in_ball(seed: u64, lane: u32) -> [f32; 3] {
+    for attempt in 0..64 {
+        let words = Draw { seed, purpose: Purpose::Wiring, step: (1 << 40) + attempt, lane }.words();
+        let p = [0, 1, 2].map(|axis| 2.0 * unit(words[axis]) - 1.0);
+        if p.iter().map(|x| x * x).sum::<f32>() <= 1.0 {
+            return p.map(|x| x * RADIUS_UM);
+        }
+    }
+    [0.0; 3]
+}

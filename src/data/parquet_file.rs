@@ -1,0 +1,282 @@
+//! Parquet, column by column and in batches, with errors that name the place.
+//!
+//! The decoder is a foreign crate that checks most but not all of what a damaged file can say, so every
+//! call into it runs under [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
+
+use super::{DataError, words};
+use parquet::{
+    basic::{ConvertedType, LogicalType, Type},
+    column::reader::ColumnReader,
+    data_type::ByteArray,
+    file::reader::{FileReader, SerializedFileReader},
+};
+use std::{
+    cell::Cell,
+    fs::File,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Once,
+};
+
+thread_local! {
+    /// Whether this thread is inside [`guarded`], where a panic is expected and need not be printed.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the decoder; both its errors and its panics say what is wrong with the file.
+///
+/// The first call puts a panic hook in front of the present one that stays silent inside the guard and
+/// passes every other panic on. A hook set later replaces it, and then such a panic is printed, no more.
+fn guarded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let earlier = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                earlier(info);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    GUARDED.set(outer);
+    match outcome {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(words::clipped_to(&error.to_string(), 200)),
+        Err(_) => Err("the file is damaged".to_owned()),
+    }
+}
+
+/// What kind of values a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Integers; `unsigned` says how to read the bits.
+    Whole {
+        /// Bits are those of an unsigned number.
+        unsigned: bool,
+    },
+    /// Floating point numbers.
+    Real,
+    /// Text.
+    Text,
+    /// Something we have no use for.
+    Other,
+}
+
+/// One column of a file.
+#[derive(Clone, Debug)]
+pub struct ColumnInfo {
+    /// Its name; parts of nested names are joined by dots.
+    pub name: String,
+    /// What it holds.
+    pub holds: Holds,
+    /// The file's own name for the type.
+    pub type_name: String,
+    nullable: bool,
+}
+
+/// An open file. Not to be shared between threads: each opens its own.
+pub struct ParquetFile {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    /// The columns.
+    pub columns: Vec<ColumnInfo>,
+    /// Rows of each row group.
+    pub group_rows: Vec<u64>,
+}
+
+impl ParquetFile {
+    /// Opens a file and reads its footer.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+        let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
+        if n_bytes == 0 {
+            return Err(DataError::format(path, "the file is empty"));
+        }
+        let (reader, columns, group_rows) = guarded(|| {
+            let reader = SerializedFileReader::new(file)?;
+            let schema = reader.metadata().file_metadata().schema_descr();
+            let columns = schema.columns().iter().map(|c| describe(c)).collect::<Vec<_>>();
+            let group_rows = reader.metadata().row_groups().iter().map(|g| g.num_rows().max(0) as u64).collect();
+            Ok((reader, columns, group_rows))
+        })
+        .map_err(|why| DataError::format(path, format!("not a complete Parquet file: {why}")))?;
+        Ok(Self { path: path.to_owned(), reader, columns, group_rows })
+    }
+
+    /// Names of all columns.
+    pub fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|c| c.name.clone()).collect()
+    }
+
+    /// Index of the first of these names that there is; upper and lower case count.
+    pub fn find(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|n| self.columns.iter().position(|c| c.name == *n))
+    }
+
+    /// Starts reading a column in a row group, `skip` rows in.
+    pub fn cursor(&self, group: usize, column: usize, skip: usize) -> Result<Cursor, DataError> {
+        let reader = guarded(|| {
+            let mut reader = self.reader.get_row_group(group)?.get_column_reader(column)?;
+            let skipped = match &mut reader {
+                ColumnReader::Int32ColumnReader(r) => r.skip_records(skip)?,
+                ColumnReader::Int64ColumnReader(r) => r.skip_records(skip)?,
+                _ => 0,
+            };
+            Ok((skipped == skip).then_some(reader))
+        });
+        let place = Place { path: self.path.clone(), column: self.columns[column].name.clone(), group };
+        match reader {
+            Ok(Some(reader)) => Ok(Cursor {
+                reader,
+                nullable: self.columns[column].nullable,
+                levels: Vec::new(),
+                place,
+                row: skip as u64,
+            }),
+            Ok(None) => Err(place.error(None, "fewer rows than the file says")),
+            Err(why) => Err(place.error(None, &why)),
+        }
+    }
+}
+
+fn describe(c: &parquet::schema::types::ColumnDescriptor) -> ColumnInfo {
+    let flat = c.max_rep_level() == 0 && c.max_def_level() <= 1;
+    let logical = c.logical_type_ref();
+    let plain_integer = matches!(logical, None | Some(LogicalType::Integer(_)))
+        && !matches!(c.converted_type(), ConvertedType::DECIMAL);
+    let unsigned = matches!(logical, Some(LogicalType::Integer(kind)) if !kind.is_signed)
+        || matches!(
+            c.converted_type(),
+            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
+        );
+    let holds = match c.physical_type() {
+        _ if !flat => Holds::Other,
+        Type::INT32 | Type::INT64 if plain_integer => Holds::Whole { unsigned },
+        Type::FLOAT | Type::DOUBLE => Holds::Real,
+        Type::BYTE_ARRAY => Holds::Text,
+        _ => Holds::Other,
+    };
+    let type_name = if flat { format!("{}", c.physical_type()) } else { "nested".to_owned() };
+    ColumnInfo { name: c.path().string(), holds, type_name, nullable: c.max_def_level() > 0 }
+}
+
+/// A place in a file, for messages.
+#[derive(Clone, Debug)]
+struct Place {
+    path: PathBuf,
+    column: String,
+    group: usize,
+}
+
+impl Place {
+    fn error(&self, row: Option<u64>, what: &str) -> DataError {
+        let row = row.map_or_else(String::new, |r| format!(", row {r}"));
+        DataError::format(
+            &self.path,
+            format!("column \"{}\", row group {}{row}: {what}", words::clipped(&self.column), self.group),
+        )
+    }
+}
+
+/// Reads one column of one row group forward.
+pub struct Cursor {
+    reader: ColumnReader,
+    nullable: bool,
+    levels: Vec<i16>,
+    place: Place,
+    row: u64,
+}
+
+impl Cursor {
+    /// An error about the row `back` rows before the next one.
+    pub fn error(&self, back: u64, what: &str) -> DataError {
+        self.place.error(Some(self.row.saturating_sub(back)), what)
+    }
+
+    /// Reads exactly `n` whole numbers, as the 64 bits they would have as wider integers of their own
+    /// kind. Missing values are errors.
+    pub fn whole(&mut self, n: usize, unsigned: bool, out: &mut Whole) -> Result<(), DataError> {
+        out.narrow.clear();
+        out.wide.clear();
+        self.levels.clear();
+        let read = guarded(|| match &mut self.reader {
+            ColumnReader::Int32ColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut out.narrow),
+            ColumnReader::Int64ColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut out.wide),
+            _ => Ok((0, 0, 0)),
+        });
+        let (rows, values, _) = read.map_err(|why| self.place.error(None, &why))?;
+        self.check(rows, n)?;
+        if values != n {
+            let missing = self.levels.iter().position(|l| *l == 0).unwrap_or(0) as u64;
+            return Err(self.place.error(Some(self.row + missing), "a value is missing"));
+        }
+        if unsigned {
+            out.wide.extend(out.narrow.iter().map(|v| i64::from(*v as u32)));
+        } else {
+            out.wide.extend(out.narrow.iter().map(|v| i64::from(*v)));
+        }
+        self.row += n as u64;
+        Ok(())
+    }
+
+    /// Appends exactly `n` floating point numbers; NaN where one is missing.
+    pub fn reals(&mut self, n: usize, out: &mut Vec<f64>) -> Result<(), DataError> {
+        self.levels.clear();
+        let mut found: Vec<f64> = Vec::new();
+        let read = guarded(|| match &mut self.reader {
+            ColumnReader::FloatColumnReader(r) => {
+                let mut narrow = Vec::new();
+                let read = r.read_records(n, Some(&mut self.levels), None, &mut narrow)?;
+                found.extend(narrow.into_iter().map(f64::from));
+                Ok(read)
+            }
+            ColumnReader::DoubleColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut found),
+            _ => Ok((0, 0, 0)),
+        });
+        let (rows, ..) = read.map_err(|why| self.place.error(None, &why))?;
+        self.check(rows, n)?;
+        let mut found = found.into_iter();
+        for row in 0..n {
+            let there = !self.nullable || self.levels.get(row).is_some_and(|l| *l > 0);
+            out.push(if there { found.next().unwrap_or(f64::NAN) } else { f64::NAN });
+        }
+        self.row += n as u64;
+        Ok(())
+    }
+
+    /// Reads exactly `n` texts; empty where one is missing.
+    pub fn texts(&mut self, n: usize, mut each: impl FnMut(&str)) -> Result<(), DataError> {
+        self.levels.clear();
+        let mut found: Vec<ByteArray> = Vec::new();
+        let read = guarded(|| match &mut self.reader {
+            ColumnReader::ByteArrayColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut found),
+            _ => Ok((0, 0, 0)),
+        });
+        let (rows, ..) = read.map_err(|why| self.place.error(None, &why))?;
+        self.check(rows, n)?;
+        let mut found = found.iter();
+        for row in 0..n {
+            let there = !self.nullable || self.levels.get(row).is_some_and(|l| *l > 0);
+            let bytes = if there { found.next().map_or(&[][..], |b| b.data()) } else { &[] };
+            match std::str::from_utf8(bytes) {
+                Ok(text) => each(text),
+                Err(_) => return Err(self.place.error(Some(self.row + row as u64), "not UTF-8 text")),
+            }
+        }
+        self.row += n as u64;
+        Ok(())
+    }
+
+    fn check(&self, rows: usize, wanted: usize) -> Result<(), DataError> {
+        if rows == wanted { Ok(()) } else { Err(self.place.error(None, "fewer rows than the file says")) }
+    }
+}
+
+/// A batch of integers, and room to decode it.
+#[derive(Default)]
+pub struct Whole {
+    narrow: Vec<i32>,
+    /// The values.
+    pub wide: Vec<i64>,
+}

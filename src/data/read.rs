@@ -1,0 +1,123 @@
+//! From paths to a connectome.
+
+use super::{Connectome, Csr, DataError, NeuronTable, Watcher, annotations, edges, neurons, pack, words};
+use std::path::{Path, PathBuf};
+
+/// Reads a network.
+///
+/// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse
+/// counts) or a folder with `edges.parquet` or `edges.csv` and, when there is one, `neurons.parquet`,
+/// `neurons.csv` or `nodes.csv`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
+/// `Connectivity_*.parquet`. `neurons` names a neuron table elsewhere, `annotations` the table of FlyWire
+/// annotations, joined by root id.
+///
+/// There are as many neurons as the table has rows; without a table, as many as the largest index says.
+/// Rows that name the same pair are added up, and a pair whose sum is zero is left out.
+///
+/// # Errors
+/// [`DataError::Format`] with the file and the line (text) or the column and row group (Parquet) for
+/// whatever is missing, of the wrong type, out of range or damaged; [`DataError::Io`] when a file cannot be
+/// opened; [`DataError::Cancelled`] when the watcher says so.
+pub fn read(
+    path: &Path,
+    neurons: Option<&Path>,
+    annotations: Option<&Path>,
+    watch: &Watcher,
+) -> Result<Connectome, DataError> {
+    let found = Files::find(path)?;
+    let mut provenance = Vec::new();
+    let mut table = None;
+    if let Some(path) = neurons {
+        table = Some(neurons::read(path, &part_of(watch, 0.0, 0.1))?);
+    } else if let Some(path) = &found.neurons {
+        let watch = &part_of(watch, 0.0, 0.1);
+        table =
+            Some(if found.published { neurons::read_completeness(path, watch)? } else { neurons::read(path, watch)? });
+    }
+    let table = table.map(|(table, line)| {
+        provenance.push(line);
+        table
+    });
+    let source = edges::open(&found.edges)?;
+    let packed = pack::pack(&found.edges, source.as_ref(), table.as_ref().map(|t| t.len), &part_of(watch, 0.1, 0.9))?;
+    let n = packed.csr.n();
+    if n == 0 {
+        return Err(DataError::format(&found.edges, "no neurons: the edge list is empty and there is no neuron table"));
+    }
+    let mut table = table.unwrap_or_else(|| NeuronTable { len: n, ..NeuronTable::default() });
+    provenance.insert(0, about(&found.edges, packed.n_rows, &packed.csr));
+    if let Some(path) = annotations {
+        provenance.push(annotations::join(path, &mut table, &part_of(watch, 0.9, 0.98))?);
+    }
+    let mut connectome = Connectome { neurons: table, synapses: packed.csr, provenance };
+    connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
+    Ok(connectome)
+}
+
+/// A watcher of a stretch of the whole.
+fn part_of<'a>(watch: &'a Watcher<'a>, from: f32, to: f32) -> impl Fn(&str, f32) -> bool + Sync + 'a {
+    move |what, part| watch(what, from + (to - from) * part)
+}
+
+/// `edges.csv: 45,922 bytes, 4,715 rows, 95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
+fn about(path: &Path, n_rows: u64, csr: &Csr) -> String {
+    let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}: {} bytes, {} rows, {}", words::grouped(n_bytes), words::grouped(n_rows), census(csr))
+}
+
+/// `95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
+pub fn census(csr: &Csr) -> String {
+    let census = csr.census();
+    format!(
+        "{} synapses, {} excitatory and {} inhibitory connections",
+        words::grouped(census.n_synapses),
+        words::grouped(census.n_excitatory),
+        words::grouped(census.n_inhibitory)
+    )
+}
+
+/// The files of a data set.
+struct Files {
+    edges: PathBuf,
+    neurons: Option<PathBuf>,
+    /// The pair of Shiu et al.
+    published: bool,
+}
+
+impl Files {
+    fn find(path: &Path) -> Result<Self, DataError> {
+        let about = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?;
+        if !about.is_dir() {
+            return Ok(Self { edges: path.to_owned(), neurons: None, published: false });
+        }
+        let there = |names: &[&str]| names.iter().map(|n| path.join(n)).find(|p| p.is_file());
+        if let Some(edges) = there(&["edges.parquet", "edges.csv"]) {
+            let neurons = there(&["neurons.parquet", "neurons.csv", "nodes.csv"]);
+            return Ok(Self { edges, neurons, published: false });
+        }
+        let mut names: Vec<String> = std::fs::read_dir(path)
+            .map_err(|e| DataError::io(path, e))?
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect();
+        names.sort();
+        // The last release when there are several.
+        let last = |start: &str, end: &str| names.iter().rfind(|n| n.starts_with(start) && n.ends_with(end));
+        if let Some(edges) = last("Connectivity_", ".parquet") {
+            let release = edges.trim_start_matches("Connectivity_").trim_end_matches(".parquet");
+            let table = format!("Completeness_{release}.csv");
+            if !names.contains(&table) {
+                return Err(DataError::format(
+                    path,
+                    format!("{edges} needs {table} beside it, which names the neurons"),
+                ));
+            }
+            return Ok(Self { edges: path.join(edges), neurons: Some(path.join(table)), published: true });
+        }
+        Err(DataError::format(
+            path,
+            "no edges.parquet, edges.csv or Connectivity_*.parquet in this folder; choose the folder they are in, or the \
+             edge file itself",
+        ))
+    }
+}

@@ -1,0 +1,295 @@
+//! A table in memory, from text or Parquet, with cells that know where they came from.
+
+use super::{
+    DataError, Watcher,
+    parquet_file::{Holds, ParquetFile, Whole},
+    tell, words,
+};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+/// Rows between two looks at the watcher.
+const LOOK_EVERY: usize = 4096;
+/// Most rows of a table.
+const MOST_ROWS: u64 = 1 << 26;
+
+/// The lower-case ending of a file name.
+pub fn ending(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+/// What separates the fields of this header.
+pub fn separator(header: &str) -> u8 {
+    match (header.contains('\t'), header.contains(','), header.contains(';')) {
+        (true, _, _) => b'\t',
+        (false, false, true) => b';',
+        _ => b',',
+    }
+}
+
+/// Many short texts in one allocation.
+#[derive(Default)]
+pub struct Texts {
+    all: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    /// The text of a row.
+    pub fn get(&self, row: usize) -> &str {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.all[start..self.ends[row]]
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).map(|row| self.get(row))
+    }
+}
+
+/// The cells of a column.
+pub enum Cells {
+    /// Text, also numbers of a text file.
+    Text(Texts),
+    /// Integers, as the 64 bits they have.
+    Whole {
+        /// The bits.
+        bits: Vec<i64>,
+        /// Whether they are those of an unsigned number.
+        unsigned: bool,
+    },
+    /// Floating point numbers.
+    Real(Vec<f64>),
+}
+
+/// How rows are called in messages.
+enum Rows {
+    /// Line of each row.
+    Lines(Vec<u32>),
+    /// Rows of each row group.
+    Groups(Vec<u64>),
+}
+
+/// A table.
+pub struct Sheet {
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub n_bytes: u64,
+    /// Rows, without the header.
+    pub n_rows: usize,
+    /// The columns that were read.
+    pub columns: Vec<(String, Cells)>,
+    /// Names of all columns.
+    pub names: Vec<String>,
+    rows: Rows,
+}
+
+impl Sheet {
+    /// Reads the columns whose index and name `wanted` accepts.
+    pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Self, DataError> {
+        match ending(path).as_str() {
+            "parquet" => read_parquet(path, wanted, watch),
+            "csv" | "tsv" | "txt" => read_text(path, wanted, watch),
+            "gz" => Err(DataError::format(path, "compressed text is not read; unpack it first")),
+            _ => Err(DataError::format(path, "not a table: .parquet, .csv or .tsv expected")),
+        }
+    }
+
+    /// Index in `columns` of the first of these names that there is.
+    pub fn find(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|n| self.columns.iter().position(|(name, _)| name == n))
+    }
+
+    /// An error about a cell.
+    pub fn error(&self, row: usize, column: usize, what: &str) -> DataError {
+        let name = words::clipped(&self.columns[column].0);
+        match &self.rows {
+            Rows::Lines(lines) => {
+                let line = lines.get(row).copied().unwrap_or(0);
+                DataError::at_line(&self.path, u64::from(line), format!("column \"{name}\": {what}"))
+            }
+            Rows::Groups(groups) => {
+                let (mut group, mut row) = (0, row as u64);
+                while groups.get(group).is_some_and(|rows| row >= *rows) {
+                    row -= groups[group];
+                    group += 1;
+                }
+                DataError::format(&self.path, format!("column \"{name}\", row group {group}, row {row}: {what}"))
+            }
+        }
+    }
+
+    /// A column as unsigned integers, exactly: a floating point column is refused, because it has lost digits
+    /// of long ids.
+    pub fn unsigned(&self, column: usize) -> Result<Vec<u64>, DataError> {
+        match &self.columns[column].1 {
+            Cells::Text(texts) => texts
+                .iter()
+                .enumerate()
+                .map(|(row, text)| text.trim().parse().map_err(|_| self.error(row, column, &not_unsigned(text))))
+                .collect(),
+            Cells::Whole { bits, unsigned } => bits
+                .iter()
+                .enumerate()
+                .map(|(row, v)| match u64::try_from(*v) {
+                    Ok(v) => Ok(v),
+                    Err(_) if *unsigned => Ok(*v as u64),
+                    Err(_) => Err(self.error(row, column, &format!("negative number {v}"))),
+                })
+                .collect(),
+            Cells::Real(_) => Err(DataError::format(
+                &self.path,
+                format!(
+                    "column \"{}\" holds floating point numbers, which cannot hold 18-digit ids exactly; write it as \
+                     64-bit integers",
+                    words::clipped(&self.columns[column].0)
+                ),
+            )),
+        }
+    }
+
+    /// A column as real numbers; NaN where a cell is empty.
+    pub fn reals(&self, column: usize) -> Result<Vec<f64>, DataError> {
+        match &self.columns[column].1 {
+            Cells::Text(texts) => texts
+                .iter()
+                .enumerate()
+                .map(|(row, text)| match text.trim() {
+                    "" | "NA" => Ok(f64::NAN),
+                    number => number.parse().map_err(|_| {
+                        self.error(row, column, &format!("\"{}\" is not a number", words::clipped(number)))
+                    }),
+                })
+                .collect(),
+            Cells::Whole { bits, .. } => Ok(bits.iter().map(|v| *v as f64).collect()),
+            Cells::Real(values) => Ok(values.clone()),
+        }
+    }
+
+    /// A column as texts.
+    pub fn texts(&self, column: usize) -> Vec<String> {
+        match &self.columns[column].1 {
+            Cells::Text(texts) => texts.iter().map(|t| t.trim().to_owned()).collect(),
+            Cells::Whole { bits, unsigned: true } => bits.iter().map(|v| (*v as u64).to_string()).collect(),
+            Cells::Whole { bits, .. } => bits.iter().map(i64::to_string).collect(),
+            Cells::Real(values) => values.iter().map(f64::to_string).collect(),
+        }
+    }
+}
+
+fn not_unsigned(text: &str) -> String {
+    let text = text.trim();
+    if text.parse::<f64>().is_ok() {
+        return format!(
+            "\"{}\" is not a whole number; ids and indices must be written with all their digits",
+            words::clipped(text)
+        );
+    }
+    format!("\"{}\" is not a whole number", words::clipped(text))
+}
+
+fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Sheet, DataError> {
+    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
+    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let start = reader.fill_buf().map_err(|e| DataError::io(path, e))?;
+    if start.iter().all(u8::is_ascii_whitespace) && (start.len() as u64) == n_bytes {
+        return Err(DataError::format(path, "the file is empty; a header line expected"));
+    }
+    let header = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    let separator = separator(&String::from_utf8_lossy(header));
+    let mut csv = csv::ReaderBuilder::new().delimiter(separator).from_reader(reader);
+    let header = csv.headers().map_err(|e| text_error(path, &e))?.clone();
+    let names: Vec<String> = header.iter().map(|n| n.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+    let kept: Vec<usize> = (0..names.len()).filter(|i| wanted(*i, &names[*i])).collect();
+    let mut columns: Vec<Texts> = kept.iter().map(|_| Texts::default()).collect();
+    let mut lines = Vec::new();
+    let label = label(path);
+    let mut record = csv::StringRecord::new();
+    while csv.read_record(&mut record).map_err(|e| text_error(path, &e))? {
+        let position = record.position();
+        lines.push(position.map_or(0, |p| p.line()) as u32);
+        for (column, i) in columns.iter_mut().zip(&kept) {
+            column.push(record.get(*i).unwrap_or_default());
+        }
+        if lines.len().is_multiple_of(LOOK_EVERY) {
+            tell(watch, &label, position.map_or(0, |p| p.byte()) as f32 / n_bytes.max(1) as f32)?;
+        }
+    }
+    let columns = kept.iter().map(|i| names[*i].clone()).zip(columns.into_iter().map(Cells::Text)).collect();
+    Ok(Sheet { path: path.to_owned(), n_bytes, n_rows: lines.len(), columns, names, rows: Rows::Lines(lines) })
+}
+
+fn text_error(path: &Path, error: &csv::Error) -> DataError {
+    let line = error.position().map_or(1, |p| p.line());
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            DataError::at_line(path, line, format!("{len} columns where the header has {expected_len}"))
+        }
+        csv::ErrorKind::Utf8 { .. } => DataError::at_line(path, line, "not UTF-8 text"),
+        _ => DataError::at_line(path, line, words::clipped_to(&error.to_string(), 200)),
+    }
+}
+
+fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Sheet, DataError> {
+    const BATCH: usize = 65_536;
+    let file = ParquetFile::open(path)?;
+    let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
+    let claimed = file.group_rows.iter().fold(0_u64, |a, b| a.saturating_add(*b));
+    if claimed > MOST_ROWS {
+        return Err(DataError::format(path, format!("claims {} rows", words::grouped(claimed))));
+    }
+    let kept: Vec<usize> = (0..file.columns.len()).filter(|i| wanted(*i, &file.columns[*i].name)).collect();
+    let label = label(path);
+    let mut columns = Vec::new();
+    for (done, i) in kept.iter().enumerate() {
+        let info = &file.columns[*i];
+        let mut cells = match info.holds {
+            Holds::Whole { unsigned } => Cells::Whole { bits: Vec::new(), unsigned },
+            Holds::Real => Cells::Real(Vec::new()),
+            Holds::Text => Cells::Text(Texts::default()),
+            Holds::Other => continue,
+        };
+        let mut room = Whole::default();
+        for (group, rows) in file.group_rows.iter().enumerate() {
+            let mut cursor = file.cursor(group, *i, 0)?;
+            let mut left = *rows as usize;
+            while left > 0 {
+                tell(watch, &label, done as f32 / kept.len() as f32)?;
+                let n = left.min(BATCH);
+                match &mut cells {
+                    Cells::Whole { bits, unsigned } => {
+                        cursor.whole(n, *unsigned, &mut room)?;
+                        bits.extend_from_slice(&room.wide);
+                    }
+                    Cells::Real(values) => cursor.reals(n, values)?,
+                    Cells::Text(texts) => cursor.texts(n, |t| texts.push(t))?,
+                }
+                left -= n;
+            }
+        }
+        columns.push((info.name.clone(), cells));
+    }
+    let names = file.names();
+    Ok(Sheet {
+        path: path.to_owned(),
+        n_bytes,
+        n_rows: claimed as usize,
+        columns,
+        names,
+        rows: Rows::Groups(file.group_rows),
+    })
+}
+
+fn label(path: &Path) -> String {
+    format!("Reading {}", path.file_name().unwrap_or_default().to_string_lossy())
+}

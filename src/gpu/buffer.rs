@@ -1,0 +1,195 @@
+//! Device memory, page-locked host memory, and the copies between them.
+
+use super::{
+    Gpu, GpuError,
+    error::{Doing as _, explain},
+    layout::CudaType,
+};
+use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr as _, DriverError, PinnedHostSlice, result, sys::CUresult};
+use std::{ops::Range, sync::Arc};
+
+/// A buffer on the device. Kernels and the copies below run in the order they are asked for.
+pub struct Buf<T: CudaType> {
+    /// What it holds, for errors and the memory report.
+    pub what: &'static str,
+    gpu: Arc<Gpu>,
+    slice: CudaSlice<T>,
+    len: usize,
+}
+
+impl<T: CudaType> Buf<T> {
+    /// `len` zeros. An allocation that does not fit says how much was needed and how much is free.
+    pub fn zeros(gpu: &Arc<Gpu>, what: &'static str, len: usize) -> Result<Self, GpuError> {
+        let size = size_of::<T>().max(1);
+        let needed = (len as u64).saturating_mul(size as u64);
+        let memory = gpu.memory()?;
+        let full = || GpuError::OutOfMemory { what, needed, free: memory.free, total: memory.total };
+        if needed > memory.total {
+            return Err(full()); // also keeps `len * size` from overflowing below
+        }
+        let slice = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => full(),
+            _ => GpuError::Driver { doing: format!("allocating {what} ({len} × {size} B)"), why: explain(&e) },
+        })?;
+        Ok(Self { what, gpu: gpu.clone(), slice, len })
+    }
+
+    /// A copy of `values`.
+    pub fn from_slice(gpu: &Arc<Gpu>, what: &'static str, values: &[T]) -> Result<Self, GpuError> {
+        let mut buffer = Self::zeros(gpu, what, values.len())?;
+        buffer.write(values)?;
+        Ok(buffer)
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        (self.len * size_of::<T>()) as u64
+    }
+
+    /// Replaces the contents; `values` has the buffer's length. The host memory is free again on return.
+    pub fn write(&mut self, values: &[T]) -> Result<(), GpuError> {
+        if values.len() != self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let (what, bytes) = (self.what, self.bytes());
+        // The source is pageable: the driver has staged or copied all of it before the call returns.
+        self.gpu.compute.memcpy_htod(values, &mut self.slice).doing(|| format!("writing {what} ({bytes} B)"))
+    }
+
+    /// Sets every element to zero.
+    pub fn clear(&mut self) -> Result<(), GpuError> {
+        let what = self.what;
+        self.gpu.compute.memset_zeros(&mut self.slice).doing(|| format!("clearing {what}"))
+    }
+
+    /// Waits for the kernels so far and reads everything. For saving and tests; a running simulation uses
+    /// [`Buf::download`].
+    pub fn read(&self) -> Result<Vec<T>, GpuError> {
+        let mut values = vec![T::zeroed(); self.len];
+        if self.len > 0 {
+            let doing = || format!("reading {} ({} B)", self.what, self.bytes());
+            self.gpu.compute.memcpy_dtoh(&self.slice.slice(..self.len), &mut values).doing(doing)?;
+            self.gpu.compute.synchronize().doing(doing)?;
+        }
+        Ok(values)
+    }
+
+    /// Starts copying `range` to the start of page-locked memory on the copy stream, after the kernels so far and
+    /// before those to come; the host does not wait. [`Pinned::get`] waits for it.
+    pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
+        let (what, len) = (self.what, range.len());
+        if range.end > self.len || len > into.len() {
+            return Err(GpuError::Length { what, device: self.len, host: range.end.max(into.len()) });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (compute, copy) = (&self.gpu.compute, &self.gpu.copy);
+        let order = || -> Result<(), DriverError> {
+            copy.wait(&compute.record_event(None)?)?;
+            let view = self.slice.slice(range);
+            let (source, _recorded) = view.device_ptr(copy);
+            let target = &mut into.slice.as_mut_slice()?[..len];
+            // SAFETY: both sides hold `len` elements; the memory is page-locked, `Pinned` waits for the copy
+            // before it shows or frees it, and the compute stream waits before the source can change.
+            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }?;
+            into.copied.record(copy)?;
+            compute.wait(&into.copied)
+        };
+        order().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
+    }
+
+    pub(super) fn slice(&self) -> &CudaSlice<T> {
+        &self.slice
+    }
+}
+
+/// Page-locked host memory: the fast end of [`Buf::download`].
+pub struct Pinned<T: CudaType> {
+    slice: PinnedHostSlice<T>,
+    copied: CudaEvent,
+}
+
+impl<T: CudaType> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        let _ = self.copied.synchronize(); // a lost device has nothing left to copy
+    }
+}
+
+impl<T: CudaType> Pinned<T> {
+    /// `len` zeros, cached for reading by the CPU.
+    pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
+        let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
+        // SAFETY: the memory is filled before anyone can read it.
+        let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
+        slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
+        let copied = gpu.context.new_event(None).doing(doing)?;
+        Ok(Self { slice, copied })
+    }
+
+    /// Elements; at least 1.
+    pub fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// Never: an empty one holds one element.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Waits for the last copy into it, not for the kernels after that copy, and shows it.
+    pub fn get(&self) -> Result<&[T], GpuError> {
+        let doing = || "waiting for a copy from the GPU".to_owned();
+        self.copied.synchronize().doing(doing)?;
+        self.slice.as_slice().doing(doing)
+    }
+}
+
+/// One device struct that kernels read through a pointer they always had, rewritten between steps: the way
+/// a slider reaches a running simulation without recapturing its graph.
+pub struct Cell<T: CudaType> {
+    buffer: Buf<T>,
+    value: T,
+}
+
+impl<T: CudaType> Cell<T> {
+    /// Holds `value`.
+    pub fn new(gpu: &Arc<Gpu>, what: &'static str, value: T) -> Result<Self, GpuError> {
+        Ok(Self { buffer: Buf::from_slice(gpu, what, &[value])?, value })
+    }
+
+    /// What the host wrote last.
+    pub fn value(&self) -> T {
+        self.value
+    }
+
+    /// Rewrites it after the kernels so far and before those to come, without waiting for either.
+    pub fn set(&mut self, value: T) -> Result<(), GpuError> {
+        self.buffer.write(&[value])?;
+        self.value = value;
+        Ok(())
+    }
+
+    /// As a kernel argument `In<T>`.
+    pub fn buf(&self) -> &Buf<T> {
+        &self.buffer
+    }
+
+    /// As a kernel argument `InOut<T>`: a clock that kernels advance. [`Cell::value`] does not follow.
+    pub fn buf_mut(&mut self) -> &mut Buf<T> {
+        &mut self.buffer
+    }
+}

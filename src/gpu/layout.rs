@@ -1,0 +1,140 @@
+//! Structs that Rust and CUDA read with the same eyes.
+//!
+//! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::header`]
+//! prints its CUDA definition. `Pod` refuses padding on the Rust side and the header asserts the
+//! size on the CUDA side; same scalars, same order, same size and no padding leave no room to drift.
+
+use super::{DeviceRepr, ValidAsZeroBits};
+use std::fmt::Write as _;
+
+/// A type that lives in device memory and crosses the launch boundary.
+pub trait CudaType: DeviceRepr + ValidAsZeroBits + bytemuck::Pod + Send + Sync {
+    /// Its CUDA spelling.
+    const C: &'static str;
+}
+
+macro_rules! scalar {
+    ($($ty:ty = $c:literal),* $(,)?) => { $( impl CudaType for $ty { const C: &'static str = $c; } )* };
+}
+scalar!(
+    f32 = "float",
+    f64 = "double",
+    i8 = "signed char",
+    u8 = "unsigned char",
+    i16 = "short",
+    u16 = "unsigned short",
+    i32 = "int",
+    u32 = "unsigned int",
+    i64 = "long long",
+    u64 = "unsigned long long",
+);
+
+/// One field of a device struct.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name in both languages.
+    pub name: &'static str,
+    /// CUDA spelling of its type.
+    pub c: &'static str,
+    /// Doc comment, carried over to the header.
+    pub docs: &'static str,
+}
+
+/// A struct declared with [`device_struct!`](crate::device_struct).
+pub trait CudaStruct: CudaType {
+    /// Its fields, in declaration order.
+    const FIELDS: &'static [Field];
+    /// Its doc comment, line by line.
+    const DOCS: &'static str;
+
+    /// The CUDA definition, with its size asserted.
+    fn header() -> String {
+        let name = Self::C;
+        let mut out = comment(Self::DOCS);
+        let _ = writeln!(out, "struct alignas({}) {name} {{", align_of::<Self>());
+        for field in Self::FIELDS {
+            let docs = field.docs.trim().replace('\n', " ");
+            let _ = writeln!(out, "    {} {}; // {docs}", field.c, field.name);
+        }
+        let _ = writeln!(out, "}};\nstatic_assert(sizeof({name}) == {}, \"{name}: size\");", size_of::<Self>());
+        out
+    }
+}
+
+/// A doc comment as C++ comment lines.
+pub(super) fn comment(docs: &str) -> String {
+    docs.trim_end().lines().map(|line| format!("//{}\n", line.trim_end())).collect()
+}
+
+/// Declares a struct shared with the kernels. What it writes for
+///
+/// ```ignore
+/// device_struct! {
+///     /// What the kernels read.
+///     pub struct Constants {
+///         /// exp(-dt / tau_m)
+///         decay: f32,
+///     }
+/// }
+/// ```
+///
+/// is the `repr(C)` struct with public fields, `Pod`, and the CUDA definition
+/// `struct alignas(4) Constants { float decay; // exp(-dt / tau_m) };`.
+#[macro_export]
+macro_rules! device_struct {
+    (
+        $(#[doc = $struct_docs:literal])*
+        $vis:vis struct $Name:ident {
+            $( $(#[doc = $docs:literal])* $field:ident : $ty:ty ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $struct_docs])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        $vis struct $Name { $( $(#[doc = $docs])* pub $field: $ty, )* }
+
+        // SAFETY: `Pod` and `repr(C)`; the layout is asserted in the generated header.
+        unsafe impl $crate::gpu::DeviceRepr for $Name {}
+        // SAFETY: `Zeroable`.
+        unsafe impl $crate::gpu::ValidAsZeroBits for $Name {}
+
+        impl $crate::gpu::layout::CudaType for $Name {
+            const C: &'static str = stringify!($Name);
+        }
+
+        impl $crate::gpu::layout::CudaStruct for $Name {
+            const FIELDS: &'static [$crate::gpu::layout::Field] = &[ $( $crate::gpu::layout::Field {
+                name: stringify!($field),
+                c: <$ty as $crate::gpu::layout::CudaType>::C,
+                docs: concat!($($docs, "\n"),*),
+            } ),* ];
+            const DOCS: &'static str = concat!($($struct_docs, "\n"),*);
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    device_struct! {
+        /// A pair
+        /// of things.
+        struct Pair {
+            /// How many
+            count: u64,
+            /// Where
+            at: f32,
+            /// Padding to eight bytes
+            pad: u32,
+        }
+    }
+
+    #[test]
+    fn the_header_is_plain_c() {
+        let want = "// A pair\n// of things.\nstruct alignas(8) Pair {\n    unsigned long long count; // How many\n    \
+                    float at; // Where\n    unsigned int pad; // Padding to eight bytes\n};\n\
+                    static_assert(sizeof(Pair) == 16, \"Pair: size\");\n";
+        assert_eq!(Pair::header(), want);
+    }
+}

@@ -1,0 +1,109 @@
+//! Which PTX a module is loaded from: the embedded one, or, while kernels are being written, one compiled
+//! at run time.
+
+use super::{
+    Gpu, GpuError, ModuleSpec,
+    error::{bytes, explain},
+    nvrtc::Nvrtc,
+};
+use cudarc::{
+    driver::{CudaFunction, CudaModule},
+    nvrtc::Ptx,
+};
+use std::{path::Path, sync::Arc};
+
+/// One embedded translation of one `.cu` file.
+#[derive(Clone, Copy, Debug)]
+pub struct Prebuilt {
+    /// [`ModuleSpec::stem`].
+    pub stem: &'static str,
+    /// Compute capability it was made for: 75 is 7.5.
+    pub capability: u32,
+    /// The text.
+    pub ptx: &'static str,
+}
+
+include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
+
+/// Hash of `kernels/**/*.cu` and `.cuh` as this program was built.
+pub const SOURCE_HASH: &str = env!("NEUROPIL_KERNELS_HASH");
+
+/// A folder with kernel sources: modules are then compiled from it when they are loaded, with whatever
+/// NVRTC the machine has. For writing kernels; nobody else needs it.
+pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
+
+/// The embedded translation for the highest capability the device has.
+pub fn choose(stem: &str, capability: u32) -> Option<&'static Prebuilt> {
+    choose_among(PREBUILT, stem, capability)
+}
+
+fn choose_among<'a>(all: &'a [Prebuilt], stem: &str, capability: u32) -> Option<&'a Prebuilt> {
+    all.iter().filter(|p| p.stem == stem && p.capability <= capability).max_by_key(|p| p.capability)
+}
+
+/// A loaded module.
+pub struct Module {
+    /// What it was declared as.
+    pub spec: ModuleSpec,
+    pub(super) gpu: Arc<Gpu>,
+    module: Arc<CudaModule>,
+}
+
+impl Module {
+    /// Loads the best translation; the driver assembles it for the device once and keeps the result.
+    pub fn load(gpu: &Arc<Gpu>, spec: &ModuleSpec) -> Result<Self, GpuError> {
+        let failed = |why: String| GpuError::Module { file: spec.file, why };
+        let ptx = match std::env::var_os(SOURCES_VARIABLE) {
+            Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
+            None => {
+                let oldest = "no embedded translation runs on this device: compute capability 7.5 (Turing) is needed";
+                let found = choose(&spec.stem(), gpu.capability);
+                found.ok_or_else(|| failed(format!("{oldest}, this one has {}", gpu.capability)))?.ptx.to_owned()
+            }
+        };
+        let size = ptx.len() as u64;
+        let module = gpu
+            .context
+            .load_module(Ptx::from_src(ptx))
+            .map_err(|e| failed(format!("loading {} of PTX: {}", bytes(size), explain(&e))))?;
+        Ok(Self { spec: *spec, gpu: gpu.clone(), module })
+    }
+
+    /// A kernel by name.
+    pub(super) fn function(&self, name: &str) -> Result<CudaFunction, GpuError> {
+        self.module.load_function(name).map_err(|e| GpuError::Module {
+            file: self.spec.file,
+            why: format!("has no kernel `{name}`: {}", explain(&e)),
+        })
+    }
+
+    #[doc(hidden)]
+    pub fn lacks(&self, what: &str) -> GpuError {
+        GpuError::Module { file: self.spec.file, why: format!("lacks {what}") }
+    }
+}
+
+fn compile(folder: &Path, spec: &ModuleSpec, capability: u32) -> Result<String, String> {
+    let path = folder.join(spec.file);
+    let source = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let nvrtc = Nvrtc::find()?;
+    nvrtc.compile(spec.file, &source, folder, nvrtc.target(capability))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_that_runs_is_chosen() {
+        let of = |capability| Prebuilt { stem: "a", capability, ptx: "" };
+        let all = [of(75), of(90), of(80), Prebuilt { stem: "b", capability: 75, ptx: "" }];
+        let chosen = |capability| choose_among(&all, "a", capability).map(|p| p.capability);
+        assert_eq!([70, 75, 86, 90, 120].map(chosen), [None, Some(75), Some(80), Some(90), Some(90)]);
+    }
+
+    #[test]
+    fn the_self_test_is_embedded() {
+        assert!(choose("selftest", 75).is_some_and(|p| p.ptx.contains(".visible .entry")));
+    }
+}

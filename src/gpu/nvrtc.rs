@@ -1,0 +1,134 @@
+//! NVIDIA's run-time compiler, if the machine has one. Needed to write kernels and to test that they
+//! compile, never to run the program; takes any major version and needs neither a GPU nor a driver.
+
+use libloading::Library;
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    path::{Path, PathBuf},
+    ptr::{null, null_mut},
+};
+
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+
+/// Options every kernel is compiled with, here and in `kernels/build.py`. Without fused multiply-add
+/// the CUDA twins return the same bits as Rust.
+pub const OPTIONS: &[&str] = &["--fmad=false", "--std=c++17"];
+
+/// A loaded NVRTC.
+pub struct Nvrtc {
+    library: Library,
+    _builtins: Option<Library>,
+}
+
+impl Nvrtc {
+    /// `NEUROPIL_NVRTC`, then the loader's own search, then the usual toolkit folders, newest first.
+    pub fn find() -> Result<Self, String> {
+        let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+        let named = std::env::var_os("NEUROPIL_NVRTC").map(PathBuf::from).into_iter();
+        let roots = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+        let roots = roots.chain(["/usr/local/cuda".into(), "/opt/cuda".into()]);
+        let installed = roots.flat_map(|root| names.map(|n| root.join("lib64").join(n)));
+        let candidates = named.chain(names.map(PathBuf::from)).chain(installed);
+        candidates.map(|path| Self::open(&path)).find_map(Result::ok).ok_or_else(|| {
+            "no NVRTC was found: set NEUROPIL_NVRTC to a libnvrtc.so, or unset NEUROPIL_KERNELS to use the embedded kernels"
+                .to_owned()
+        })
+    }
+
+    /// Loads one by path or by the loader's search.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        // SAFETY: loading NVRTC runs its initialisers only.
+        let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e:?}", path.display()))?;
+        Ok(Self { library, _builtins: builtins_beside(path) })
+    }
+
+    /// The highest target not above `capability` that this compiler knows.
+    pub fn target(&self, capability: u32) -> u32 {
+        let (mut count, mut known) = (0, vec![0 as c_int; 256]);
+        // SAFETY: signatures of nvrtc.h; no version knows anywhere near 256 targets.
+        let asked = unsafe {
+            match (
+                self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>("nvrtcGetNumSupportedArchs"),
+                self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>("nvrtcGetSupportedArchs"),
+            ) {
+                (Ok(number), Ok(list)) => {
+                    number(&mut count) == 0 && (1..=256).contains(&count) && list(known.as_mut_ptr()) == 0
+                }
+                _ => false,
+            }
+        };
+        known.truncate(if asked { count.unsigned_abs() as usize } else { 0 });
+        known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
+    }
+
+    /// Compiles `source` to PTX for `compute_<capability>`; includes are found under `folder`. `Err` is
+    /// the compiler's log.
+    pub fn compile(&self, name: &str, source: &str, folder: &Path, capability: u32) -> Result<String, String> {
+        let mut options = vec![format!("--gpu-architecture=compute_{capability}"), format!("-I{}", folder.display())];
+        options.extend(OPTIONS.iter().map(ToString::to_string));
+        let c = |s: &str| CString::new(s).map_err(|e| format!("{name}: {e}"));
+        let (source, c_name) = (c(source)?, c(name)?);
+        let options = options.iter().map(|o| c(o)).collect::<Result<Vec<_>, _>>()?;
+        let pointers: Vec<_> = options.iter().map(|o| o.as_ptr()).collect();
+        let mut program: Program = null_mut();
+        // SAFETY: signatures of nvrtc.h; every string outlives the call that reads it, and the program is
+        // destroyed exactly once.
+        unsafe {
+            let create = self.symbol::<Create>("nvrtcCreateProgram")?;
+            let compile = self.symbol::<Compile>("nvrtcCompileProgram")?;
+            let destroy = self.symbol::<Destroy>("nvrtcDestroyProgram")?;
+            if create(&mut program, source.as_ptr(), c_name.as_ptr(), 0, null(), null()) != 0 {
+                return Err(format!("{name}: NVRTC could not create a program"));
+            }
+            let compiled = compile(program, pointers.len() as c_int, pointers.as_ptr()) == 0;
+            let text = self.text(program, if compiled { "PTX" } else { "ProgramLog" });
+            destroy(&mut program);
+            if compiled { text } else { Err(text?) }
+        }
+    }
+
+    /// # Safety
+    /// `program` is alive.
+    unsafe fn text(&self, program: Program, what: &str) -> Result<String, String> {
+        // SAFETY: the buffer has the size NVRTC asks for.
+        unsafe {
+            let mut size = 0;
+            self.symbol::<Size>(&format!("nvrtcGet{what}Size"))?(program, &mut size);
+            let mut bytes = vec![0_u8; size + 1];
+            self.symbol::<Text>(&format!("nvrtcGet{what}"))?(program, bytes.as_mut_ptr().cast());
+            bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(size));
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        }
+    }
+
+    /// # Safety
+    /// `F` is the symbol's signature.
+    unsafe fn symbol<F>(&self, name: &str) -> Result<libloading::Symbol<'_, F>, String> {
+        // SAFETY: by the caller.
+        unsafe { self.library.get(name) }.map_err(|e| format!("{name}: {e:?}"))
+    }
+}
+
+/// The wheel's NVRTC finds its built-in headers only if their library is in the process already.
+fn builtins_beside(path: &Path) -> Option<Library> {
+    let is_builtins = |p: &PathBuf| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libnvrtc-builtins.so.") && !name.contains(".alt")
+    };
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty())?;
+    let newest = folder.read_dir().ok()?.filter_map(|e| Some(e.ok()?.path())).filter(is_builtins).max()?;
+    // SAFETY: a library of data.
+    unsafe { Library::new(newest) }.ok()
+}

@@ -1,0 +1,106 @@
+//! Is there a driver that can be called? Asked before the first call of `cudarc`, which panics where a
+//! library or a symbol is missing.
+
+use libloading::Library;
+use std::ffi::c_int;
+
+/// Why no device could be opened. Each variant is a sentence with the way out.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OpenError {
+    /// The driver's library is missing or is a stub.
+    #[error("no NVIDIA driver was found ({0}); simulations run on the CPU until one is installed")]
+    NoDriver(String),
+    /// The driver is too old for the embedded kernels.
+    #[error(
+        "the NVIDIA driver supports CUDA {}.{}, and 12.0 is needed; install driver 525 or newer, or run on the CPU",
+        .0 / 1000, .0 % 1000 / 10
+    )]
+    OldDriver(i32),
+    /// The driver is there but refuses.
+    #[error("the NVIDIA driver answered: {0}; check with `nvidia-smi`, or run on the CPU")]
+    Driver(String),
+    /// The driver sees no such device.
+    #[error(
+        "there is no GPU number {wanted}: the NVIDIA driver sees {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
+    )]
+    NoDevice {
+        /// Ordinal asked for.
+        wanted: usize,
+        /// Devices the driver sees.
+        seen: usize,
+    },
+}
+
+/// Oldest driver the embedded kernels (PTX 8.0) load on, as `cuDriverGetVersion` counts.
+pub const OLDEST_DRIVER: i32 = 12_000;
+
+const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
+
+/// Loads the driver's library for good and returns the CUDA version it supports (12020 is 12.2).
+/// Never panics, whatever is installed.
+pub fn probe() -> Result<i32, OpenError> {
+    probe_among(LIBRARIES)
+}
+
+fn probe_among(names: &[&str]) -> Result<i32, OpenError> {
+    let mut why = String::new();
+    for name in names {
+        match version_of(name) {
+            Ok(version) if version >= OLDEST_DRIVER => return Ok(version),
+            Ok(version) => return Err(OpenError::OldDriver(version)),
+            Err(e) if why.is_empty() => why = e,
+            Err(_) => {}
+        }
+    }
+    Err(OpenError::NoDriver(why))
+}
+
+fn version_of(name: &str) -> Result<i32, String> {
+    // SAFETY: loading the driver runs its initialisers, which is what every CUDA program does.
+    let library = unsafe { Library::new(name) }.map_err(|e| root_cause(&e))?;
+    let mut version: c_int = 0;
+    // SAFETY: both signatures are those of cuda.h; `version` outlives the call. cuInit is only looked
+    // up: a stub library has neither.
+    let code = unsafe {
+        library.get::<unsafe extern "C" fn(u32) -> c_int>(b"cuInit\0").map_err(|_| format!("{name} is a stub"))?;
+        let get = library
+            .get::<unsafe extern "C" fn(*mut c_int) -> c_int>(b"cuDriverGetVersion\0")
+            .map_err(|_| format!("{name} is a stub"))?;
+        get(&mut version)
+    };
+    std::mem::forget(library); // cudarc loads it again; unloading a driver in between helps nobody
+    if code == 0 { Ok(version) } else { Err(format!("{name}: cuDriverGetVersion answered {code}")) }
+}
+
+/// `libloading` keeps the loader's own sentence one level down.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_a_sentence() {
+        let error = probe_among(&["libneuropil-none.so.1", "libneuropil-none.so"]).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("libneuropil-none.so.1") && text.contains("run on the CPU"), "{text}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_library_without_the_symbols_is_a_stub() {
+        let Err(OpenError::NoDriver(why)) = probe_among(&["libm.so.6"]) else { panic!("libm is no driver") };
+        assert_eq!(why, "libm.so.6 is a stub");
+    }
+
+    #[test]
+    fn the_version_is_readable() {
+        assert!(OpenError::OldDriver(11_040).to_string().contains("CUDA 11.4,"));
+    }
+}

@@ -1,0 +1,224 @@
+//! Does this device return the same bits as the CPU? Draws, exact functions and order-free sums, word for
+//! word; a captured graph, a rewritten [`Cell`] and a copy beside the kernels on the way.
+
+use super::{
+    Buf, Cell, Gpu, GpuError, Graph, KernelFacts, Pass, Pinned, Timing,
+    kernel::{In, InOut, Size},
+};
+use crate::{
+    device_struct, kernels,
+    num::{
+        exact,
+        fixed::Q16,
+        rng::{Draw, Purpose},
+    },
+};
+use std::{fmt, sync::Arc};
+
+device_struct! {
+    /// Where the self-test's draws are addressed.
+    pub struct Clock {
+        /// Project seed
+        seed: u64,
+        /// Simulation step
+        step: u64,
+        /// What the draws are for
+        purpose: u32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+kernels! {
+    /// The self-test, in launch order.
+    pub struct Kernels in "common/selftest.cu" using [Clock] {
+        /// One thread per lane: its four random words at this step.
+        #[block(256)]
+        fn draw_words(clock: In<Clock>, n: Size<u32>, words: InOut<u32>);
+
+        /// One thread per word: normal, ln, exp and Q16 of it, as bits.
+        #[block(256)]
+        fn apply_twins(n: Size<u32>, words: In<u32>, bits: InOut<u32>);
+
+        /// One thread per word: adds a Q16.16 term to one of a few sums, by integer atomics.
+        #[block(256)]
+        fn sum_fixed(n: Size<u32>, n_sums: Size<u32>, words: In<u32>, sums: InOut<i32>);
+
+        /// One thread: advances the clock.
+        #[block(1)]
+        fn tick(clock: InOut<Clock>);
+    }
+}
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What was compared.
+    pub name: &'static str,
+    /// Words compared.
+    pub words: usize,
+    /// Words that differ.
+    pub differing: usize,
+}
+
+/// What the self-test found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The device.
+    pub device: String,
+    /// The comparisons.
+    pub checks: Vec<Check>,
+    /// What each kernel costs on this device.
+    pub facts: Vec<KernelFacts>,
+    /// How long each kernel took.
+    pub timings: Vec<Timing>,
+}
+
+impl Report {
+    /// Whether every word agreed.
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(|c| c.words > 0 && c.differing == 0)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.device)?;
+        for Check { name, words, differing } in &self.checks {
+            let verdict = if *differing == 0 { "same bits" } else { "DIFFERENT" };
+            writeln!(f, "{verdict}  {name}: {differing} of {words} words differ")?;
+        }
+        for k in &self.facts {
+            writeln!(
+                f,
+                "{:<12} {:>3} registers  {:>5} B shared  {:>4} B spilled  occupancy {:.0} %",
+                k.name,
+                k.registers,
+                k.shared_bytes,
+                k.local_bytes,
+                k.occupancy * 100.0
+            )?;
+        }
+        for t in &self.timings {
+            let micros = t.nanos as f64 / 1e3 / f64::from(t.launches.max(1));
+            writeln!(f, "{:<12} {micros:>8.1} µs a launch ({} measured)", t.name, t.launches)?;
+        }
+        Ok(())
+    }
+}
+
+const LANES: u32 = 250_000;
+const WORDS: usize = 4 * LANES as usize;
+const SUMS: usize = 1_000;
+const GRAPH_STEPS: u64 = 50;
+/// Beyond 32 bits, so that both halves of the step matter.
+const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
+
+/// Runs everything once. `Err` is a device that failed; a device that computes something else is a
+/// [`Report`] that has not [`passed`](Report::passed).
+pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
+    let kernels = Kernels::load(gpu)?;
+    let mut pass = Pass { profiled: true, ..Default::default() };
+    let mut clock = Cell::new(gpu, "clock", START)?;
+    let mut words = Buf::<u32>::zeros(gpu, "words", WORDS)?;
+    let mut pinned = Pinned::zeros(gpu, WORDS)?;
+
+    kernels.draw_words(&mut pass, LANES, clock.buf(), LANES, &mut words)?;
+    words.download(0..WORDS, &mut pinned)?;
+    let drawn = pinned.get()?.to_vec();
+    let mut checks = vec![compare("draws", &drawn, &expected_words(START))];
+    checks.push(check_twins(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_sums(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_graph(gpu, &kernels, &mut clock, &mut words)?);
+    gpu.synchronize()?;
+    pass.collect()?;
+    let facts = gpu.kernel_facts().into_iter().filter(|k| k.file == Kernels::SPEC.file).collect();
+    Ok(Report { device: gpu.describe(), checks, facts, timings: pass.timings })
+}
+
+fn check_twins(
+    gpu: &Arc<Gpu>,
+    kernels: &Kernels,
+    pass: &mut Pass,
+    words: &Buf<u32>,
+    drawn: &[u32],
+) -> Result<Check, GpuError> {
+    let mut bits = Buf::zeros(gpu, "bits", 4 * WORDS)?;
+    kernels.apply_twins(pass, WORDS as u32, WORDS as u32, words, &mut bits)?;
+    let expected: Vec<u32> = drawn.iter().flat_map(|w| twins_of(*w)).collect();
+    Ok(compare("normal, ln, exp, Q16", &bits.read()?, &expected))
+}
+
+fn check_sums(
+    gpu: &Arc<Gpu>,
+    kernels: &Kernels,
+    pass: &mut Pass,
+    words: &Buf<u32>,
+    drawn: &[u32],
+) -> Result<Check, GpuError> {
+    let mut sums = Buf::zeros(gpu, "sums", SUMS)?;
+    kernels.sum_fixed(pass, WORDS as u32, WORDS as u32, SUMS as u32, words, &mut sums)?;
+    let mut expected = vec![0_i32; SUMS];
+    for word in drawn {
+        let sum = &mut expected[*word as usize % SUMS];
+        *sum = sum.wrapping_add(term_of(*word));
+    }
+    Ok(compare("order-free sums", &sums.read()?, &expected))
+}
+
+/// A graph of one step, replayed; then the clock is set back under the same graph.
+fn check_graph(
+    gpu: &Arc<Gpu>,
+    kernels: &Kernels,
+    clock: &mut Cell<Clock>,
+    words: &mut Buf<u32>,
+) -> Result<Check, GpuError> {
+    // SAFETY: clock and words outlive the graph, which is dropped at the end of this function.
+    let mut graph = unsafe {
+        Graph::capture(gpu, |pass| {
+            kernels.draw_words(pass, LANES, clock.buf(), LANES, words)?;
+            kernels.tick(pass, 1, clock.buf_mut())
+        })
+    }?;
+    for _ in 0..GRAPH_STEPS {
+        graph.launch()?;
+    }
+    let last = Clock { step: START.step + GRAPH_STEPS - 1, ..START };
+    let mut found = words.read()?;
+    let mut expected = expected_words(last);
+    let moved = Clock { seed: 7, step: 3, ..START };
+    clock.set(moved)?;
+    graph.launch()?;
+    found.extend(words.read()?);
+    expected.extend(expected_words(moved));
+    Ok(compare("replayed graph, rewritten clock", &found, &expected))
+}
+
+fn expected_words(at: Clock) -> Vec<u32> {
+    let words = |lane| Draw { seed: at.seed, purpose: Purpose::Noise, step: at.step, lane }.words();
+    (0..LANES).flat_map(words).collect()
+}
+
+fn signed_unit(word: u32) -> f32 {
+    2.0 * exact::unit(word) - 1.0
+}
+
+/// Normal, ln, exp and Q16 of one word, mapped into their domains as `apply_twins` does.
+pub fn twins_of(word: u32) -> [u32; 4] {
+    let positive = f32::from_bits(0x0080_0000 + word % 0x7f00_0000);
+    [
+        exact::normal(word).to_bits(),
+        exact::ln(positive).to_bits(),
+        exact::exp(signed_unit(word) * 128.0).to_bits(),
+        Q16::from_f64(f64::from(signed_unit(word) * 65_536.0)).0.cast_unsigned(),
+    ]
+}
+
+fn term_of(word: u32) -> i32 {
+    Q16::from_f64(f64::from(signed_unit(word))).0
+}
+
+fn compare<T: PartialEq>(name: &'static str, found: &[T], expected: &[T]) -> Check {
+    let differing = found.iter().zip(expected).filter(|(a, b)| a != b).count();
+    Check { name, words: found.len(), differing: differing + found.len().abs_diff(expected.len()) }
+}

@@ -1,0 +1,95 @@
+//! Kicks to the membranes of one part: random trains, listed kicks, kicks by hand.
+
+use crate::kinds::spiking::{
+    layout::Real,
+    stimuli::{Situation, Source},
+};
+use std::ops::Range;
+
+/// Draws four steps of every train at a time and hands out one.
+#[derive(Default)]
+pub struct Drive {
+    /// Per source: the events of the steps `4 group .. 4 group + 4`.
+    drawn: Vec<[Vec<u32>; 4]>,
+    group: Option<u64>,
+}
+
+impl Drive {
+    /// Forgets what was drawn: the sources are others now.
+    pub fn forget(&mut self) {
+        self.group = None;
+        self.drawn.clear();
+    }
+
+    /// Lanes that are drawn for, per step.
+    pub fn work<T>(situation: &Situation<T>) -> u64 {
+        let lanes = |s: &Source<T>| if let Source::Train { lanes, .. } = s { lanes.len() as u64 } else { 0 };
+        situation.sources.iter().map(lanes).sum()
+    }
+
+    /// The kicks of one step to neurons of `range`: (index in the range, mV), ascending, one entry per neuron;
+    /// several kicks are summed in the order of the sources, `by_hand` last. Returns how many events there were.
+    pub fn kicks<T: Real>(
+        &mut self,
+        step: u64,
+        situation: &Situation<T>,
+        range: Range<u32>,
+        by_hand: &[(u32, T)],
+        out: &mut Vec<(u32, T)>,
+    ) {
+        out.clear();
+        if situation.sources.is_empty() && by_hand.is_empty() {
+            return;
+        }
+        self.draw(step >> 2, situation, &range);
+        let mut ordered = 0; // sources that contributed, each ascending without repetition
+        for (source, drawn) in situation.sources.iter().zip(&self.drawn) {
+            let before = out.len();
+            match source {
+                Source::Train { weight, .. } => {
+                    out.extend(drawn[(step & 3) as usize].iter().map(|lane| (lane - range.start, *weight)));
+                    ordered += usize::from(out.len() > before);
+                }
+                Source::Kicks { kicks, weight } => {
+                    let at = kicks.partition_point(|k| *k < (step, range.start));
+                    let mine = kicks[at..].iter().take_while(|k| **k < (step, range.end));
+                    out.extend(mine.map(|(_, lane)| (lane - range.start, *weight)));
+                    ordered += out.len() - before; // the same kick may be listed twice
+                }
+            }
+        }
+        for (lane, weight) in by_hand.iter().filter(|(lane, _)| range.contains(lane)) {
+            out.push((lane - range.start, *weight));
+            ordered += 1;
+        }
+        if ordered > 1 {
+            merge(out);
+        }
+    }
+
+    fn draw<T>(&mut self, group: u64, situation: &Situation<T>, range: &Range<u32>) {
+        if self.group == Some(group) {
+            return;
+        }
+        self.group = Some(group);
+        self.drawn.resize_with(situation.sources.len(), Default::default);
+        for (source, drawn) in situation.sources.iter().zip(&mut self.drawn) {
+            if let Source::Train { train, lanes, .. } = source {
+                let mine = lanes.partition_point(|l| *l < range.start)..lanes.partition_point(|l| *l < range.end);
+                train.events_of_group(group, &lanes[mine], drawn);
+            }
+        }
+    }
+}
+
+/// Sums the kicks of each neuron, in the order they stand.
+fn merge<T: Real>(kicks: &mut Vec<(u32, T)>) {
+    kicks.sort_by_key(|(lane, _)| *lane); // stable
+    kicks.dedup_by(|later, kept| {
+        let same = later.0 == kept.0;
+        if same {
+            kept.1 = kept.1 + later.1;
+        }
+        same
+    });
+}

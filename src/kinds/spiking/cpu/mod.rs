@@ -1,0 +1,274 @@
+//! The CPU backend: the definition of what a spiking network does, made fast.
+//!
+//! # What is computed
+//!
+//! In step n (from the state after n steps to that after n + 1), for every neuron, in this order:
+//!
+//! 1. **integrate**, unless refractory: u and g follow the exact solution of
+//!    `τ_m u' = I + g - u`, `τ_syn g' = -g`;
+//! 2. **threshold**, unless refractory: `u > θ` is a spike in step n;
+//! 3. **input**: the synapse counts of all spikes of step n - delay are summed per target as integers; unless
+//!    refractory, `g += w_syn · sum` and `u += kicks`;
+//! 4. **reset** of those that spiked: `u = u_reset`, `g = 0`, and refractory up to and including step
+//!    n + R - 1. A driven neuron has R = 1.
+//!
+//! Input that reaches a refractory neuron, or one that spikes in this very step, is lost.
+//!
+//! # The anchor
+//!
+//! A neuron's state is (u₀, g₀) and the *anchor*, the number of completed steps at which they hold. k steps
+//! later, `u = (a[k] u₀ + b[k] g₀) + c[k] I` and `g = d[k] g₀`, with tables made in double precision from the exact
+//! propagators and rounded once; products and sums are rounded separately, in this order (no fused
+//! multiply-add). The anchor moves exactly when the neuron
+//!
+//! - takes up a sum of arrivals other than 0, or a kick (to n + 1);
+//! - spikes (to n + R: frozen until then);
+//! - has its current changed, or when a parameter of the neuron model changes while it runs (to the step at hand);
+//! - has been left alone for [`TABLE`](super::layout::TABLE) steps (to anchor + `TABLE`).
+//!
+//! This is a definition, not a strategy: it does not depend on batches, threads, or on who looks when.
+//! [`reference`] computes it by visiting every neuron in every step.
+//!
+//! # Why most neurons cost nothing
+//!
+//! A neuron that receives nothing is not touched: the next input finds its state by one closed form. To notice spikes
+//! of untouched neurons, every anchoring bounds the time to the threshold from below
+//! ([`neuron::steps_to_threshold`]); only those who may cross are entered in a calendar, to be looked at then. The
+//! bound has a margin for rounding, so a look may come early, never late, and an early look changes nothing.
+//!
+//! # Windows and threads
+//!
+//! Nothing that happens within one delay can influence the rest of it, so steps are taken in *windows* of at most one
+//! delay. Each thread owns a contiguous range of neurons ([`part`]) and takes all steps of the window for them
+//! before the threads meet ([`team`]). Whether a stretch of windows is worth threads is decided from the work of
+//! the last one; results do not depend on it, because parts are the same and do not see each other in a window.
+
+pub mod drive;
+pub mod neuron;
+pub mod part;
+pub mod reference;
+pub mod ring;
+mod simulation;
+pub mod split;
+mod state;
+pub mod team;
+
+use super::{
+    Params,
+    layout::{Constants, Real},
+    measure::Meter,
+    setup::Setup,
+    stimuli::{Plan, Situation},
+};
+use crate::{
+    gpu::Pass,
+    sim::{Scene, SimError},
+};
+use part::{Part, Shared};
+use ring::Ring;
+use split::Split;
+use std::sync::Arc;
+use team::Meeting;
+
+/// Longest window, steps.
+const WINDOW: u64 = 64;
+/// Windows between two decisions for or against threads.
+const STRETCH: u64 = 64;
+/// A window of less work than this, in nanoseconds, is quicker on one thread.
+const WORTH_THREADS: u64 = 30_000;
+/// Anchors are looked after at multiples of this many steps.
+const SETTLE_EVERY: u64 = 1 << 28;
+
+/// A spiking network on the CPU.
+pub struct CpuSim<T> {
+    params: Params,
+    scene: Scene,
+    setup: Arc<Setup>,
+    sets: Vec<Arc<crate::sim::ElementSet>>,
+    constants: Constants<T>,
+    plan: Plan,
+    situation: Situation<T>,
+    /// The situation has to be looked up again before the next step.
+    stale: bool,
+    step: u64,
+    split: Split,
+    parts: Vec<Part<T>>,
+    rings: Vec<Ring>,
+    meter: Meter,
+    by_hand: Vec<(u32, T)>,
+    /// Estimated nanoseconds per step, from the last stretch.
+    work_per_step: u64,
+}
+
+impl<T: Real> CpuSim<T> {
+    /// At rest, step 0.
+    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let constants = params.lif.derive();
+        let plan = Plan::new(params, &setup.neurons, scene)?;
+        let split = Split::new(&setup.wiring, threads);
+        let ring_len = u64::from(constants.delay) + 2 * window(&constants);
+        let mut sim = Self {
+            situation: plan.at(0, setup.n()),
+            parts: (0..split.len()).map(|i| Part::new(i, split.neurons(i))).collect(),
+            rings: (0..split.len()).map(|_| Ring::new(ring_len as usize)).collect(),
+            meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
+            sets: vec![setup.neurons.clone()],
+            params: params.clone(),
+            scene: scene.clone(),
+            setup,
+            constants,
+            plan,
+            stale: true,
+            step: 0,
+            split,
+            by_hand: vec![],
+            work_per_step: 0,
+        };
+        sim.refile();
+        Ok(sim)
+    }
+
+    fn refile(&mut self) {
+        for part in &mut self.parts {
+            part.refile(self.step as u32, &self.constants);
+        }
+    }
+
+    /// Takes up what is in force from this step on.
+    fn enter_situation(&mut self) {
+        self.situation = self.plan.at(self.step, self.setup.n());
+        for part in &mut self.parts {
+            part.enter(&self.situation, self.step as u32, &self.constants);
+        }
+        self.stale = false;
+    }
+
+    fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        let end = self.step + u64::from(steps);
+        while self.step < end {
+            if self.stale || self.step >= self.situation.until {
+                self.enter_situation();
+            }
+            if self.step.is_multiple_of(SETTLE_EVERY) {
+                self.parts.iter_mut().for_each(|p| p.settle(self.step as u32, &self.constants));
+            }
+            let settle = (self.step / SETTLE_EVERY + 1) * SETTLE_EVERY;
+            let stretch = self.step + STRETCH * window(&self.constants);
+            self.stretch(end.min(stretch).min(self.situation.until).min(settle), pass)?;
+        }
+        Ok(())
+    }
+
+    /// Steps without a change from outside.
+    fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
+        let (start, looked, events) = (self.step, self.meter.active, self.meter.events);
+        let steps = end - start;
+        let window = window(&self.constants);
+        let worth = self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
+        let shared = Shared {
+            constants: &self.constants,
+            wiring: &self.setup.wiring,
+            split: &self.split,
+            situation: &self.situation,
+            rings: &self.rings,
+            by_hand: (start, &self.by_hand),
+            trace_every: self.meter.trace_every,
+            profiled: pass.profiled,
+        };
+        if worth && self.parts.len() > 1 {
+            together(&mut self.parts, &shared, start, end, window, &mut self.meter, pass)?;
+        } else {
+            windows(start, end, window, |a, b| {
+                self.parts.iter_mut().for_each(|part| part.run(a..b, &shared));
+                collect(&self.rings, a, b, &mut self.meter, pass);
+                true
+            });
+        }
+        self.step = end;
+        self.by_hand.clear();
+        for part in &mut self.parts {
+            for t in part.pass.timings.drain(..) {
+                pass.note(t.name, t.launches, t.nanos, t.max_nanos, t.items);
+            }
+        }
+        let work = 2 * (self.meter.events - events) + 10 * (self.meter.active - looked);
+        self.work_per_step = work / steps.max(1) + drive::Drive::work(&self.situation) / 2;
+        Ok(())
+    }
+}
+
+/// Steps per window.
+fn window<T>(constants: &Constants<T>) -> u64 {
+    u64::from(constants.delay).min(WINDOW)
+}
+
+/// Calls `work` for one window after the other until it returns `false`.
+fn windows(start: u64, end: u64, window: u64, mut work: impl FnMut(u64, u64) -> bool) {
+    let mut from = start;
+    while from < end {
+        let to = end.min(from + window);
+        if !work(from, to) {
+            return;
+        }
+        from = to;
+    }
+}
+
+/// One thread per part. The first part's thread, this one, also collects.
+fn together<T: Real>(
+    parts: &mut [Part<T>],
+    shared: &Shared<'_, T>,
+    start: u64,
+    end: u64,
+    window: u64,
+    meter: &mut Meter,
+    pass: &mut Pass,
+) -> Result<(), SimError> {
+    let meeting = Meeting::new(parts.len());
+    let Some((mine, others)) = parts.split_first_mut() else { return Ok(()) };
+    let whole = std::thread::scope(|scope| {
+        let mut whole = true;
+        for part in others {
+            let meeting = &meeting;
+            let work = move || {
+                let _guard = meeting.guard();
+                windows(start, end, window, |a, b| {
+                    part.run(a..b, shared);
+                    meeting.wait()
+                });
+            };
+            if std::thread::Builder::new().name("spiking".to_owned()).spawn_scoped(scope, work).is_err() {
+                meeting.break_up();
+                whole = false;
+            }
+        }
+        let _guard = meeting.guard();
+        windows(start, end, window, |a, b| {
+            mine.run(a..b, shared);
+            whole &= meeting.wait();
+            if whole {
+                collect(shared.rings, a, b, meter, pass);
+            }
+            whole
+        });
+        whole
+    });
+    if whole { Ok(()) } else { Err(SimError::Device("a thread could not be started; use fewer threads".to_owned())) }
+}
+
+/// Reads the slots of a finished window, in the canonical order: by step, then neuron.
+fn collect(rings: &[Ring], from: u64, to: u64, meter: &mut Meter, pass: &mut Pass) {
+    pass.span("collect", to - from, || {
+        for step in from..to {
+            let (mut events, mut active) = (0, 0);
+            for ring in rings {
+                let slot = ring.read(step);
+                meter.spikes(step, &slot.spikes);
+                meter.trace(&slot.trace);
+                events += u64::from(slot.events);
+                active += u64::from(slot.active);
+            }
+            meter.end_step(step, events, active);
+        }
+    });
+}

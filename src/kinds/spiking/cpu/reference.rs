@@ -1,0 +1,151 @@
+//! The definition written plainly: every neuron, every step, in the order of the paper's simulator. Slow on purpose; the
+//! backends are tested against it bit for bit.
+
+use crate::{
+    data::Csr,
+    kinds::spiking::{
+        layout::{Constants, Real},
+        stimuli::{Plan, Source},
+    },
+    num::trains::word_of_step,
+};
+
+#[derive(Clone, Copy)]
+struct Cell<T> {
+    /// u and g at the anchor.
+    u0: T,
+    g0: T,
+    /// Completed steps at which they hold.
+    anchor: u64,
+    /// First step in which it integrates again after its last spike.
+    free_from: u64,
+    current: T,
+}
+
+/// A network that is stepped neuron by neuron.
+pub struct Reference<'a, T> {
+    wiring: &'a Csr,
+    plan: &'a Plan,
+    constants: Constants<T>,
+    /// Steps after which an untouched neuron is re-anchored. 1 turns the closed form into plain iteration.
+    table: u64,
+    cells: Vec<Cell<T>>,
+    /// Spikes of each step so far.
+    spikes: Vec<Vec<u32>>,
+}
+
+impl<'a, T: Real> Reference<'a, T> {
+    /// At rest.
+    pub fn new(wiring: &'a Csr, plan: &'a Plan, constants: Constants<T>, table: u64) -> Self {
+        let cell = Cell { u0: T::ZERO, g0: T::ZERO, anchor: 0, free_from: 0, current: T::ZERO };
+        Self { wiring, plan, constants, table, cells: vec![cell; wiring.n() as usize], spikes: vec![] }
+    }
+
+    /// u and g of a neuron after `t` steps.
+    fn at(&self, cell: &Cell<T>, t: u64) -> (T, T) {
+        if t <= cell.anchor {
+            return (cell.u0, cell.g0);
+        }
+        let p = &self.constants.propagators[(t - cell.anchor) as usize];
+        let u = p.a * cell.u0 + p.b * cell.g0;
+        (if cell.current == T::ZERO { u } else { u + p.c * cell.current }, p.d * cell.g0)
+    }
+
+    /// One step; returns who spiked.
+    pub fn step(&mut self) -> &[u32] {
+        let n = self.spikes.len() as u64;
+        let now = self.plan.at::<T>(n, self.wiring.n());
+        // Between the steps: currents change.
+        for i in 0..self.cells.len() {
+            let current = now.currents.get(i).copied().unwrap_or(T::ZERO);
+            if current != self.cells[i].current {
+                let (u, g) = self.at(&self.cells[i], n);
+                let cell = &mut self.cells[i];
+                if n > cell.anchor {
+                    (cell.u0, cell.g0, cell.anchor) = (u, g, n);
+                }
+                cell.current = current;
+            }
+        }
+        // 1. and 2. State after this step, strict threshold.
+        let mut state = Vec::with_capacity(self.cells.len());
+        let mut spiked = Vec::new();
+        for i in 0..self.cells.len() {
+            let (u, g) = self.at(&self.cells[i], n + 1);
+            let cell = &mut self.cells[i];
+            if n + 1 > cell.anchor && n + 1 - cell.anchor == self.table {
+                (cell.u0, cell.g0, cell.anchor) = (u, g, n + 1);
+            }
+            if n >= cell.free_from && u > self.constants.theta {
+                spiked.push(i as u32);
+            }
+            state.push((u, g));
+        }
+        // 3. Arrivals and kicks.
+        let mut sums = vec![0_i32; self.cells.len()];
+        if n >= u64::from(self.constants.delay) {
+            for pre in &self.spikes[(n - u64::from(self.constants.delay)) as usize] {
+                for (post, count) in self.wiring.connections(*pre) {
+                    sums[post as usize] += now.gain(*pre).apply(count);
+                }
+            }
+        }
+        let kicks = self.kicks(n, &now.sources);
+        for i in 0..self.cells.len() {
+            let closed = now.closed.get(i).copied().unwrap_or(false);
+            let cell = &mut self.cells[i];
+            if n < cell.free_from || closed || (sums[i] == 0 && kicks[i].is_none()) {
+                continue;
+            }
+            let (u, g) = state[i];
+            cell.u0 = u + kicks[i].unwrap_or(T::ZERO);
+            cell.g0 = g + self.constants.w_syn * T::of_count(sums[i]);
+            cell.anchor = n + 1;
+        }
+        // 4. Resets.
+        for i in &spiked {
+            let driven = now.driven.get(*i as usize).copied().unwrap_or(false);
+            let cell = &mut self.cells[*i as usize];
+            cell.u0 = self.constants.u_reset;
+            cell.g0 = T::ZERO;
+            cell.free_from = n + if driven { 1 } else { u64::from(self.constants.refractory) };
+            cell.anchor = cell.free_from;
+        }
+        self.spikes.push(spiked);
+        &self.spikes[n as usize]
+    }
+
+    fn kicks(&self, n: u64, sources: &[Source<T>]) -> Vec<Option<T>> {
+        let mut kicks: Vec<Option<T>> = vec![None; self.cells.len()];
+        let mut kick = |lane: u32, weight: T| {
+            let sum = &mut kicks[lane as usize];
+            *sum = Some(sum.map_or(weight, |s| s + weight));
+        };
+        for source in sources {
+            match source {
+                Source::Train { train, lanes, weight } => {
+                    for lane in lanes.iter() {
+                        if u64::from(word_of_step(train.seed, train.address, n, *lane)) < train.bound {
+                            kick(*lane, *weight);
+                        }
+                    }
+                }
+                Source::Kicks { kicks, weight } => {
+                    kicks.iter().filter(|(step, _)| *step == n).for_each(|(_, lane)| kick(*lane, *weight));
+                }
+            }
+        }
+        kicks
+    }
+
+    /// Spikes of each step so far.
+    pub fn spikes(&self) -> &[Vec<u32>] {
+        &self.spikes
+    }
+
+    /// u and g of every neuron now.
+    pub fn states(&self) -> Vec<(f64, f64)> {
+        let t = self.spikes.len() as u64;
+        self.cells.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()
+    }
+}

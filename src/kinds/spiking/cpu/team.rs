@@ -1,0 +1,121 @@
+//! A meeting point for the threads of one stretch: spins for a while, then sleeps.
+
+use std::sync::{
+    Condvar, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+/// Turns to wait before giving the processor away, and before going to sleep.
+const SPIN: u32 = 2_000;
+const YIELD: u32 = 200;
+
+/// Where a fixed number of threads wait for each other, many times.
+pub struct Meeting {
+    threads: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    broken: AtomicBool,
+    sleepers: Mutex<usize>,
+    bell: Condvar,
+}
+
+impl Meeting {
+    /// For this many threads.
+    pub fn new(threads: usize) -> Self {
+        Self {
+            threads,
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            sleepers: Mutex::new(0),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// Waits until all have come. `false` when one of them never will.
+    #[must_use]
+    pub fn wait(&self) -> bool {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.round.store(round.wrapping_add(1), Ordering::SeqCst);
+            self.ring();
+            return !self.broken.load(Ordering::Acquire);
+        }
+        let over = || self.round.load(Ordering::SeqCst) != round || self.broken.load(Ordering::SeqCst);
+        for turn in 0..SPIN + YIELD {
+            if over() {
+                return !self.broken.load(Ordering::Acquire);
+            }
+            if turn < SPIN { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        *sleepers += 1;
+        while !over() {
+            sleepers = self.bell.wait(sleepers).unwrap_or_else(PoisonError::into_inner);
+        }
+        *sleepers -= 1;
+        !self.broken.load(Ordering::Acquire)
+    }
+
+    fn ring(&self) {
+        // The lock orders this after a sleeper's last look and before its sleep.
+        if *self.sleepers.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
+            self.bell.notify_all();
+        }
+    }
+
+    /// Nobody is to wait any more.
+    pub fn break_up(&self) {
+        self.broken.store(true, Ordering::SeqCst);
+        self.ring();
+    }
+
+    /// Breaks the meeting up if the thread that holds this panics.
+    pub fn guard(&self) -> Guard<'_> {
+        Guard(self)
+    }
+}
+
+/// See [`Meeting::guard`].
+pub struct Guard<'a>(&'a Meeting);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.break_up();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_runs_ahead() {
+        let (meeting, count) = (Meeting::new(3), AtomicUsize::new(0));
+        std::thread::scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|| {
+                    for round in 0..2000 {
+                        count.fetch_add(1, Ordering::SeqCst);
+                        assert!(meeting.wait());
+                        assert_eq!(count.load(Ordering::SeqCst), 3 * (round + 1));
+                        assert!(meeting.wait());
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_broken_meeting_lets_go() {
+        let meeting = Meeting::new(2);
+        std::thread::scope(|s| {
+            s.spawn(|| assert!(!meeting.wait()));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            meeting.break_up();
+        });
+    }
+}

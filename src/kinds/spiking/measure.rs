@@ -1,0 +1,323 @@
+//! Measurements taken from the stream of spikes, step by step. Backends feed it; it changes nothing.
+
+use super::{Lif, Measure, layout::steps_from_ms, probes};
+use crate::{
+    num::hash::StreamHash,
+    sim::{Column, Digest, ElementSet, ProbeId, Series, SimError, Spike, Tap},
+};
+use std::sync::Arc;
+
+/// Totals of the current bin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bin {
+    /// Step at which it began; samples are only given for whole bins.
+    pub since: u64,
+    /// Spikes.
+    pub spikes: u64,
+    /// Synaptic events.
+    pub events: u64,
+    /// Neurons looked at.
+    pub active: u64,
+    /// Spikes per category; empty unless somebody wants to know.
+    pub classes: Vec<u64>,
+}
+
+/// A running average that is only touched by spikes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Running {
+    /// Rate right after `step`, Hz.
+    pub hz: f32,
+    /// Step of the last spike, modulo 2³².
+    pub step: u32,
+}
+
+/// Counts, hashes and bins spikes; holds samples until they are read.
+pub struct Meter {
+    set: Arc<ElementSet>,
+    tapped: [bool; probes::PROBES.len()],
+    dt_ms: f64,
+    bin_steps: u64,
+    tau_steps: f64,
+    group_by: String,
+    /// Completed steps between traces.
+    pub trace_every: u64,
+    /// Neurons whose traces are taken, ascending.
+    pub traced: Vec<u32>,
+    /// Fingerprint of all spikes.
+    pub hash: StreamHash,
+    /// All spikes.
+    pub spikes: u64,
+    /// All synaptic events.
+    pub events: u64,
+    /// All neurons looked at.
+    pub active: u64,
+    /// The bin that is filling.
+    pub bin: Bin,
+    /// Running rates; empty unless tapped.
+    pub running: Vec<Running>,
+    waiting: Vec<Spike>,
+    series: Vec<Series>,
+    trace_row: Vec<[f32; 2]>,
+    sizes: Vec<u32>,
+}
+
+/// Trains of readings that grow with every bin or trace, in the order of `Meter::series`.
+const GROWING: [ProbeId; 6] =
+    [probes::RATE, probes::CLASS_RATES, probes::V, probes::G, probes::SYNAPTIC_EVENTS, probes::ACTIVE];
+
+impl Meter {
+    /// Nothing tapped, nothing counted.
+    pub fn new(set: Arc<ElementSet>, lif: &Lif, measure: &Measure) -> Self {
+        let mut meter = Self {
+            set,
+            tapped: [false; probes::PROBES.len()],
+            dt_ms: lif.dt,
+            bin_steps: 1,
+            tau_steps: 1.0,
+            group_by: String::new(),
+            trace_every: 1,
+            traced: vec![],
+            hash: StreamHash::default(),
+            spikes: 0,
+            events: 0,
+            active: 0,
+            bin: Bin::default(),
+            running: vec![],
+            waiting: vec![],
+            series: vec![Series::default(); GROWING.len()],
+            trace_row: vec![],
+            sizes: vec![],
+        };
+        meter.configure(measure, 0);
+        meter
+    }
+
+    /// Takes up other bins and intervals; the present bin starts over.
+    pub fn configure(&mut self, measure: &Measure, step: u64) {
+        self.bin_steps = steps_from_ms(measure.rate_bin_ms, self.dt_ms).max(1);
+        self.tau_steps = measure.rate_tau_ms / self.dt_ms;
+        self.trace_every = steps_from_ms(measure.trace_every_ms, self.dt_ms).max(1);
+        if self.group_by != measure.group_by {
+            measure.group_by.clone_into(&mut self.group_by);
+            self.series[1] = Series::default();
+        }
+        self.sizes = self.column().map_or_else(|| vec![self.set.len], Column::counts);
+        self.start_bin(step);
+    }
+
+    /// Whether the neurons have a column of that name.
+    pub fn check_column(&self, name: &str) -> Result<(), SimError> {
+        if self.set.column(name).is_some() {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.set.columns.iter().map(|c| c.name.as_str()).collect();
+        Err(SimError::Input(format!("measure.group_by: there is no column `{name}`; there is {}", known.join(", "))))
+    }
+
+    fn column(&self) -> Option<&Column> {
+        self.set.column(&self.group_by)
+    }
+
+    /// Names of the lanes of `class_rates`.
+    pub fn class_names(&self) -> Vec<String> {
+        let name = |l: &String| if l.is_empty() { "unknown".to_owned() } else { l.clone() };
+        self.column().map_or_else(|| vec!["all".to_owned()], |c| c.labels.iter().map(name).collect())
+    }
+
+    /// What will be read from now on. What was tapped before goes on without a gap.
+    pub fn tap(&mut self, taps: &[Tap], step: u64) -> Result<(), SimError> {
+        let n = self.set.len;
+        if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
+            return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
+        }
+        if let Some(beyond) = taps.iter().flat_map(|t| &t.elements).find(|e| **e >= n) {
+            return Err(SimError::Input(format!("there is no neuron {beyond}; the last one is {}", n.saturating_sub(1))));
+        }
+        let before = self.tapped;
+        self.tapped.fill(false);
+        let mut traced = vec![];
+        for tap in taps {
+            self.tapped[usize::from(tap.probe)] = true;
+            if let Some(i) = GROWING.iter().position(|p| *p == tap.probe) {
+                let over_neurons = matches!(tap.probe, probes::V | probes::G);
+                let elements = if over_neurons { tap.elements.clone() } else { vec![] };
+                if over_neurons {
+                    traced.extend(&elements);
+                }
+                if self.series[i].elements != elements || !before[usize::from(tap.probe)] {
+                    self.series[i] = Series { elements, ..Series::default() };
+                }
+            }
+        }
+        traced.sort_unstable();
+        traced.dedup();
+        self.traced = traced;
+        if !self.is_tapped(probes::SPIKES) {
+            self.waiting = vec![];
+        }
+        self.running.resize(if self.is_tapped(probes::RATE_FIELD) { n as usize } else { 0 }, Running::default());
+        let classes = if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 };
+        if self.bin.classes.len() != classes {
+            self.start_bin(step);
+        }
+        Ok(())
+    }
+
+    fn is_tapped(&self, probe: ProbeId) -> bool {
+        self.tapped[usize::from(probe)]
+    }
+
+    fn start_bin(&mut self, step: u64) {
+        let classes = if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 };
+        self.bin = Bin { since: step, classes: vec![0; classes], ..Bin::default() };
+    }
+
+    /// Takes spikes of one step; ascending over all calls for the step.
+    pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
+        let step32 = step as u32;
+        for lane in lanes {
+            self.hash.push(step32);
+            self.hash.push(*lane);
+        }
+        self.spikes += lanes.len() as u64;
+        self.bin.spikes += lanes.len() as u64;
+        if self.is_tapped(probes::SPIKES) {
+            self.waiting.extend(lanes.iter().map(|lane| Spike { step: step32, lane: *lane }));
+        }
+        if !self.bin.classes.is_empty() {
+            match self.set.column(&self.group_by) {
+                Some(c) => lanes.iter().for_each(|l| self.bin.classes[usize::from(c.codes[*l as usize])] += 1),
+                None => self.bin.classes[0] += lanes.len() as u64,
+            }
+        }
+        if !self.running.is_empty() {
+            let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
+            for lane in lanes {
+                let r = &mut self.running[*lane as usize];
+                let age = f64::from(step32.wrapping_sub(r.step));
+                *r = Running { hz: r.hz * (-age / self.tau_steps).exp() as f32 + gain, step: step32 };
+            }
+        }
+    }
+
+    /// Takes v and g of traced neurons; ascending over all calls for the step.
+    pub fn trace(&mut self, values: &[[f32; 2]]) {
+        self.trace_row.extend_from_slice(values);
+    }
+
+    /// Ends a step.
+    pub fn end_step(&mut self, step: u64, events: u64, active: u64) {
+        self.events += events;
+        self.active += active;
+        self.bin.events += events;
+        self.bin.active += active;
+        let completed = step + 1;
+        if !self.trace_row.is_empty() {
+            self.push_traces(completed);
+        }
+        if completed.is_multiple_of(self.bin_steps) {
+            if completed - self.bin.since == self.bin_steps {
+                self.push_bin(completed);
+            }
+            self.start_bin(completed);
+        }
+    }
+
+    fn push_traces(&mut self, completed: u64) {
+        for (probe, series, which) in [(probes::V, 2, 0), (probes::G, 3, 1)] {
+            if !self.is_tapped(probe) {
+                continue;
+            }
+            let series = &mut self.series[series];
+            series.lanes = series.elements.len() as u32;
+            series.steps.push(completed);
+            let (traced, row) = (&self.traced, &self.trace_row);
+            let value = |e: &u32| traced.binary_search(e).ok().and_then(|i| row.get(i)).map_or(f32::NAN, |r| r[which]);
+            series.values.extend(series.elements.iter().map(value));
+        }
+        self.trace_row.clear();
+    }
+
+    fn push_bin(&mut self, completed: u64) {
+        let secs = self.bin_steps as f64 * self.dt_ms * 1e-3;
+        let per_neuron = |count: u64, size: u32| (count as f64 / (f64::from(size.max(1)) * secs)) as f32;
+        let bin = &self.bin;
+        let rows = [
+            (0, vec![per_neuron(bin.spikes, self.set.len)]),
+            (1, bin.classes.iter().zip(&self.sizes).map(|(c, s)| per_neuron(*c, *s)).collect()),
+            (4, vec![(bin.events as f64 / secs) as f32]),
+            (5, vec![(bin.active as f64 / self.bin_steps as f64) as f32]),
+        ];
+        for (i, row) in rows {
+            if self.tapped[usize::from(GROWING[i])] && !row.is_empty() {
+                let series = &mut self.series[i];
+                series.lanes = row.len() as u32;
+                series.steps.push(completed);
+                series.values.extend(row);
+            }
+        }
+    }
+
+    /// The samples of a growing series since they were last taken.
+    pub fn take_series(&mut self, probe: ProbeId) -> Option<Series> {
+        let i = GROWING.iter().position(|p| *p == probe)?;
+        let lanes = match probe {
+            probes::CLASS_RATES => self.sizes.len(),
+            probes::V | probes::G => self.series[i].elements.len(),
+            _ => 1,
+        };
+        let series = &mut self.series[i];
+        let next = Series { elements: series.elements.clone(), lanes: lanes as u32, ..Series::default() };
+        Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
+    }
+
+    /// The spikes since they were last taken.
+    pub fn take_spikes(&mut self) -> Vec<Spike> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Running rates after `completed` steps, Hz.
+    pub fn running_rates(&self, completed: u64) -> Vec<f32> {
+        let decayed = |r: &Running| {
+            let age = f64::from((completed as u32).wrapping_sub(r.step));
+            if r.hz == 0.0 { 0.0 } else { r.hz * (-age / self.tau_steps).exp() as f32 }
+        };
+        self.running.iter().map(decayed).collect()
+    }
+
+    /// The probes that are tapped.
+    pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
+        let tapped = self.tapped;
+        (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
+    }
+
+    /// Fingerprint and totals.
+    pub fn digest(&self) -> Digest {
+        let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
+        Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }
+    }
+
+    /// Back to step 0; taps stay. Unread samples are dropped.
+    pub fn rewind(&mut self) {
+        self.hash = StreamHash::default();
+        (self.spikes, self.events, self.active) = (0, 0, 0);
+        self.running.fill(Running::default());
+        self.start_bin(0);
+        self.drop_unread();
+    }
+
+    /// Drops samples nobody has read: they belong to another past.
+    pub fn drop_unread(&mut self) {
+        self.waiting.clear();
+        for series in &mut self.series {
+            series.steps.clear();
+            series.values.clear();
+        }
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
+        (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64
+    }
+}

@@ -1,0 +1,72 @@
+//! What can be seen of a spiking network, and what can be done to it.
+
+use crate::{
+    actions,
+    sim::{ProbeId, ProbeSpec, Shape},
+};
+
+const NEURONS: &str = "neurons";
+
+macro_rules! probes {
+    ($( $(#[doc = $docs:literal])* $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
+        probes!(@ids 0; $($ID)*);
+        /// All probes, in the order of their ids.
+        pub const PROBES: &[ProbeSpec] = &[
+            $( ProbeSpec { name: $name, docs: concat!($($docs, "\n"),*), unit: $unit, shape: $shape } ),*
+        ];
+    };
+    (@ids $n:expr; $ID:ident $($rest:ident)*) => {
+        #[doc = "Index into [`PROBES`]."]
+        pub const $ID: ProbeId = $n;
+        probes!(@ids $n + 1; $($rest)*);
+    };
+    (@ids $n:expr;) => {};
+}
+
+probes! {
+    /// Every spike of every neuron.
+    SPIKES = "spikes", "", Shape::Spikes { over: NEURONS };
+    /// Mean firing rate of all neurons, per bin of measure.rate_bin_ms.
+    RATE = "rate", "Hz", Shape::Series { of: "" };
+    /// Mean firing rate per category of measure.group_by.
+    CLASS_RATES = "class_rates", "Hz", Shape::Series { of: "" };
+    /// Membrane potential of chosen neurons, every measure.trace_every_ms.
+    V = "v", "mV", Shape::Series { of: NEURONS };
+    /// Synaptic drive of chosen neurons, every measure.trace_every_ms.
+    G = "g", "mV", Shape::Series { of: NEURONS };
+    /// Time since each neuron's last spike; -1 for those that never fired. Small is recent: a glow that fades.
+    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0) };
+    /// Running rate of each neuron, averaged exponentially over measure.rate_tau_ms.
+    RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0) };
+    /// Membrane potential of every neuron.
+    V_FIELD = "v_field", "mV", Shape::Field { over: NEURONS, range: (-60.0, -45.0) };
+    /// Deliveries of a spike over a synapse, per second of simulated time.
+    SYNAPTIC_EVENTS = "synaptic_events", "1/s", Shape::Series { of: "" };
+    /// Neurons that had to be looked at per step: those with input, and those near the threshold.
+    ACTIVE = "active", "", Shape::Series { of: "" };
+}
+
+actions! {
+    /// What can be done to a running network.
+    pub const ACTIONS;
+
+    /// Kicks the membranes of the selected neurons in the next step. Refractory neurons do not notice.
+    fn kick(over "neurons") {
+        /// Added to the membrane potential.
+        #[param(unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
+        weight_mv: f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names_agree() {
+        for (id, name) in [(SPIKES, "spikes"), (V, "v"), (RATE_FIELD, "rate_field"), (ACTIVE, "active")] {
+            assert_eq!(PROBES[usize::from(id)].name, name);
+        }
+        assert_eq!(usize::from(ACTIVE) + 1, PROBES.len());
+    }
+}

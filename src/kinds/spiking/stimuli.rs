@@ -1,0 +1,293 @@
+//! Drives and lesions: from parameters to a plan over steps, and what of it is in force at a step.
+
+use super::{
+    Effect, Intervention, Params, Sign, files,
+    layout::{Real, steps_from_ms},
+    select::Selector,
+};
+use crate::{
+    num::{
+        rng::{Purpose, bound_from_probability},
+        trains::{Train, address},
+    },
+    sim::{ElementSet, Scene, SimError},
+};
+use std::{collections::HashMap, sync::Arc};
+
+/// What is done to the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes
+/// `round(factor · sign|n|)` synapses, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Spikes reach nobody.
+    pub silent: bool,
+    /// Multiplies the count.
+    pub factor: f64,
+    /// Sign given to the count first; 0 keeps its own.
+    pub sign: i32,
+}
+
+impl Gain {
+    /// Leaves weights as they are.
+    pub const NONE: Self = Self { silent: false, factor: 1.0, sign: 0 };
+
+    /// The effective count, rounded half away from zero.
+    pub fn apply(self, count: i32) -> i32 {
+        let signed = if self.sign == 0 { count } else { self.sign * count.abs() };
+        if self.silent { 0 } else { (f64::from(signed) * self.factor).round() as i32 }
+    }
+
+    fn and(self, later: Self) -> Self {
+        let sign = if later.sign == 0 { self.sign } else { later.sign };
+        Self { silent: self.silent || later.silent, factor: self.factor * later.factor, sign }
+    }
+}
+
+/// What an item of the plan does while it lasts.
+#[derive(Clone, Debug)]
+enum What {
+    Train { train: Train, lanes: Arc<[u32]>, weight_mv: f64 },
+    Kicks { kicks: Arc<[(u64, u32)]>, weight_mv: f64 },
+    /// The neurons have no refractory period.
+    Free { lanes: Arc<[u32]> },
+    Current { lanes: Arc<[u32]>, current_mv: f64 },
+    Weights { lanes: Arc<[u32]>, gain: Gain },
+    /// Nothing reaches the neurons.
+    Close { lanes: Arc<[u32]> },
+}
+
+#[derive(Clone, Debug)]
+struct Item {
+    /// First step.
+    from: u64,
+    /// First step after.
+    to: u64,
+    what: What,
+}
+
+/// All drives and lesions of a project, resolved to neurons and steps.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    items: Vec<Item>,
+    /// Steps at which something begins or ends, ascending.
+    changes: Vec<u64>,
+}
+
+/// A source of kicks to the membrane.
+#[derive(Clone, Debug)]
+pub enum Source<T> {
+    /// Independent Bernoulli trains.
+    Train {
+        /// Where its draws are.
+        train: Train,
+        /// Ascending.
+        lanes: Arc<[u32]>,
+        /// Added to u per event, mV.
+        weight: T,
+    },
+    /// Listed kicks.
+    Kicks {
+        /// (step, neuron), ascending.
+        kicks: Arc<[(u64, u32)]>,
+        /// Added to u per kick, mV.
+        weight: T,
+    },
+}
+
+/// What is in force between two changes of the plan.
+#[derive(Clone, Debug)]
+pub struct Situation<T> {
+    /// In the order in which their kicks are summed.
+    pub sources: Vec<Source<T>>,
+    /// The gain of each neuron as an index into `gains`; empty when no weight is touched.
+    pub gain_of: Vec<u16>,
+    /// `gains[0]` is [`Gain::NONE`].
+    pub gains: Vec<Gain>,
+    /// Current into each neuron, mV; empty when there is none.
+    pub currents: Vec<T>,
+    /// Neurons without refractory period; empty or one per neuron.
+    pub driven: Vec<bool>,
+    /// Neurons nothing reaches; empty or one per neuron.
+    pub closed: Vec<bool>,
+    /// It holds for steps below this.
+    pub until: u64,
+}
+
+impl<T> Situation<T> {
+    /// What happens to the weights of a neuron.
+    #[inline]
+    pub fn gain(&self, pre: u32) -> Gain {
+        self.gain_of.get(pre as usize).map_or(Gain::NONE, |i| self.gains[usize::from(*i)])
+    }
+}
+
+impl Plan {
+    /// Resolves all queries and files.
+    pub fn new(params: &Params, set: &ElementSet, scene: &Scene) -> Result<Self, SimError> {
+        let selector = Selector { set, selections: &params.selections, scene };
+        let mut draft = Draft { selector, dt_ms: params.lif.dt, items: vec![], known: HashMap::new() };
+        draft.stimulus(params)?;
+        for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
+            draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
+        }
+        let items = draft.items;
+        let mut changes: Vec<u64> = items.iter().flat_map(|i| [i.from, i.to]).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        Ok(Self { items, changes })
+    }
+
+    /// What is in force in a step, and until when.
+    pub fn at<T: Real>(&self, step: u64, n: u32) -> Situation<T> {
+        let until = self.changes.iter().copied().find(|c| *c > step).unwrap_or(u64::MAX);
+        let mut now = Situation {
+            sources: vec![],
+            gain_of: vec![],
+            gains: vec![Gain::NONE],
+            currents: vec![],
+            driven: vec![],
+            closed: vec![],
+            until,
+        };
+        for item in self.items.iter().filter(|i| i.from <= step && step < i.to) {
+            now.add(&item.what, n as usize);
+        }
+        now
+    }
+}
+
+fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
+    match error {
+        SimError::Input(what) if intervention.name.is_empty() => SimError::Input(format!("intervention {}: {what}", i + 1)),
+        SimError::Input(what) => SimError::Input(format!("intervention `{}`: {what}", intervention.name)),
+        other => other,
+    }
+}
+
+impl<T: Real> Situation<T> {
+    fn add(&mut self, what: &What, n: usize) {
+        match what {
+            What::Train { train, lanes, weight_mv } => {
+                self.sources.push(Source::Train { train: *train, lanes: lanes.clone(), weight: T::of(*weight_mv) });
+            }
+            What::Kicks { kicks, weight_mv } => {
+                self.sources.push(Source::Kicks { kicks: kicks.clone(), weight: T::of(*weight_mv) });
+            }
+            What::Free { lanes } => mark(&mut self.driven, lanes, n),
+            What::Close { lanes } => mark(&mut self.closed, lanes, n),
+            What::Current { lanes, current_mv } => {
+                self.currents.resize(n, T::ZERO);
+                for lane in lanes.iter() {
+                    let current = &mut self.currents[*lane as usize];
+                    *current = *current + T::of(*current_mv);
+                }
+            }
+            What::Weights { lanes, gain } => self.add_gain(lanes, *gain, n),
+        }
+    }
+
+    fn add_gain(&mut self, lanes: &[u32], gain: Gain, n: usize) {
+        self.gain_of.resize(n, 0);
+        let mut known: HashMap<u16, u16> = HashMap::new();
+        for lane in lanes {
+            let of = &mut self.gain_of[*lane as usize];
+            *of = *known.entry(*of).or_insert_with(|| {
+                let joint = self.gains[usize::from(*of)].and(gain);
+                self.gains.push(joint);
+                (self.gains.len() - 1) as u16
+            });
+        }
+    }
+}
+
+fn mark(flags: &mut Vec<bool>, lanes: &[u32], n: usize) {
+    flags.resize(n, false);
+    lanes.iter().for_each(|lane| flags[*lane as usize] = true);
+}
+
+/// A plan being made.
+struct Draft<'a> {
+    selector: Selector<'a>,
+    dt_ms: f64,
+    items: Vec<Item>,
+    /// Queries already answered.
+    known: HashMap<String, Arc<[u32]>>,
+}
+
+impl Draft<'_> {
+    fn stimulus(&mut self, params: &Params) -> Result<(), SimError> {
+        let s = &params.stimulus;
+        if !s.kicks.0.trim().is_empty() {
+            self.kicks(&s.kicks.0, s.weight_mv, 0, u64::MAX)?;
+        }
+        if !s.poisson.0.trim().is_empty() {
+            let path = self.selector.scene.resolve(s.poisson.0.trim());
+            let lanes: Arc<[u32]> = files::read_neurons(&path, &self.selector.set.ids, self.selector.set.len)?.into();
+            self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
+            self.items.push(Item { from: 0, to: u64::MAX, what: What::Free { lanes } });
+        }
+        Ok(())
+    }
+
+    fn intervention(&mut self, stream: u32, v: &Intervention) -> Result<(), SimError> {
+        let from = steps_from_ms(v.from_ms, self.dt_ms);
+        let to = if v.to_ms == 0.0 { u64::MAX } else { steps_from_ms(v.to_ms, self.dt_ms) };
+        if to <= from {
+            return Err(SimError::Input(format!("ends at {} ms, before it begins at {} ms", v.to_ms, v.from_ms)));
+        }
+        if v.effect == Effect::Kicks {
+            return self.kicks(&v.file.0, v.weight_mv, from, to);
+        }
+        let lanes = self.lanes(&v.target.0)?;
+        let gain = match v.effect {
+            Effect::SilenceOutgoing | Effect::SilenceBoth => Gain { silent: true, ..Gain::NONE },
+            Effect::ScaleWeights => Gain { factor: v.factor, ..Gain::NONE },
+            Effect::SignOverride => Gain { sign: if v.sign == Sign::Excitatory { 1 } else { -1 }, ..Gain::NONE },
+            Effect::Poisson | Effect::Kicks | Effect::Current | Effect::Noise => Gain::NONE,
+        };
+        match v.effect {
+            Effect::Poisson => {
+                self.train(Purpose::Stimulus, stream, v.rate_hz, v.weight_mv, &lanes, from, to);
+                self.items.push(Item { from, to, what: What::Free { lanes } });
+            }
+            Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, from, to),
+            Effect::Current => self.items.push(Item { from, to, what: What::Current { lanes, current_mv: v.current_mv } }),
+            Effect::SilenceBoth => {
+                self.items.push(Item { from, to, what: What::Weights { lanes: lanes.clone(), gain } });
+                self.items.push(Item { from, to, what: What::Close { lanes } });
+            }
+            Effect::SilenceOutgoing | Effect::ScaleWeights | Effect::SignOverride => {
+                self.items.push(Item { from, to, what: What::Weights { lanes, gain } });
+            }
+            Effect::Kicks => {}
+        }
+        Ok(())
+    }
+
+    fn lanes(&mut self, query: &str) -> Result<Arc<[u32]>, SimError> {
+        if let Some(lanes) = self.known.get(query) {
+            return Ok(lanes.clone());
+        }
+        let lanes: Arc<[u32]> = self.selector.select(query)?.into();
+        self.known.insert(query.to_owned(), lanes.clone());
+        Ok(lanes)
+    }
+
+    fn kicks(&mut self, file: &str, weight_mv: f64, from: u64, to: u64) -> Result<(), SimError> {
+        if file.trim().is_empty() {
+            return Err(SimError::Input("no file of kicks is named".to_owned()));
+        }
+        let kicks = files::read_kicks(&self.selector.scene.resolve(file.trim()), self.selector.set.len)?;
+        let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        self.items.push(Item { from, to, what: What::Kicks { kicks: kicks.into(), weight_mv } });
+        self.items.push(Item { from, to, what: What::Free { lanes: lanes.into() } });
+        Ok(())
+    }
+
+    fn train(&mut self, purpose: Purpose, stream: u32, rate_hz: f64, weight_mv: f64, lanes: &Arc<[u32]>, from: u64, to: u64) {
+        let bound = bound_from_probability(rate_hz * self.dt_ms * 1e-3);
+        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), bound };
+        self.items.push(Item { from, to, what: What::Train { train, lanes: lanes.clone(), weight_mv } });
+    }
+}

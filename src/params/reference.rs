@@ -1,0 +1,75 @@
+//! The parameter reference, written from the declarations: `assets/reference.md`, and what the command
+//! line prints.
+
+use super::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, path::show};
+use std::fmt::Write as _;
+
+/// All parameters of a kind as Markdown, one section per group with the defaults of `params`.
+pub fn markdown(params: &dyn Params) -> String {
+    let mut out = String::new();
+    for (g, group) in params.groups().iter().enumerate() {
+        let _ =
+            writeln!(out, "### `{}`{}\n\n{}\n", group.name, if group.list { " (list)" } else { "" }, flat(group.docs));
+        out += &table(group.params, |f| params.get(ParamId::of(g, f)));
+        out += &choices(group);
+    }
+    out
+}
+
+/// One table of parameters or of an action's arguments; `default` is asked by position.
+pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
+    let mut out =
+        String::from("| name | default | range | an edit takes effect | meaning |\n| --- | --- | --- | --- | --- |\n");
+    for (f, spec) in specs.iter().enumerate() {
+        let symbol = if ["", spec.name].contains(&spec.symbol) { String::new() } else { format!(" ({})", spec.symbol) };
+        let _ = writeln!(
+            out,
+            "| `{}`{symbol} | {} | {} | {} | {} |",
+            spec.name,
+            cell(&show(spec, &default(f))),
+            cell(&range(spec)),
+            match spec.apply {
+                Apply::Live => "while it runs",
+                Apply::Rebuild => "after a rebuild",
+            },
+            cell(&flat(spec.docs)),
+        );
+    }
+    out + "\n"
+}
+
+/// What is accepted: `0.1 to 10000 ms`, the names of choices, or the kind of text.
+pub fn range(spec: &ParamSpec) -> String {
+    let unit = spec.unit.suffix();
+    let space = if unit.is_empty() { "" } else { " " };
+    match spec.kind {
+        ValueType::Int | ValueType::Real => format!("{} to {}{space}{unit}", spec.hard.0, spec.hard.1),
+        ValueType::Bool => "true, false".to_owned(),
+        ValueType::Choice(choices) => choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
+        ValueType::Text => "text".to_owned(),
+        ValueType::Path => "file or folder".to_owned(),
+        ValueType::Query => "query".to_owned(),
+    }
+}
+
+fn choices(group: &GroupSpec) -> String {
+    let mut out = String::new();
+    for spec in group.params {
+        let ValueType::Choice(choices) = spec.kind else { continue };
+        let _ = writeln!(out, "`{}` is one of\n", spec.name);
+        for ChoiceSpec { name, docs } in choices {
+            let _ = writeln!(out, "- `{name}`: {}", flat(docs));
+        }
+        out += "\n";
+    }
+    out
+}
+
+/// A doc comment on one line.
+pub fn flat(docs: &str) -> String {
+    docs.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

@@ -1,0 +1,87 @@
+//! Files that are either old or new, never half.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. Whatever fails,
+/// the old file is as it was. With `backup` the old content stays beside it as `NAME.bak`.
+pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
+    // Through a link, so that the link stays one.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let temporary = sibling(path, &format!(".{}.tmp", std::process::id()));
+    let done = fill(&temporary, path, content).and_then(|()| {
+        if backup && path.exists() {
+            keep_backup(path)?;
+        }
+        fs::rename(&temporary, path)
+    });
+    if let Err(error) = done {
+        fs::remove_file(&temporary).ok();
+        return Err(explain(error, path));
+    }
+    sync_folder(path);
+    Ok(())
+}
+
+fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(temporary)?;
+    file.write_all(content)?;
+    if let Ok(old) = fs::metadata(like) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.sync_all()
+}
+
+/// A hard link costs no space, so a backup is possible on a full disk; where there are none, a copy.
+fn keep_backup(path: &Path) -> io::Result<()> {
+    let backup = sibling(path, ".bak");
+    let fresh = sibling(path, &format!(".{}.bak", std::process::id()));
+    fs::remove_file(&fresh).ok();
+    if fs::hard_link(path, &fresh).is_err() {
+        fs::copy(path, &fresh).inspect_err(|_| drop(fs::remove_file(&fresh)))?;
+    }
+    fs::rename(&fresh, backup)
+}
+
+/// Makes a rename in the folder of `path` durable, where folders can be synced.
+fn sync_folder(path: &Path) {
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        folder.sync_all().ok();
+    }
+}
+
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+/// Says which file, and that nothing was lost.
+fn explain(error: io::Error, path: &Path) -> io::Error {
+    let intact = if path.exists() { "; the file there is as it was" } else { "" };
+    io::Error::new(error.kind(), format!("cannot write {}: {error}{intact}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_or_new_and_one_backup() {
+        let folder = std::env::temp_dir().join(format!("neuropil-disk-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.ron");
+        for text in ["one", "two", "three"] {
+            write_atomic(&path, text.as_bytes(), true).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_to_string(folder.join("a.ron.bak")).unwrap(), "two");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no temporary file is left");
+        let error = write_atomic(&folder.join("missing/b.ron"), b"x", true).unwrap_err();
+        assert!(error.to_string().contains("missing/b.ron"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,245 @@
+//! Project files: RON in and out. What cannot be understood is a warning with its line, not a refusal; only
+//! what cannot be read at all is an error.
+
+use super::{PlanTree, Project, VERSION, disk, migrate, scan, schema};
+use crate::params::{Change, ParamSpec, Params, Value};
+use ron::{
+    Options,
+    error::{Error as RonError, SpannedError},
+    extensions::Extensions,
+    ser::PrettyConfig,
+};
+use scan::{Body, Node};
+use schema::Step;
+use std::{fmt, path::Path};
+
+/// Something in a project file that was not taken as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// What it is, and what was done instead.
+    pub what: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// Why a project file cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{what}", self.place())]
+pub struct ReadError {
+    /// The file; empty when the text came from elsewhere.
+    pub file: String,
+    /// Line, from 1; 0 when the error has no place.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong and what was expected.
+    pub what: String,
+}
+
+impl ReadError {
+    fn place(&self) -> String {
+        match (self.file.as_str(), self.line) {
+            ("", 0) => String::new(),
+            ("", line) => format!("{line}:{}: ", self.column),
+            (file, 0) => format!("{file}: "),
+            (file, line) => format!("{file}:{line}:{}: ", self.column),
+        }
+    }
+
+    /// The same error, with its file.
+    pub fn in_file(self, path: &Path) -> Self {
+        Self { file: path.display().to_string(), ..self }
+    }
+
+    fn plain(what: impl Into<String>) -> Self {
+        Self { file: String::new(), line: 0, column: 0, what: what.into() }
+    }
+}
+
+impl From<SpannedError> for ReadError {
+    fn from(error: SpannedError) -> Self {
+        let hint = match &error.code {
+            RonError::NoSuchEnumVariant { expected, found, .. } => schema::nearest(found, expected.iter().copied()),
+            _ => String::new(),
+        };
+        let at = error.span.end;
+        Self { file: String::new(), line: at.line, column: at.col, what: format!("{}{hint}", error.code) }
+    }
+}
+
+/// The dialect: `workspace: "…"` is read like `workspace: Some("…")`.
+pub(super) fn options() -> Options {
+    Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
+}
+
+fn pretty() -> PrettyConfig {
+    PrettyConfig::new().indentor("    ").new_line("\n")
+}
+
+/// Any value as readable RON, for settings and the like.
+pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
+    let text = options().to_string_pretty(value, pretty()).map_err(|e| ReadError::plain(e.to_string()))?;
+    Ok(text + "\n")
+}
+
+/// The reverse of [`to_ron`].
+pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+    Ok(options().from_str(text)?)
+}
+
+/// Opens a project file.
+pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
+    let bytes = std::fs::read(path).map_err(|e| ReadError::plain(e.to_string()).in_file(path))?;
+    read_bytes(&bytes).map_err(|e| e.in_file(path))
+}
+
+/// Reads a project from bytes of any origin.
+pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => read(text),
+        Err(error) => {
+            let before = &bytes[..error.valid_up_to()];
+            let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+            let column = 1 + before.iter().rev().take_while(|b| **b != b'\n').count();
+            Err(ReadError { line, column, ..ReadError::plain("not a text: expected a project in RON, in UTF-8") })
+        }
+    }
+}
+
+/// Reads a project: its version first, then the rest by that version's rules. Missing fields take their
+/// defaults; unknown fields and values out of range are warned about.
+pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let version = migrate::version_of(text)?;
+    if version == 0 || version > VERSION {
+        return Err(ReadError::plain(format!(
+            "the file says version {version}, this program reads 1 to {VERSION}; open it with a newer Neuropil"
+        )));
+    }
+    let mut project = migrate::read(version, text)?;
+    let tree = scan::scan(text);
+    let mut warnings = vec![];
+    unknown_fields(&tree, &mut vec![], &mut warnings);
+    into_range(&mut project, &tree, &mut warnings);
+    warnings.sort_by_key(|w| w.line);
+    Ok((project, warnings))
+}
+
+/// Serde ignores what it does not know; a person who mistyped a name should hear about it.
+fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>) {
+    let depth = path.len();
+    // `Some(…)` leads nowhere, a variant into its content, the name of a struct nowhere.
+    if !node.name.is_empty() && node.name != "Some" && matches!(node.body, Body::Items(_)) {
+        path.push(Step::Variant(node.name.clone()));
+    }
+    match &node.body {
+        Body::Leaf => {}
+        Body::Items(items) if !node.name.is_empty() => {
+            items.iter().for_each(|item| unknown_fields(item, path, warnings));
+        }
+        Body::Items(items) => {
+            path.push(Step::Item);
+            items.iter().for_each(|item| unknown_fields(item, path, warnings));
+        }
+        Body::Fields(fields) => {
+            let known = schema::fields_at::<Project>(path);
+            for (name, line, value) in fields {
+                if known.is_some_and(|k| !k.contains(&name.as_str())) {
+                    let hint = schema::nearest(name, known.unwrap_or_default().iter().copied());
+                    warnings.push(Warning { line: *line, what: format!("unknown field `{name}` is left out{hint}") });
+                    continue;
+                }
+                path.push(Step::Field(name.clone()));
+                unknown_fields(value, path, warnings);
+                path.pop();
+            }
+        }
+    }
+    path.truncate(depth);
+}
+
+/// Values outside the accepted range are moved to its nearest end, out loud.
+fn into_range(project: &mut Project, tree: &Node, warnings: &mut Vec<Warning>) {
+    let mut plan = PlanTree { run: project.run.clone() };
+    clamp(&mut plan, tree, &[], warnings);
+    project.run = plan.run;
+    clamp(project.model.params_mut(), tree, &["model"], warnings);
+}
+
+fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut Vec<Warning>) {
+    for id in params.ids() {
+        let (Some(spec), value) = (params.spec(id), params.get(id)) else { continue };
+        let Some(accepted) = nearest_accepted(spec, &value) else { continue };
+        let path = params.path(id);
+        let steps: Vec<&str> = prefix.iter().copied().chain(path.split('.')).collect();
+        // A field under an older name is not found; its group is.
+        let line = (1..=steps.len()).rev().find_map(|n| tree.at(&steps[..n])).map_or(1, |n| n.line);
+        let show = |value| crate::params::path::show(spec, value);
+        let what = format!(
+            "{path}: {} is out of range ({} to {}); {} is used",
+            show(&value),
+            spec.hard.0,
+            spec.hard.1,
+            show(&accepted),
+        );
+        params.set(&Change { id, value: accepted });
+        warnings.push(Warning { line, what });
+    }
+}
+
+/// What to take instead of a value that is not admitted; `None` when it is.
+fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
+    if spec.admits(value) {
+        return None;
+    }
+    match value {
+        Value::Real(x) => Some(Value::Real(if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) })),
+        Value::Int(x) => Some(Value::Int((*x as f64).clamp(spec.hard.0, spec.hard.1) as i64)),
+        _ => None,
+    }
+}
+
+/// A project as text: every value, in the order of declaration, with units as comments.
+pub fn write(project: &Project) -> Result<String, ReadError> {
+    let text = to_ron(project)?;
+    let tree = scan::scan(&text);
+    let mut notes = vec![];
+    let plan = PlanTree { run: project.run.clone() };
+    units(&plan, &tree, &[], &mut notes);
+    units(project.model.params(), &tree, &["model"], &mut notes);
+    notes.sort_unstable();
+    let mut out = String::with_capacity(text.len() + notes.len() * 8);
+    let mut done = 0;
+    for (end, unit) in notes {
+        let end = end + text[end..].find('\n').unwrap_or(0);
+        out.push_str(&text[done..end]);
+        out.push_str(" // ");
+        out.push_str(unit);
+        done = end;
+    }
+    out.push_str(&text[done..]);
+    Ok(out)
+}
+
+fn units(params: &dyn Params, tree: &Node, prefix: &[&str], notes: &mut Vec<(usize, &'static str)>) {
+    for id in params.ids() {
+        let Some(spec) = params.spec(id).filter(|s| !s.unit.suffix().is_empty()) else { continue };
+        let path = params.path(id);
+        let steps: Vec<&str> = prefix.iter().copied().chain(path.split('.')).collect();
+        if let Some(node) = tree.at(&steps) {
+            notes.push((node.end, spec.unit.suffix()));
+        }
+    }
+}
+
+/// Saves a project: the file is either the old or the new one, and the old one stays as `NAME.bak`.
+pub fn save(project: &Project, path: &Path) -> std::io::Result<()> {
+    let text = write(project).map_err(std::io::Error::other)?;
+    disk::write_atomic(path, text.as_bytes(), true)
+}

@@ -1,0 +1,224 @@
+//! The document and everything of it that reaches a disk: project files, run folders, replay.
+//!
+//! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line writes into
+//! it. This is the only module that knows the file format, and everything it writes is versioned.
+
+mod disk;
+pub mod file;
+pub mod folder;
+mod migrate;
+pub mod provenance;
+pub mod replay;
+pub mod run;
+mod scan;
+mod schema;
+pub mod writer;
+
+pub use disk::write_atomic;
+pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_ron, write};
+pub use folder::RunFolder;
+pub use run::{Manifest, Status, Stream};
+pub use writer::{RunStart, RunWriter};
+
+use crate::{
+    choices,
+    kinds::Model,
+    param_tree, params,
+    params::{Change, ParamId, PathText, Value, ValueType, path::PathError},
+    sim::{ProbeSpec, Scene, Shape, Tap},
+};
+use std::path::Path;
+
+/// Version of the project file this program writes.
+pub const VERSION: u32 = 1;
+
+choices! {
+    /// Where a project wants to be simulated.
+    pub enum DeviceChoice {
+        /// On a GPU when there is a usable one, else on the CPU.
+        Auto,
+        /// On the CPU: the reference.
+        Cpu,
+        /// On an NVIDIA GPU, and nowhere else.
+        Cuda,
+    }
+}
+
+params! {
+    /// How a project is run.
+    pub struct RunPlan {
+        /// Simulated time of a run; 0 runs until it is stopped.
+        #[param(unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        duration_ms: f64 = 1000.0,
+
+        /// Simulated seconds per second of wall time at most; 0 is as fast as possible.
+        #[param(range = 0.0..=10.0, hard = 0.0..=1e6)]
+        speed: f64 = 0.0,
+
+        /// CPU threads; 0 takes all cores.
+        #[param(range = 0.0..=64.0, hard = 0.0..=1024.0)]
+        threads: u32 = 0,
+
+        /// Where it runs.
+        #[param()]
+        device: DeviceChoice = DeviceChoice::Auto,
+    }
+}
+
+param_tree! {
+    /// What of a project `--set` can reach besides the parameters of its kind.
+    pub struct PlanTree {
+        /// How the project is run.
+        run: RunPlan,
+    }
+}
+
+/// A project: which kind, its parameters, how it is run and what is recorded.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Project {
+    /// Version of the file format.
+    pub version: u32,
+    /// Name: window title, and part of the names of run folders.
+    pub name: String,
+    /// Free text.
+    pub notes: String,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// Which kind, and its parameters.
+    pub model: Model,
+    /// How it is run.
+    pub run: RunPlan,
+    /// Names of the probes a run records. `v[12, 55]` records a probe over elements for these elements.
+    pub record: Vec<String>,
+    /// The window's layout, in the app's own words.
+    pub workspace: Option<String>,
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            name: "Untitled".into(),
+            notes: String::new(),
+            seed: 1,
+            model: Model::default(),
+            run: RunPlan::default(),
+            record: vec![],
+            workspace: None,
+        }
+    }
+}
+
+/// What the program opens when nothing else is asked for.
+pub fn default_project() -> Project {
+    read(include_str!("../../projects/fly.ron")).map_or_else(|_| Project::default(), |(project, _)| project)
+}
+
+impl Project {
+    /// What surrounds the model. `base` is the folder of the project file, from which its paths start.
+    pub fn scene(&self, base: &Path) -> Scene {
+        Scene { base: base.to_owned(), seed: self.seed }
+    }
+
+    /// Steps of the planned duration; `None` for an open end.
+    pub fn planned_steps(&self) -> Option<u64> {
+        let steps = (self.run.duration_ms * 1e-3 / self.model.secs_per_step()).round();
+        (self.run.duration_ms > 0.0 && steps.is_finite()).then_some((steps as u64).max(1))
+    }
+
+    /// Takes up one `path=value` as the command line writes it: a parameter of the kind, `run.…`, `seed`
+    /// or `name`. Relative paths in it start from `here`.
+    pub fn set(&mut self, text: &str, here: &Path) -> Result<(), PathError> {
+        let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
+        match path.trim() {
+            "name" => self.name = value.trim().to_owned(),
+            "seed" => {
+                self.seed = value.trim().parse().map_err(|_| PathError::Value {
+                    path: "seed".into(),
+                    why: format!("`{}` is not a whole number from 0 to {}", value.trim(), u64::MAX),
+                })?;
+            }
+            path if path.starts_with("run.") => {
+                let mut tree = PlanTree { run: self.run.clone() };
+                let change = params::path::parse(&tree, text)?;
+                params::Params::set(&mut tree, &change);
+                self.run = tree.run;
+            }
+            _ => {
+                let mut change = params::path::parse(self.model.params(), text)?;
+                self.make_absolute(&mut change, here);
+                self.model.params_mut().set(&change);
+            }
+        }
+        Ok(())
+    }
+
+    /// A path given on a command line means the folder the command was given in, not the project's.
+    fn make_absolute(&self, change: &mut Change, here: &Path) {
+        let is_path = self.model.params().spec(change.id).is_some_and(|s| s.kind == ValueType::Path);
+        if let (true, Value::Text(text)) = (is_path, &mut change.value)
+            && !text.is_empty()
+        {
+            *text = here.join(&*text).to_string_lossy().into_owned();
+        }
+    }
+
+    /// Every path parameter that is filled in: its address and what it says.
+    pub fn paths(&self) -> Vec<(ParamId, PathText)> {
+        let params = self.model.params();
+        let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
+        params
+            .ids()
+            .into_iter()
+            .filter(is_path)
+            .filter_map(|id| match params.get(id) {
+                Value::Text(text) if !text.is_empty() => Some((id, PathText(text))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What a run records, as taps; and what of it the kind does not offer, in words. A project that names
+    /// no probe records spikes.
+    pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
+        let probes = self.model.probes();
+        let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);
+        for wish in &self.record {
+            match tap_of(probes, wish) {
+                Ok(tap) if taps.iter().any(|t| t.probe == tap.probe) => {
+                    problems.push(format!("`{wish}` is asked for twice in `record`"));
+                }
+                Ok(tap) => taps.push(tap),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if self.record.is_empty() {
+            taps.extend(spike_taps(probes));
+        }
+        (taps, problems)
+    }
+}
+
+/// A tap on every probe of spikes.
+pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
+    let is_spikes = |p: &ProbeSpec| matches!(p.shape, Shape::Spikes { .. });
+    probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap { probe: i as u16, elements: vec![] })
+}
+
+/// `spikes`, or `v[12, 55]` for elements.
+fn tap_of(probes: &[ProbeSpec], wish: &str) -> Result<Tap, String> {
+    let (name, list) = match wish.trim().strip_suffix(']').and_then(|w| w.split_once('[')) {
+        Some((name, list)) => (name.trim(), list),
+        None => (wish.trim(), ""),
+    };
+    let Some(probe) = probes.iter().position(|p| p.name == name) else {
+        let hint = schema::nearest(name, probes.iter().map(|p| p.name));
+        return Err(format!("`record` asks for `{name}`, which this kind does not offer{hint}"));
+    };
+    let mut elements = vec![];
+    for item in list.split(',').map(str::trim).filter(|s| !s.is_empty()) {
+        elements.push(item.parse().map_err(|_| format!("`record`: `{item}` in `{wish}` is not an index"))?);
+    }
+    Ok(Tap { probe: probe as u16, elements })
+}

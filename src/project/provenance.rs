@@ -1,0 +1,92 @@
+//! Which files a run was made from: sizes and fingerprints, so that a replay can say what has changed.
+
+use super::Project;
+use crate::num::hash::StreamHash;
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// A file a run was made from.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct DataFile {
+    /// The parameter that names it, or the folder it lies in.
+    pub parameter: String,
+    /// Where it was.
+    pub path: PathBuf,
+    /// Size.
+    pub n_bytes: u64,
+    /// Fingerprint of the content (64-bit FNV-1a over little-endian words); empty when it was too big to read.
+    pub hash: String,
+}
+
+/// Files above this are known by their size only.
+const MAX_HASHED: u64 = 1 << 30;
+/// Files of a folder that are listed.
+const MAX_LISTED: usize = 64;
+
+/// Every file the path parameters of a project point to; of a folder, the files directly in it.
+pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
+    let scene = project.scene(base);
+    let mut out = vec![];
+    for (id, typed) in project.paths() {
+        let parameter = project.model.params().path(id);
+        let path = scene.resolve(&typed.0);
+        if path.is_dir() {
+            let mut inside: Vec<PathBuf> = fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            inside.sort();
+            out.extend(inside.into_iter().take(MAX_LISTED).filter_map(|p| describe(&parameter, p)));
+        } else {
+            out.extend(describe(&parameter, path));
+        }
+    }
+    out
+}
+
+fn describe(parameter: &str, path: PathBuf) -> Option<DataFile> {
+    let meta = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let hash = if meta.len() <= MAX_HASHED { hash_file(&path).unwrap_or_default() } else { String::new() };
+    let path = fs::canonicalize(&path).unwrap_or(path);
+    Some(DataFile { parameter: parameter.to_owned(), path, n_bytes: meta.len(), hash })
+}
+
+fn hash_file(path: &Path) -> io::Result<String> {
+    let (mut file, mut hash) = (File::open(path)?, StreamHash::default());
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match file.read(&mut buffer[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        for word in buffer[..filled].chunks(4) {
+            let mut bytes = [0; 4];
+            bytes[..word.len()].copy_from_slice(word);
+            hash.push(u32::from_le_bytes(bytes));
+        }
+        if filled < buffer.len() {
+            return Ok(hash.hex());
+        }
+    }
+}
+
+/// What of these files is different now, in words.
+pub fn changed(files: &[DataFile]) -> Vec<String> {
+    let mut out = vec![];
+    for file in files {
+        let place = file.path.display();
+        match describe(&file.parameter, file.path.clone()) {
+            None => out.push(format!("{place} ({}) is gone", file.parameter)),
+            Some(now) if now.n_bytes != file.n_bytes => {
+                out.push(format!("{place} ({}) had {} bytes, now {}", file.parameter, file.n_bytes, now.n_bytes));
+            }
+            Some(now) if now.hash != file.hash => out.push(format!("{place} ({}) has another content", file.parameter)),
+            Some(_) => {}
+        }
+    }
+    out
+}
