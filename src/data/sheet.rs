@@ -188,6 +188,9 @@ impl Sheet {
 
 fn not_unsigned(text: &str) -> String {
     let text = text.trim();
+    if text.parse::<i64>().is_ok() {
+        return format!("negative number {text}");
+    }
     if text.parse::<f64>().is_ok() {
         return format!(
             "\"{}\" is not a whole number; ids and indices must be written with all their digits",

@@ -47,7 +47,7 @@ fn nearest<'a>(wanted: &str, there: &'a [String]) -> Option<&'a str> {
         .iter()
         .filter(|n| n.len() <= 64)
         .map(|n| (distance(&wanted, &n.to_lowercase()), n.as_str()))
-        .filter(|(d, n)| *d <= wanted.len().max(n.len()) / 3 || n.to_lowercase().starts_with(&wanted))
+        .filter(|(d, n)| (*d <= 2 && *d <= wanted.len().max(n.len()) / 2) || n.to_lowercase().starts_with(&wanted))
         .min_by_key(|(d, _)| *d)
         .map(|(_, n)| n)
 }

@@ -1,0 +1,209 @@
+//! Where neurons are: the rinds of the brain's lobes, as they look in a picture of cell bodies. Micrometres,
+//! x to the right, y up, z towards the viewer who faces the fly; the whole is about 740 × 330 × 300 µm.
+//!
+//! A group's neurons follow a Hilbert curve over the surface of its lobe, so neurons with near numbers sit
+//! near each other, and wiring that is local in numbers is local in space. Only additions, products,
+//! quotients and roots: the same bits everywhere.
+
+/// The place of a population. Written for the side at positive x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Photoreceptors: the outermost sheet of the optic lobe.
+    Retina,
+    /// Under the retina.
+    Lamina,
+    /// Dome over the medulla.
+    MedullaCortex,
+    /// Around the lobula.
+    LobulaCortex,
+    /// Behind the lobula plate.
+    PlateCortex,
+    /// Between optic lobe and central brain.
+    Stalk,
+    /// In front, where the antennal nerve enters.
+    AntennalNerve,
+    /// Around the antennal lobe.
+    AntennalLobe,
+    /// Where the nerve of Johnston's organ enters.
+    JohnstonNerve,
+    /// Antennal mechanosensory centre and wedge.
+    Wedge,
+    /// Where the labial nerve enters, at the bottom in front.
+    LabialNerve,
+    /// Top of the head between the eyes; in the middle.
+    Ocelli,
+    /// Where the neck enters, at the bottom behind.
+    Neck,
+    /// Cell bodies of the mushroom body, above and behind.
+    Calyx,
+    /// Around the lobes of the mushroom body.
+    MushroomLobe,
+    /// Lateral horn.
+    LateralHorn,
+    /// Central complex, in the middle.
+    CentralBody,
+    /// Front of the gnathal ganglion.
+    GnathalFront,
+    /// Gnathal ganglion, below the oesophagus.
+    Gnathal,
+    /// Upper half of the central brain.
+    Superior,
+    /// Its lower outer part.
+    Ventrolateral,
+    /// Descending neurons: lower front and the gnathal rind.
+    DescendingRind,
+    /// Between the halves, on top.
+    Intercerebral,
+    /// Motor neurons: lowest, in the middle.
+    MotorRind,
+}
+
+/// Part of an ellipsoid's surface, softened inwards.
+struct Rind {
+    centre: [f32; 3],
+    axes: [f32; 3],
+    /// The axis (0 x, 1 y, 2 z) the range of latitude refers to.
+    pole: usize,
+    /// Sine of the latitude, from and to; -1 to 1 is the whole surface.
+    range: (f32, f32),
+    /// Depth of the rind as a fraction of the radius.
+    depth: f32,
+}
+
+const fn rind(centre: [f32; 3], axes: [f32; 3], pole: usize, range: (f32, f32), depth: f32) -> Rind {
+    Rind { centre, axes, pole, range, depth }
+}
+
+impl Shape {
+    const fn rind(self) -> Rind {
+        match self {
+            Self::Retina => rind([232.0, 4.0, 0.0], [138.0, 150.0, 118.0], 0, (0.38, 1.0), 0.03),
+            Self::Lamina => rind([232.0, 4.0, 0.0], [122.0, 138.0, 106.0], 0, (0.34, 1.0), 0.06),
+            Self::MedullaCortex => rind([222.0, 4.0, 0.0], [100.0, 124.0, 94.0], 0, (-0.12, 1.0), 0.24),
+            Self::LobulaCortex => rind([196.0, 2.0, 14.0], [44.0, 84.0, 52.0], 1, (-1.0, 1.0), 0.22),
+            Self::PlateCortex => rind([188.0, 2.0, -46.0], [38.0, 80.0, 40.0], 2, (-1.0, 0.25), 0.32),
+            Self::Stalk => rind([158.0, 8.0, 6.0], [30.0, 62.0, 66.0], 1, (-1.0, 1.0), 0.30),
+            Self::AntennalNerve => rind([54.0, -34.0, 122.0], [20.0, 18.0, 22.0], 2, (-1.0, 1.0), 0.9),
+            Self::AntennalLobe => rind([46.0, -22.0, 92.0], [40.0, 38.0, 32.0], 2, (-0.5, 1.0), 0.22),
+            Self::JohnstonNerve => rind([92.0, -82.0, 62.0], [24.0, 16.0, 26.0], 0, (-1.0, 1.0), 0.9),
+            Self::Wedge => rind([78.0, -62.0, 22.0], [46.0, 34.0, 50.0], 1, (-1.0, 1.0), 0.35),
+            Self::LabialNerve => rind([34.0, -146.0, 66.0], [15.0, 13.0, 22.0], 1, (-1.0, 1.0), 0.9),
+            Self::Ocelli => rind([0.0, 142.0, -52.0], [24.0, 7.0, 10.0], 1, (-1.0, 1.0), 0.9),
+            Self::Neck => rind([24.0, -138.0, -84.0], [22.0, 26.0, 30.0], 1, (-1.0, 1.0), 0.9),
+            Self::Calyx => rind([60.0, 84.0, -92.0], [46.0, 34.0, 34.0], 2, (-1.0, 0.55), 0.55),
+            Self::MushroomLobe => rind([46.0, 48.0, 84.0], [34.0, 42.0, 24.0], 2, (-1.0, 1.0), 0.3),
+            Self::LateralHorn => rind([136.0, 62.0, -6.0], [26.0, 30.0, 36.0], 0, (-0.2, 1.0), 0.35),
+            Self::CentralBody => rind([12.0, 34.0, -22.0], [58.0, 30.0, 40.0], 1, (-1.0, 1.0), 0.5),
+            Self::GnathalFront => rind([34.0, -108.0, 36.0], [42.0, 34.0, 38.0], 2, (0.0, 1.0), 0.5),
+            Self::Gnathal => rind([36.0, -108.0, -4.0], [62.0, 46.0, 72.0], 1, (-1.0, 0.8), 0.26),
+            Self::Superior => rind([60.0, 56.0, -6.0], [92.0, 72.0, 98.0], 1, (-0.35, 1.0), 0.2),
+            Self::Ventrolateral => rind([98.0, -12.0, 10.0], [70.0, 66.0, 84.0], 0, (-0.55, 1.0), 0.22),
+            Self::DescendingRind => rind([44.0, -76.0, 8.0], [62.0, 62.0, 84.0], 1, (-1.0, 0.2), 0.25),
+            Self::Intercerebral => rind([8.0, 122.0, 6.0], [9.0, 11.0, 18.0], 1, (-1.0, 1.0), 0.8),
+            Self::MotorRind => rind([20.0, -144.0, 20.0], [24.0, 14.0, 34.0], 1, (-1.0, 1.0), 0.6),
+        }
+    }
+
+    /// Whether the population is divided into a left and a right group.
+    pub const fn has_sides(self) -> bool {
+        !matches!(self, Self::Ocelli)
+    }
+
+    /// A point, from the place `u` on the group's map and four random numbers in (0, 1).
+    pub fn point(self, u: f32, chance: [f32; 4], right: bool) -> [f32; 3] {
+        let rind = self.rind();
+        let [a, b] = hilbert(u);
+        // Blurred by about a hundredth of the map, so that no grid shows.
+        let a = a + (chance[0] - 0.5) * 0.03;
+        let b = (b + (chance[1] - 0.5) * 0.03).clamp(0.0, 1.0);
+        let height = rind.range.0 + (rind.range.1 - rind.range.0) * b;
+        let ring = (1.0 - height * height).max(0.0).sqrt();
+        let (p, q) = ((rind.pole + 1) % 3, (rind.pole + 2) % 3);
+        let mut direction = [0.0; 3];
+        direction[rind.pole] = height;
+        direction[p] = ring * sine_of_turn(a + 0.25);
+        direction[q] = ring * sine_of_turn(a);
+        // Dense at the surface, thinning out inwards; a few stand out.
+        let inwards = chance[2] * chance[2] * (0.4 + 0.6 * chance[3]);
+        let radius = 1.0 - rind.depth * (inwards - 0.12 * chance[3] * chance[3]);
+        let mut at = [0, 1, 2].map(|k| rind.centre[k] + rind.axes[k] * radius * direction[k]);
+        around_the_oesophagus(&mut at);
+        if right {
+            at[0] = -at[0];
+        }
+        at
+    }
+}
+
+/// The oesophagus runs from front to back through the middle: nothing is in it.
+fn around_the_oesophagus(at: &mut [f32; 3]) {
+    const CENTRE_Y: f32 = -46.0;
+    const RADII: [f32; 2] = [19.0, 23.0];
+    let (x, y) = (at[0] / RADII[0], (at[1] - CENTRE_Y) / RADII[1]);
+    let r = (x * x + y * y).sqrt();
+    if r < 1.0 {
+        let out = (1.0 + 0.25 * r) / r.max(0.05);
+        at[0] *= out;
+        at[1] = CENTRE_Y + (at[1] - CENTRE_Y) * out;
+    }
+}
+
+/// The place on the unit square a fraction `u` along a Hilbert curve of 2^16 cells.
+fn hilbert(u: f32) -> [f32; 2] {
+    const ORDER: u32 = 8;
+    let mut t = (u.clamp(0.0, 0.999_999) * (1_u32 << (2 * ORDER)) as f32) as u32;
+    let (mut x, mut y) = (0_u32, 0_u32);
+    let mut side = 1;
+    while side < 1 << ORDER {
+        let rx = 1 & (t / 2);
+        let ry = 1 & (t ^ rx);
+        if ry == 0 {
+            if rx == 1 {
+                x = side - 1 - x;
+                y = side - 1 - y;
+            }
+            std::mem::swap(&mut x, &mut y);
+        }
+        x += side * rx;
+        y += side * ry;
+        t /= 4;
+        side *= 2;
+    }
+    let cells = (1_u32 << ORDER) as f32;
+    [(x as f32 + 0.5) / cells, (y as f32 + 0.5) / cells]
+}
+
+/// Sine of `turn` full turns, to about 1e-4, from products and sums only.
+fn sine_of_turn(turn: f32) -> f32 {
+    let t = turn - (turn + 0.5).floor();
+    // Folded into a quarter turn either side of zero, then Taylor's series.
+    let t = if t > 0.25 {
+        0.5 - t
+    } else if t < -0.25 {
+        -0.5 - t
+    } else {
+        t
+    };
+    let x = t * std::f32::consts::TAU;
+    let s = x * x;
+    x * (1.0 + s * (-1.0 / 6.0 + s * (1.0 / 120.0 + s * (-1.0 / 5040.0 + s * (1.0 / 362_880.0)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sine_and_curve() {
+        for i in -200..200 {
+            let t = i as f32 * 0.01;
+            assert!((sine_of_turn(t) - (t * std::f32::consts::TAU).sin()).abs() < 1e-4, "{t}");
+        }
+        let step = 1.0 / 65_536.0;
+        for i in 0..65_535 {
+            let (p, q) = (hilbert((i as f32 + 0.5) * step), hilbert((i as f32 + 1.5) * step));
+            let distance = (p[0] - q[0]).abs() + (p[1] - q[1]).abs();
+            assert!((distance - 1.0 / 256.0).abs() < 1e-6, "neighbours on the curve are neighbours in the square");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How many connections each neuron makes: heavy-tailed, and in sum exactly as many excitatory and
+//! inhibitory ones as published.
+
+use super::{
+    N_EXCITATORY, N_INHIBITORY, N_NEURONS,
+    roster::{Roster, chance},
+};
+use crate::num::exact::{exp, ln};
+
+/// Largest published out-degree.
+const LARGEST: u32 = 9_783;
+
+/// Out-degree of every neuron.
+pub fn out_degrees(roster: &Roster) -> Vec<u32> {
+    let reach: Vec<f32> = (0..N_NEURONS).map(|i| reach(roster, i)).collect();
+    let mut degrees = vec![0; N_NEURONS as usize];
+    for (inhibits, total) in [(false, N_EXCITATORY), (true, N_INHIBITORY)] {
+        let members: Vec<usize> =
+            (0..N_NEURONS as usize).filter(|i| reach[*i] > 0.0 && roster.inhibits[*i] == inhibits).collect();
+        scale(&members, &reach, total, &mut degrees);
+    }
+    degrees
+}
+
+/// Out-degree before scaling: log-normal, with a tail that grows heavier.
+fn reach(roster: &Roster, neuron: u32) -> f32 {
+    if roster.is_mute(neuron) {
+        return 0.0;
+    }
+    let group = roster.group(neuron);
+    let c = chance(roster.seed, neuron, 2);
+    // A sum of logistic deviates is close enough to normal, and bit-equal everywhere.
+    let z = (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / 3.14;
+    // The wide-field neuron of each optic lobe reaches nearly everyone.
+    let wide =
+        if group.population.super_class == "visual_centrifugal" && neuron == group.neurons.start { 100.0 } else { 1.0 };
+    group.population.reach * exp(z * (0.66 + 0.05 * z.abs())) * wide
+}
+
+/// Scales the members' reach so that their degrees add up to `total` exactly.
+fn scale(members: &[usize], reach: &[f32], total: u32, degrees: &mut [u32]) {
+    let degree = |i: usize, factor: f64| ((f64::from(reach[i]) * factor) as u32).clamp(1, LARGEST);
+    let sum = |factor: f64| members.iter().map(|i| u64::from(degree(*i, factor))).sum::<u64>();
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if sum(middle) <= u64::from(total) { low = middle } else { high = middle }
+    }
+    members.iter().for_each(|i| degrees[*i] = degree(*i, low));
+    // What rounding left over, one each.
+    let mut missing = u64::from(total).saturating_sub(sum(low));
+    for i in members.iter().cycle().take(members.len() * 64) {
+        if missing == 0 {
+            break;
+        }
+        if degrees[*i] < LARGEST {
+            degrees[*i] += 1;
+            missing -= 1;
+        }
+    }
+}
