@@ -94,7 +94,7 @@ fn map(roster: &Roster, group: &Group) -> Vec<u32> {
         }
         let c = chance(roster.seed, neuron, 3);
         let z = (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / 3.14;
-        let popularity = (MEAN * exp(0.62 * z) + 0.5).clamp(3.0, MEAN * 60.0) as usize;
+        let popularity = (MEAN * exp(z * (0.62 + 0.06 * z.abs())) + 0.5).clamp(3.0, MEAN * 60.0) as usize;
         slots.extend(std::iter::repeat_n(neuron, popularity));
     }
     slots
@@ -158,6 +158,6 @@ fn count(link: &Link, word: u32) -> i32 {
     if let Some((least, most)) = link.strong {
         return (least as f32 + q * (most - least) as f32) as i32;
     }
-    let x = 2.222 * exp(-0.57 * ln(q)) - 1.1;
+    let x = 2.231 * exp(-0.57 * ln(q)) - 1.1;
     ((x / (1.0 + x / 2_600.0)) as i32).max(1)
 }
