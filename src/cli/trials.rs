@@ -9,6 +9,7 @@ use super::{
     error::CliError,
     meter::Meter,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
+    say::out,
     session::{self, Outcome},
     signal,
 };
@@ -78,11 +79,11 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     out["realtime_factor"] = json!(realtime(model_s, wall_s));
     out["n_active"] = json!(active);
     if args.json {
-        println!("{out:#}");
+        out!("{out:#}");
     } else {
         let factor = realtime(model_s, wall_s);
-        println!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
-        println!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
+        out!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
+        out!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
     }
     Ok(())
 }

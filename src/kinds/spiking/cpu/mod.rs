@@ -164,7 +164,8 @@ impl<T: Real> CpuSim<T> {
         let (start, looked, events) = (self.step, self.meter.active, self.meter.events);
         let steps = end - start;
         let window = window(&self.constants);
-        let worth = self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
+        let worth =
+            self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
         let shared = Shared {
             constants: &self.constants,
             wiring: &self.setup.wiring,

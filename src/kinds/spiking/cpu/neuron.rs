@@ -162,7 +162,8 @@ mod tests {
                     ..Neuron::default()
                 };
                 let current = T::of(current);
-                let first = (1..=3 * TABLE).find(|k| neuron.clone().state_at(*k, current, &constants).0 > constants.theta);
+                let first =
+                    (1..=3 * TABLE).find(|k| neuron.clone().state_at(*k, current, &constants).0 > constants.theta);
                 match (first, steps_to_threshold(neuron.u, neuron.g, current, &constants)) {
                     (Some(k), Some(bound)) => assert!(bound <= k, "{neuron:?} {current:?}: {bound} > {k}"),
                     (Some(k), None) => panic!("{neuron:?} {current:?} crosses at {k}"),

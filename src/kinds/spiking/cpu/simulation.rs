@@ -51,7 +51,8 @@ impl<T: Real> Simulation for CpuSim<T> {
             }
             self.meter.configure(&new.measure, self.step);
         }
-        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions) {
+        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+        {
             self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
             self.stale = true;
         }
@@ -139,7 +140,8 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn memory(&self) -> Vec<(&'static str, u64)> {
-        let (neurons, lists) = self.parts.iter().map(super::part::Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (neurons, lists) =
+            self.parts.iter().map(super::part::Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let set = &self.setup.neurons;
         let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
         let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();

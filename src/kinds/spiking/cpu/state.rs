@@ -108,7 +108,8 @@ fn parse<T: Real>(sim: &CpuSim<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
     };
     let mut r = Reader(body);
     let (n, delay) = (sim.setup.n(), sim.constants.delay);
-    let same = [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == sim.constants.dt_ms.to_bits()];
+    let same =
+        [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == sim.constants.dt_ms.to_bits()];
     for (same, what) in same.into_iter().zip(["precision", "number of neurons", "delay", "time step"]) {
         if !same {
             return Err(broken(&format!("it was saved with another {what}")));
@@ -176,7 +177,11 @@ impl Reader<'_> {
     }
 
     /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
-    fn list<X>(&mut self, size: usize, mut take: impl FnMut(&mut Self) -> Result<X, SimError>) -> Result<Vec<X>, SimError> {
+    fn list<X>(
+        &mut self,
+        size: usize,
+        mut take: impl FnMut(&mut Self) -> Result<X, SimError>,
+    ) -> Result<Vec<X>, SimError> {
         let len = self.u32()? as usize;
         if self.0.len() < len.saturating_mul(size) {
             return Err(broken("it ends too early"));
