@@ -50,6 +50,7 @@
 //! This page, then [`kinds::spiking`] (the card), its `params.rs` and `cpu/`, then [`sim`],
 //! `engine/worker.rs` and `app/session.rs`: about a thousand lines, and the rest is predictable from there.
 
+pub mod app;
 pub mod cli;
 pub mod data;
 pub mod engine;
@@ -60,3 +61,4 @@ pub mod num;
 pub mod params;
 pub mod project;
 pub mod sim;
+pub mod view3d;

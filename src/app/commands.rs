@@ -1,0 +1,355 @@
+//! Every command of the window: text, tooltip, shortcut, and why it cannot be used at the moment. One list for the
+//! menus, the palette and the keyboard.
+
+use super::{App, icons};
+use crate::{export::Format, kinds::Model};
+use egui::{Key, KeyboardShortcut, Modifiers};
+
+/// Something the user can ask of the window.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UiCommand {
+    /// A new project of this kind.
+    New(&'static str),
+    /// The file dialog.
+    Open,
+    /// A project that was open before, by its place in the list.
+    OpenRecent(usize),
+    /// Saves, asking for a file when there is none.
+    Save,
+    /// Asks for a file, then saves.
+    SaveAs,
+    /// Writes the last run for other programs.
+    Export(Format),
+    /// Ends the program.
+    Quit,
+    /// One step back.
+    Undo,
+    /// One step forward.
+    Redo,
+    /// All parameters to their defaults.
+    ResetParameters,
+    /// Runs, or stops between two steps.
+    RunPause,
+    /// Takes N steps.
+    Step,
+    /// Takes ten times N steps.
+    StepMore,
+    /// Back to step 0.
+    Rewind,
+    /// Builds the simulation anew.
+    Rebuild,
+    /// Stops loading.
+    CancelLoading,
+    /// Starts or ends a recording.
+    Record,
+    /// Drives the selected elements.
+    Stimulate,
+    /// Silences the selected elements.
+    Silence,
+    /// Names the selected elements.
+    SaveSelection,
+    /// Shows and records the selected elements.
+    Probe,
+    /// Nothing is selected.
+    SelectNone,
+    /// Shows a view.
+    ShowView(&'static str),
+    /// The layout that fits the simulation.
+    ResetLayout,
+    /// Shows or hides the project tree.
+    ToggleTree,
+    /// Shows or hides the inspector.
+    ToggleInspector,
+    /// Shows or hides the log.
+    ToggleLog,
+    /// Shows or hides the figures about the window itself.
+    ToggleDev,
+    /// Dark, light, or as the system has it.
+    Theme(egui::ThemePreference),
+    /// Larger.
+    ZoomIn,
+    /// Smaller.
+    ZoomOut,
+    /// Original size.
+    ZoomReset,
+    /// The whole screen.
+    FullScreen,
+    /// The command palette.
+    Palette,
+    /// The shortcuts.
+    Help,
+    /// Version, licence, device.
+    About,
+}
+
+/// The menus, in order.
+pub const MENUS: [&str; 5] = ["File", "Edit", "Simulation", "View", "Help"];
+
+impl UiCommand {
+    /// All commands, in menu order. Recent files and views come from the app.
+    pub fn all(app: &App) -> Vec<Self> {
+        let mut all: Vec<Self> = Model::all().iter().map(|m| Self::New(m.name())).collect();
+        all.extend([Self::Open]);
+        all.extend((0..app.recent.paths.len()).map(Self::OpenRecent));
+        all.extend([Self::Save, Self::SaveAs]);
+        all.extend(Format::ALL.map(Self::Export));
+        all.extend([
+            Self::Quit,
+            Self::Undo,
+            Self::Redo,
+            Self::ResetParameters,
+            Self::Stimulate,
+            Self::Silence,
+            Self::Probe,
+            Self::SaveSelection,
+            Self::SelectNone,
+            Self::RunPause,
+            Self::Step,
+            Self::StepMore,
+            Self::Rewind,
+            Self::Rebuild,
+            Self::CancelLoading,
+            Self::Record,
+        ]);
+        all.extend(super::workspace::view_names(app).map(Self::ShowView));
+        all.extend([Self::ResetLayout, Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
+        use egui::ThemePreference::{Dark, Light, System};
+        all.extend([Dark, Light, System].map(Self::Theme));
+        all.extend([Self::ZoomIn, Self::ZoomOut, Self::ZoomReset, Self::FullScreen]);
+        all.extend([Self::Palette, Self::Help, Self::ToggleDev, Self::About]);
+        all
+    }
+
+    /// Which menu it is in, and whether a line goes above it.
+    pub const fn menu(&self) -> (&'static str, bool) {
+        match self {
+            Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs => ("File", false),
+            Self::Save | Self::Quit => ("File", true),
+            Self::Export(f) => ("File", matches!(f, Format::Csv)),
+            Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => {
+                ("Edit", false)
+            }
+            Self::ResetParameters | Self::Stimulate => ("Edit", true),
+            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::CancelLoading => ("Simulation", false),
+            Self::Rebuild | Self::Record => ("Simulation", true),
+            Self::ShowView(_) | Self::ToggleInspector | Self::ToggleLog => ("View", false),
+            Self::ResetLayout | Self::ZoomIn => ("View", true),
+            Self::ToggleTree => ("View", true),
+            Self::Theme(t) => ("View", matches!(t, egui::ThemePreference::Dark)),
+            Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
+            Self::Palette | Self::Help => ("Help", false),
+            Self::ToggleDev | Self::About => ("Help", true),
+        }
+    }
+
+    /// As menus, palette and tooltips say it.
+    pub fn text(&self, app: &App) -> String {
+        let live = &app.session.live;
+        let fixed = match self {
+            Self::New(kind) => {
+                let title = Model::by_name(kind).map_or(*kind, |m| m.title());
+                return format!("New project: {}", title.to_lowercase());
+            }
+            Self::OpenRecent(i) => {
+                let path = app.recent.paths.get(*i).map(|p| p.display().to_string()).unwrap_or_default();
+                return format!("Open {path}");
+            }
+            Self::Export(format) => return format!("Export last run as {}", format.extension().to_uppercase()),
+            Self::ShowView(name) => return format!("Show {}", super::workspace::view_title(app, name)),
+            Self::RunPause if live.running => "Pause",
+            Self::Record if live.recording.is_some() => "Stop recording",
+            Self::Theme(egui::ThemePreference::Dark) => "Dark theme",
+            Self::Theme(egui::ThemePreference::Light) => "Light theme",
+            Self::Theme(egui::ThemePreference::System) => "Theme of the system",
+            Self::Step => return format!("Step × {}", app.step_size),
+            Self::StepMore => return format!("Step × {}", app.step_size.saturating_mul(10)),
+            Self::Open => "Open…",
+            Self::Save => "Save",
+            Self::SaveAs => "Save as…",
+            Self::Quit => "Quit",
+            Self::Undo => "Undo",
+            Self::Redo => "Redo",
+            Self::ResetParameters => "Reset all parameters",
+            Self::RunPause => "Run",
+            Self::Rewind => "Rewind to step 0",
+            Self::Rebuild => "Rebuild the simulation",
+            Self::CancelLoading => "Cancel loading",
+            Self::Record => "Record",
+            Self::Stimulate => "Stimulate the selection",
+            Self::Silence => "Silence the selection",
+            Self::SaveSelection => "Save the selection as a set",
+            Self::Probe => "Probe the selection",
+            Self::SelectNone => "Clear the selection",
+            Self::ResetLayout => "Reset layout",
+            Self::ToggleTree => "Project tree",
+            Self::ToggleInspector => "Inspector",
+            Self::ToggleLog => "Log",
+            Self::ToggleDev => "Developer figures",
+            Self::ZoomIn => "Zoom in",
+            Self::ZoomOut => "Zoom out",
+            Self::ZoomReset => "Original size",
+            Self::FullScreen => "Full screen",
+            Self::Palette => "Command palette",
+            Self::Help => "Keyboard shortcuts",
+            Self::About => "About Neuropil",
+        };
+        fixed.to_owned()
+    }
+
+    /// One sentence more.
+    pub const fn tooltip(&self) -> &'static str {
+        match self {
+            Self::New(_) => "Starts from the defaults of this kind",
+            Self::Open | Self::OpenRecent(_) => {
+                "Opens a project file; the present simulation runs on until the new one is ready"
+            }
+            Self::Save | Self::SaveAs => {
+                "Parameters, stimuli, selections, probes and layout; run data is kept in run folders"
+            }
+            Self::Export(_) => "Writes the recorded probes for other programs",
+            Self::Quit => "Ends the program; a recording in progress is closed properly",
+            Self::Undo | Self::Redo => "Also reaches the running simulation",
+            Self::ResetParameters => "All parameters to the kind's defaults; lists stay",
+            Self::RunPause => "Stops between two steps; nothing is lost",
+            Self::Step | Self::StepMore => "Takes exactly this many steps, then pauses",
+            Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
+            Self::Rebuild => "Takes up the changes that a running simulation cannot; the old one runs on meanwhile",
+            Self::CancelLoading => "The old simulation stays",
+            Self::Record => "Writes the chosen probes and every edit to a run folder",
+            Self::Stimulate => "Adds a stimulus on the selected elements",
+            Self::Silence => "Adds a lesion on the selected elements",
+            Self::SaveSelection => "Adds a named selection to the project",
+            Self::Probe => "Names the selection, shows its traces and records them",
+            Self::SelectNone => "Nothing is selected in any view",
+            Self::ShowView(_) => "Brings the view to the front, or adds it",
+            Self::ResetLayout => "The layout that fits what this simulation can show",
+            Self::ToggleTree | Self::ToggleInspector | Self::ToggleLog => "Shows or hides the panel",
+            Self::ToggleDev => "Frame times, latency, batch times",
+            Self::Theme(_) => "Colours of the window",
+            Self::ZoomIn | Self::ZoomOut | Self::ZoomReset => "Size of everything in the window",
+            Self::FullScreen => "The window fills the screen",
+            Self::Palette => "Search commands and parameters; type lif.tau_m=15ms to set one",
+            Self::Help => "All keys at a glance",
+            Self::About => "Version, licences, device",
+        }
+    }
+
+    /// Its glyph, when it has one.
+    pub const fn icon(&self) -> &'static str {
+        match self {
+            Self::New(_) => icons::FILE_PLUS,
+            Self::Open | Self::OpenRecent(_) => icons::FOLDER,
+            Self::Save | Self::SaveAs => icons::SAVE,
+            Self::Export(_) => icons::EXPORT,
+            Self::Undo => icons::UNDO,
+            Self::Redo => icons::REDO,
+            Self::RunPause => icons::PLAY,
+            Self::Step | Self::StepMore => icons::STEP,
+            Self::Rewind => icons::REWIND,
+            Self::Rebuild => icons::HAMMER,
+            Self::Record => icons::RECORD,
+            Self::Stimulate => icons::LIGHTNING,
+            Self::Silence => icons::SCISSORS,
+            Self::Probe => icons::CROSSHAIR,
+            Self::SaveSelection | Self::SelectNone => icons::SELECTION,
+            Self::ShowView(_) | Self::ResetLayout => icons::GRID,
+            Self::ToggleTree | Self::ToggleInspector => icons::SIDEBAR,
+            Self::ToggleLog => icons::TERMINAL,
+            Self::ToggleDev => icons::GAUGE,
+            Self::Theme(_) => icons::SUN,
+            Self::Palette => icons::COMMAND,
+            Self::Help => icons::HELP,
+            Self::About => icons::INFO,
+            Self::ResetParameters => icons::SLIDERS,
+            Self::Quit | Self::CancelLoading => icons::CLOSE,
+            Self::ZoomIn | Self::ZoomOut | Self::ZoomReset => icons::SEARCH,
+            Self::FullScreen => icons::MAXIMISE,
+        }
+    }
+
+    /// Its keys. Single letters count only while no text is being typed.
+    pub const fn shortcut(&self) -> Option<KeyboardShortcut> {
+        const CTRL: Modifiers = Modifiers::COMMAND;
+        const SHIFT_CTRL: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
+        let (modifiers, key) = match self {
+            Self::Open => (CTRL, Key::O),
+            Self::Save => (CTRL, Key::S),
+            Self::SaveAs => (SHIFT_CTRL, Key::S),
+            Self::Quit => (CTRL, Key::Q),
+            Self::Undo => (CTRL, Key::Z),
+            Self::Redo => (SHIFT_CTRL, Key::Z),
+            Self::RunPause => (Modifiers::NONE, Key::Space),
+            Self::Step => (Modifiers::NONE, Key::Period),
+            Self::StepMore => (Modifiers::SHIFT, Key::Period),
+            Self::Rewind => (CTRL, Key::Backspace),
+            Self::Rebuild => (CTRL, Key::R),
+            Self::Stimulate => (Modifiers::NONE, Key::S),
+            Self::Silence => (Modifiers::NONE, Key::X),
+            Self::Probe => (Modifiers::NONE, Key::P),
+            Self::SelectNone => (Modifiers::NONE, Key::Escape),
+            Self::ToggleTree => (CTRL, Key::B),
+            Self::ToggleInspector => (CTRL, Key::I),
+            Self::ToggleLog => (CTRL, Key::J),
+            Self::ToggleDev => (Modifiers::NONE, Key::F12),
+            Self::FullScreen => (Modifiers::NONE, Key::F11),
+            Self::ZoomIn => (CTRL, Key::Plus),
+            Self::ZoomOut => (CTRL, Key::Minus),
+            Self::ZoomReset => (CTRL, Key::Num0),
+            Self::Palette => (CTRL, Key::K),
+            Self::Help => (Modifiers::NONE, Key::F1),
+            _ => return None,
+        };
+        Some(KeyboardShortcut::new(modifiers, key))
+    }
+
+    /// Why it cannot be used now; `None` when it can.
+    pub fn why_not(&self, app: &App) -> Option<&'static str> {
+        let (session, live) = (&app.session, &app.session.live);
+        let (undo, redo) = session.history.counts();
+        let needs = |ok: bool, why| if ok { None } else { Some(why) };
+        let loaded = needs(live.is_loaded(), "There is no simulation yet: run the model first");
+        match self {
+            Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
+            Self::Redo => needs(redo > 0, "Nothing to redo"),
+            Self::Step | Self::StepMore | Self::Rewind => loaded,
+            Self::Record => loaded,
+            Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
+            Self::RunPause | Self::Rebuild => needs(live.has_engine(), "The engine is off"),
+            Self::Export(_) => needs(!app.runs.is_empty(), "There is no run yet: record one first"),
+            Self::Stimulate | Self::Silence | Self::SaveSelection | Self::Probe => {
+                let named = super::interventions::can_select(session.project.model.params());
+                needs(named, "This kind has no selections")
+                    .or_else(|| needs(!session.selection.elements.is_empty(), "Nothing is selected"))
+            }
+            Self::ShowView(_) | Self::ResetLayout => loaded,
+            _ => None,
+        }
+    }
+}
+
+/// The command whose keys were pressed this frame. Keys without Ctrl or Alt are left to text fields that have the focus.
+pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
+    let typing = ctx.text_edit_focused() || app.is_modal();
+    let mut all = UiCommand::all(app);
+    // Ctrl+Shift+Z must be tried before Ctrl+Z, which would match it as well.
+    all.sort_by_key(|c| std::cmp::Reverse(c.shortcut().map_or(0, |s| s.modifiers.shift as u8)));
+    ctx.input_mut(|input| {
+        if !typing && input.consume_shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, Key::Y)) {
+            return Some(UiCommand::Redo);
+        }
+        if input.consume_shortcut(&KeyboardShortcut::new(Modifiers { shift: true, ..Modifiers::COMMAND }, Key::P)) {
+            return Some(UiCommand::Palette);
+        }
+        all.into_iter().find(|command| {
+            let Some(shortcut) = command.shortcut() else { return false };
+            let plain =
+                !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
+            let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
+            !leave && !app.is_modal() && input.consume_shortcut(&shortcut)
+        })
+    })
+}
+
+fn is_function_key(key: Key) -> bool {
+    matches!(key, Key::F1 | Key::F11 | Key::F12)
+}

@@ -1,0 +1,80 @@
+//! Figures about the window itself: how long frames take, how soon a slider is seen.
+
+use super::{App, meter::Samples, text, theme::Tokens, widgets};
+use crate::engine::Gauges;
+use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
+
+/// Draws the window when it is open.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let mut open = app.panels.dev;
+    let place = ctx.content_rect().right_bottom() - vec2(420.0, 400.0);
+    let window =
+        Window::new("Developer figures").open(&mut open).default_pos(place).resizable(false).collapsible(false);
+    window.show(ctx, |ui| {
+        ui.set_width(340.0);
+        quantiles_ui(
+            ui,
+            "Drawing the window",
+            &app.frames,
+            "logic, layout and tessellation of one frame, presentation left out",
+        );
+        quantiles_ui(
+            ui,
+            "Slider to picture",
+            &app.session.live.latency.samples,
+            "from an edit to the first picture of a simulation that has taken it up",
+        );
+        ui.separator();
+        Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, app));
+    });
+    app.panels.dev = open;
+}
+
+fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
+    let t = Tokens::of(ui.ctx());
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).family(widgets::semibold()).color(t.text_strong));
+        ui.label(widgets::sub(ui, format!("n = {}", samples.len())).small());
+    })
+    .response
+    .on_hover_text(docs);
+    let Some([median, p95, p99, max]) = samples.quantiles() else {
+        ui.label(widgets::sub(ui, "nothing measured yet"));
+        return;
+    };
+    sparkline_ui(ui, samples, p99.max(1.0));
+    let figures = format!("median {median:.1}   p95 {p95:.1}   p99 {p99:.1}   max {max:.1} ms");
+    ui.label(RichText::new(figures).monospace());
+    ui.add_space(4.0);
+}
+
+fn sparkline_ui(ui: &mut Ui, samples: &Samples, top: f32) {
+    let t = Tokens::of(ui.ctx());
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 36.0), Sense::hover());
+    ui.painter().rect_filled(rect, 2, t.canvas);
+    let step = rect.width() / samples.len().max(2) as f32;
+    let y = |ms: f32| rect.bottom() - (ms / top).min(1.0) * rect.height();
+    let points = samples.iter().enumerate().map(|(i, ms)| pos2(rect.left() + i as f32 * step, y(ms))).collect();
+    ui.painter().line(points, Stroke::new(1.0, t.accent));
+    if top > 16.7 {
+        ui.painter().hline(rect.x_range(), y(16.7), Stroke::new(1.0, Tokens::fade(t.warn, 0.5)));
+    }
+}
+
+fn counters_ui(ui: &mut Ui, app: &App) {
+    let live = &app.session.live;
+    let mut row = |name: &str, value: String| {
+        ui.label(widgets::sub(ui, name));
+        ui.label(RichText::new(value).monospace());
+        ui.end_row();
+    };
+    if let Some(g) = live.gauges() {
+        let steps = Gauges::read(&g.batch_steps);
+        let ms = Gauges::read(&g.batch_nanos) as f64 * 1e-6;
+        row("Last batch", format!("{steps} steps in {ms:.2} ms"));
+        row("Waited for the disk", format!("{:.1} ms", Gauges::read(&g.stalled_nanos) as f64 * 1e-6));
+        row("Blocks waiting for the disk", Gauges::read(&g.queued_blocks).to_string());
+    }
+    row("Spikes not shown", text::count(live.skipped));
+    row("Steps per second", live.pace.steps_per_sec().map_or_else(|| "—".into(), |s| text::count(s as u64)));
+}

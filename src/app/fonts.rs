@@ -1,0 +1,36 @@
+//! The fonts: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Licences beside the files.
+
+use super::icons;
+use egui::{FontData, FontDefinitions, FontFamily};
+use std::sync::Arc;
+
+/// Family of group heads and titles.
+pub const SEMIBOLD: &str = "semibold";
+/// Family of metrics.
+pub const MONO_MEDIUM: &str = "mono-medium";
+
+/// Installs the fonts; egui's own stay behind them as a fallback for symbols.
+pub fn install(ctx: &egui::Context) {
+    let mut fonts = FontDefinitions::default();
+    let files = [
+        ("inter", FontData::from_static(include_bytes!("../../assets/fonts/Inter-Medium.otf"))),
+        ("inter-semibold", FontData::from_static(include_bytes!("../../assets/fonts/Inter-SemiBold.otf"))),
+        ("mono", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Regular.ttf"))),
+        ("mono-medium", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Medium.ttf"))),
+        (icons::FAMILY, FontData::from_static(include_bytes!("../../assets/fonts/Phosphor.ttf"))),
+    ];
+    for (name, data) in files {
+        fonts.font_data.insert(name.to_owned(), Arc::new(data));
+    }
+    let fallback: Vec<String> = fonts.families.get(&FontFamily::Proportional).cloned().unwrap_or_default();
+    let mut family = |family: FontFamily, first: &[&str]| {
+        let names = first.iter().map(|n| (*n).to_owned()).chain(fallback.iter().cloned()).collect();
+        fonts.families.insert(family, names);
+    };
+    family(FontFamily::Proportional, &["inter"]);
+    family(FontFamily::Monospace, &["mono", "inter"]);
+    family(FontFamily::Name(SEMIBOLD.into()), &["inter-semibold"]);
+    family(FontFamily::Name(MONO_MEDIUM.into()), &["mono-medium", "inter-semibold"]);
+    family(FontFamily::Name(icons::FAMILY.into()), &[icons::FAMILY]);
+    ctx.set_fonts(fonts);
+}

@@ -1,0 +1,183 @@
+//! Undo: a labelled list of whole documents. A project is a few kilobytes, so a step is a clone.
+
+use crate::{params::path, project::Project};
+use std::sync::Arc;
+
+/// Steps kept; older ones are forgotten.
+const MAX_STEPS: usize = 200;
+/// Typing pauses this long before a step is cut, seconds.
+const TYPING_PAUSE_SECS: f64 = 0.8;
+
+struct Step {
+    /// What the user did, as the menu says it: "Undo set lif.tau_m to 15 ms".
+    label: String,
+    /// For the past: the document before. For the future: the document after.
+    project: Arc<Project>,
+}
+
+/// The undo history of one document.
+pub struct History {
+    past: Vec<Step>,
+    future: Vec<Step>,
+    committed: Arc<Project>,
+    seen: Arc<Project>,
+    seen_at: f64,
+}
+
+impl History {
+    /// An empty history of a document as it is now.
+    pub fn new(project: &Project) -> Self {
+        let committed = Arc::new(project.clone());
+        Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0 }
+    }
+
+    /// Looks at the document once a frame and cuts a step when an interaction has ended: no pointer button down,
+    /// and nothing typed for a moment. `true` while something waits to be cut.
+    pub fn feed(&mut self, project: &Project, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
+        if *project != *self.seen {
+            self.seen = Arc::new(project.clone());
+            self.seen_at = now_secs;
+        }
+        if *self.seen == *self.committed {
+            return false;
+        }
+        if pointer_down || (typing && now_secs - self.seen_at < TYPING_PAUSE_SECS) {
+            return true;
+        }
+        self.commit();
+        false
+    }
+
+    fn commit(&mut self) {
+        if *self.seen == *self.committed {
+            return;
+        }
+        let label = describe(&self.committed, &self.seen);
+        let before = std::mem::replace(&mut self.committed, self.seen.clone());
+        self.past.push(Step { label, project: before });
+        let excess = self.past.len().saturating_sub(MAX_STEPS);
+        self.past.drain(..excess);
+        self.future.clear();
+    }
+
+    /// Takes the document one step back; `None` when there is none. Says what was undone.
+    pub fn undo(&mut self, project: &mut Project) -> Option<String> {
+        self.seen = Arc::new(project.clone());
+        self.commit();
+        let step = self.past.pop()?;
+        self.future.push(Step { label: step.label.clone(), project: self.committed.clone() });
+        self.jump(project, step.project);
+        Some(step.label)
+    }
+
+    /// Takes the document one step forward again.
+    pub fn redo(&mut self, project: &mut Project) -> Option<String> {
+        let step = self.future.pop()?;
+        self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
+        self.jump(project, step.project);
+        Some(step.label)
+    }
+
+    fn jump(&mut self, project: &mut Project, to: Arc<Project>) {
+        project.clone_from(&to);
+        self.seen = to.clone();
+        self.committed = to;
+    }
+
+    /// How many steps can be undone and redone.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.past.len(), self.future.len())
+    }
+
+    /// What the next undo and the next redo would do.
+    pub fn labels(&self) -> (Option<&str>, Option<&str>) {
+        (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
+    }
+}
+
+/// What one document did to become another, in a few words.
+pub fn describe(old: &Project, new: &Project) -> String {
+    if old.model.name() != new.model.name() {
+        return format!("change the model to {}", new.model.title());
+    }
+    let params = new.model.params();
+    let changes = params.changes_since(old.model.params());
+    match changes.as_slice() {
+        [] if old.name != new.name => "rename the project".into(),
+        [] if old.seed != new.seed => format!("set the seed to {}", new.seed),
+        [] if old.record != new.record => "change what is recorded".into(),
+        [] => "edit the project".into(),
+        [one] => match params.spec(one.id) {
+            Some(spec) => format!("set {} to {}", params.path(one.id), path::show(spec, &one.value)),
+            None => format!("edit {}", params.path(one.id)),
+        },
+        many => format!("change {} parameters", many.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Change, Value};
+
+    fn set(project: &mut Project, text: &str) {
+        let change = path::parse(project.model.params(), text).unwrap();
+        assert!(project.model.params_mut().set(&change));
+    }
+
+    #[test]
+    fn one_step_per_drag() {
+        let mut p = Project::default();
+        let start = p.clone();
+        let mut h = History::new(&p);
+        for v in ["lif.tau_m=11", "lif.tau_m=12", "lif.tau_m=13"] {
+            set(&mut p, v);
+            assert!(h.feed(&p, true, false, 0.0));
+        }
+        assert!(!h.feed(&p, false, false, 0.1));
+        assert_eq!(h.counts(), (1, 0));
+        assert_eq!(h.undo(&mut p).as_deref(), Some("set lif.tau_m to 13 ms"));
+        assert_eq!(p, start);
+        assert!(h.redo(&mut p).is_some());
+        assert_eq!(h.counts(), (1, 0));
+    }
+
+    #[test]
+    fn typing_waits_for_a_pause_and_undo_does_not() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        p.name = "a".into();
+        assert!(h.feed(&p, false, true, 1.0));
+        p.name = "ab".into();
+        assert!(h.feed(&p, false, true, 1.5));
+        assert!(!h.feed(&p, false, true, 2.4));
+        p.name = "abc".into();
+        assert_eq!(h.undo(&mut p).as_deref(), Some("rename the project"));
+        assert_eq!(p.name, "ab");
+    }
+
+    #[test]
+    fn any_walk_can_be_undone_and_redone() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        let start = p.clone();
+        for i in 0..300_u32 {
+            let ids = p.model.params().ids();
+            let id = ids[(i as usize * 7) % ids.len()];
+            let value = match p.model.params().get(id) {
+                Value::Real(x) => Value::Real(x + 1.0),
+                Value::Int(x) => Value::Int(x + 1),
+                Value::Bool(b) => Value::Bool(!b),
+                other => other,
+            };
+            p.model.params_mut().set(&Change { id, value });
+            h.feed(&p, false, false, f64::from(i));
+        }
+        let end = p.clone();
+        assert!(h.counts().0 <= MAX_STEPS);
+        while h.undo(&mut p).is_some() {}
+        assert!(h.counts().1 == MAX_STEPS || p == start);
+        while h.redo(&mut p).is_some() {}
+        assert_eq!(p, end);
+    }
+}

@@ -1,0 +1,102 @@
+//! The centre when there is nothing to show yet: what to begin with, how far loading is, or why it failed.
+
+use super::{
+    App,
+    commands::UiCommand,
+    icons, runbar,
+    theme::{TITLE, Tokens},
+    widgets,
+};
+use crate::kinds::Model;
+use egui::{Align, Button, Frame, Layout, Margin, ProgressBar, Rect, RichText, Stroke, TextStyle, Ui, UiBuilder, vec2};
+
+/// Draws whichever it is.
+pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let size = vec2(440.0, 320.0).min(ui.available_size());
+    let rect = Rect::from_center_size(ui.max_rect().center(), size);
+    ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
+        match (app.session.live.progress(), &app.session.live.error) {
+            (Some(progress), _) => loading_ui(ui, app, progress, queue),
+            (None, Some(error)) => failed_ui(ui, error, queue),
+            (None, None) => begin_ui(ui, app, queue),
+        }
+    });
+}
+
+fn title(text: impl Into<String>) -> RichText {
+    RichText::new(text).text_style(TextStyle::Name(TITLE.into()))
+}
+
+fn loading_ui(
+    ui: &mut Ui,
+    app: &App,
+    (stage, fraction, since): (String, f32, std::time::Duration),
+    queue: &mut Vec<UiCommand>,
+) {
+    let t = Tokens::of(ui.ctx());
+    ui.add_space(70.0);
+    ui.label(title(format!("Preparing {}", app.session.project.name)).color(t.text_strong));
+    ui.add_space(4.0);
+    ui.label(widgets::sub(ui, if stage.is_empty() { "Starting".to_owned() } else { stage }));
+    ui.add_space(8.0);
+    ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0));
+    ui.add_space(4.0);
+    ui.label(widgets::sub(ui, runbar::eta(fraction, since)).small());
+    ui.add_space(12.0);
+    if ui.button("Cancel").clicked() {
+        queue.push(UiCommand::CancelLoading);
+    }
+}
+
+fn failed_ui(ui: &mut Ui, error: &str, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.add_space(60.0);
+    ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
+    ui.label(title("The simulation could not be built").color(t.text_strong));
+    ui.add_space(4.0);
+    ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
+    ui.add_space(12.0);
+    if widgets::primary(ui, "Try again").clicked() {
+        queue.push(UiCommand::Rebuild);
+    }
+}
+
+fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let project = &app.session.project;
+    ui.add_space(18.0);
+    ui.label(icons::rich(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
+    ui.label(title(&project.name).color(t.text_strong));
+    ui.label(RichText::new(super::text::unwrap(project.model.about())).color(t.text_sub));
+    ui.add_space(10.0);
+    if app.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
+        queue.push(UiCommand::RunPause);
+    }
+    ui.add_space(14.0);
+    let card =
+        Frame::new().fill(t.panel).stroke(Stroke::new(1.0, t.line)).corner_radius(8).inner_margin(Margin::same(8));
+    card.show(ui, |ui| {
+        ui.set_width(380.0);
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for model in Model::all() {
+            row(ui, app, &UiCommand::New(model.name()), queue);
+        }
+        row(ui, app, &UiCommand::Open, queue);
+        for i in 0..app.recent.paths.len().min(4) {
+            row(ui, app, &UiCommand::OpenRecent(i), queue);
+        }
+    });
+}
+
+fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) {
+    ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
+        let t = Tokens::of(ui.ctx());
+        let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
+        let content = (icons::rich(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
+        let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
+        let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));
+        if response.on_hover_text(command.tooltip()).clicked() {
+            queue.push(command.clone());
+        }
+    });
+}

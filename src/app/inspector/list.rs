@@ -1,0 +1,134 @@
+//! Lists of groups as cards: add, remove, switch on and off, fold.
+
+use super::{Rows, head_ui, row};
+use crate::{
+    app::{icons, text, theme::Tokens, widgets},
+    params::{Change, ParamId, Params, Value},
+};
+use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui, collapsing_header::CollapsingState};
+
+/// How an item of a list is called: by its name, else by its number.
+pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
+    let spec = params.groups()[group];
+    let name = spec.params.iter().position(|p| p.name == "name");
+    let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
+    match value {
+        Some(Value::Text(text)) if !text.is_empty() => text,
+        _ => format!("{} {}", text::title(spec.name.trim_end_matches('s')), item + 1),
+    }
+}
+
+/// Draws a list group.
+pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
+    let spec = rows.params.groups()[group];
+    let n = rows.params.len(group as u8);
+    let wanted: Vec<usize> =
+        (0..n).filter(|item| rows.ids(group, *item).iter().any(|id| rows.is_wanted(*id))).collect();
+    let filtered = !rows.search.trim().is_empty() || rows.only_changed;
+    if filtered && wanted.is_empty() {
+        return;
+    }
+    head_ui(ui, &spec, &if n > 0 { n.to_string() } else { String::new() }, |ui| {
+        let mut remove = None;
+        for item in wanted {
+            if card_ui(ui, rows, group, item) {
+                remove = Some(item);
+            }
+            ui.add_space(4.0);
+        }
+        if let Some(item) = remove {
+            take_out(rows.params, group, item);
+        }
+        let word = text::title(spec.name.trim_end_matches('s')).to_lowercase();
+        let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
+        if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
+            rows.params.push(group as u8);
+        }
+    });
+}
+
+/// One item; `true` when it is to be removed.
+fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool {
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new()
+        .fill(t.raised)
+        .stroke(Stroke::new(1.0, t.line))
+        .corner_radius(6)
+        .inner_margin(Margin::symmetric(8, 4));
+    frame
+        .show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ui.spacing_mut().item_spacing.y = 2.0;
+            let id = Id::unique(("card", group, item));
+            let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
+            let removed = head(ui, rows, group, item, &mut state);
+            state.show_body_unindented(ui, |ui| {
+                for id in rows.ids(group, item) {
+                    let hidden = rows.params.spec(id).is_some_and(|s| s.name == "enabled");
+                    if !hidden && rows.is_wanted(id) {
+                        row::ui(ui, rows, id);
+                    }
+                }
+            });
+            removed
+        })
+        .inner
+}
+
+fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut CollapsingState) -> bool {
+    let t = Tokens::of(ui.ctx());
+    let name = item_name(rows.params, group, item);
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
+        let fold = ui.add(Label::new(icons::rich(caret).size(10.0).color(t.text_sub)).sense(Sense::click()));
+        let title = RichText::new(&name).family(widgets::semibold()).color(t.text_strong);
+        let title = ui.add(Label::new(title).truncate().sense(Sense::click()));
+        if fold.clicked() || title.clicked() {
+            state.toggle(ui);
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let removed = widgets::icon_button(ui, icons::TRASH, &format!("Remove {name}")).clicked();
+            let field = rows.params.groups()[group].params.iter().position(|p| p.name == "enabled");
+            if let Some(f) = field {
+                let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
+                let mut on = rows.params.get(id) == Value::Bool(true);
+                if widgets::switch(ui, &mut on, &rows.params.path(id)).changed() {
+                    rows.params.set(&Change { id, value: Value::Bool(on) });
+                }
+            }
+            removed
+        })
+        .inner
+    })
+    .inner
+}
+
+fn take_out(params: &mut dyn Params, group: usize, item: usize) {
+    let id = ParamId::list(group);
+    if let Value::Rows(mut rows) = params.get(id)
+        && item < rows.len()
+    {
+        rows.remove(item);
+        params.set(&Change { id, value: Value::Rows(rows) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_can_be_taken_out() {
+        let mut model = crate::kinds::Model::all().remove(0);
+        let params = model.params_mut();
+        let group = params.groups().iter().position(|g| g.list).unwrap();
+        params.push(group as u8);
+        params.push(group as u8);
+        let name = ParamId { item: 1, ..ParamId::of(group, 0) };
+        params.set(&Change { id: name, value: Value::Text("second".into()) });
+        take_out(params, group, 0);
+        assert_eq!(params.len(group as u8), 1);
+        assert_eq!(item_name(params, group, 0), "second");
+    }
+}

@@ -1,0 +1,235 @@
+//! The inspector at the right: every parameter of every kind, drawn from its declaration alone, and what is known
+//! about the selection. Widgets edit the document in place; undo, saving and the engine follow from comparing.
+
+mod list;
+mod row;
+mod selection;
+
+pub use list::item_name;
+
+use super::{App, commands::UiCommand, icons, jobs::Purpose, text, theme::Tokens, widgets};
+use crate::{
+    params::{GroupSpec, ParamId, Params},
+    project::PlanTree,
+};
+use egui::{
+    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
+    accesskit::Role, collapsing_header::CollapsingState, vec2,
+};
+
+/// What the inspector remembers.
+#[derive(Default)]
+pub struct Inspector {
+    search: String,
+    only_changed: bool,
+    scroll_to: Option<&'static str>,
+}
+
+impl Inspector {
+    /// Shows only what has this in its path.
+    pub fn find(&mut self, path: &str) {
+        path.clone_into(&mut self.search);
+    }
+
+    /// Scrolls to a group.
+    pub fn show_group(&mut self, name: &'static str) {
+        self.search.clear();
+        self.only_changed = false;
+        self.scroll_to = Some(name);
+    }
+}
+
+/// What rows are drawn from.
+pub(super) struct Rows<'a> {
+    params: &'a mut dyn Params,
+    defaults: &'a dyn Params,
+    /// Edits that wait for a rebuild.
+    waiting: &'a [ParamId],
+    /// The button beside a path was clicked.
+    browse: Option<ParamId>,
+    search: String,
+    only_changed: bool,
+}
+
+impl Rows<'_> {
+    fn is_changed(&self, id: ParamId) -> bool {
+        self.params.get(id) != self.defaults.get(id)
+    }
+
+    /// Whether a row passes the filters.
+    fn is_wanted(&self, id: ParamId) -> bool {
+        if !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
+            return false;
+        }
+        let needle = self.search.trim().to_lowercase();
+        let docs = self.params.spec(id).map_or("", |s| s.docs);
+        needle.is_empty() || self.params.path(id).contains(&needle) || docs.to_lowercase().contains(&needle)
+    }
+
+    fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
+        let n = self.params.groups()[group].params.len();
+        (0..n).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) }).collect()
+    }
+}
+
+/// Draws the panel when it is open.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    if !app.panels.inspector {
+        return;
+    }
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(t.panel);
+    let panel = Panel::right("inspector").default_size(380.0).size_range(340.0..=560.0).resizable(true).frame(frame);
+    panel.show(ui, |ui| {
+        let only_changed = &mut app.inspector.only_changed;
+        panel_head(ui, "Inspector", |ui| {
+            if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
+                *only_changed = !*only_changed;
+            }
+        });
+        Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+            let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
+            ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
+        });
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 2.0;
+            selection::ui(ui, app, queue);
+            let browse = groups_ui(ui, app);
+            plan_ui(ui, app);
+            project_ui(ui, app);
+            ui.add_space(16.0);
+            if let Some(id) = browse {
+                app.pick(Purpose::Parameter(id));
+            }
+        });
+    });
+}
+
+/// The header all side panels share.
+pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::hover());
+    let inner = rect.shrink2(vec2(10.0, 0.0));
+    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
+        ui.label(RichText::new(title).family(widgets::semibold()).color(Tokens::of(ui.ctx()).text));
+        ui.with_layout(Layout::right_to_left(Align::Center), right);
+    });
+    widgets::hairline_below(ui, rect);
+}
+
+/// The kind's groups. The parameter whose file is to be chosen, if any.
+fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
+    let session = &mut app.session;
+    let waiting = session.live.waiting_for_rebuild(&session.project.model);
+    let mut rows = Rows {
+        params: session.project.model.params_mut(),
+        defaults: session.defaults.params(),
+        waiting: &waiting,
+        browse: None,
+        search: app.inspector.search.clone(),
+        only_changed: app.inspector.only_changed,
+    };
+    let scroll_to = app.inspector.scroll_to.take();
+    for (g, group) in rows.params.groups().iter().enumerate() {
+        let top = ui.cursor().min;
+        match group.list {
+            true => list::ui(ui, &mut rows, g),
+            false => group_ui(ui, &mut rows, g),
+        }
+        if scroll_to == Some(group.name) {
+            let area = egui::Rect::from_min_max(top, ui.cursor().min);
+            ui.scroll_to_rect(area, Some(Align::TOP));
+        }
+    }
+    rows.browse
+}
+
+fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
+    let spec = rows.params.groups()[group];
+    let wanted: Vec<ParamId> = rows.ids(group, 0).into_iter().filter(|id| rows.is_wanted(*id)).collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let changed = wanted.iter().filter(|id| rows.is_changed(**id)).count();
+    let aside = if changed > 0 { format!("{changed} changed") } else { String::new() };
+    head_ui(ui, &spec, &aside, |ui| {
+        for id in wanted {
+            row::ui(ui, rows, id);
+        }
+    });
+}
+
+/// A foldable group with its introduction as a tooltip.
+fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
+    let t = Tokens::of(ui.ctx());
+    let title = group_title(group);
+    let mut state =
+        CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 28.0), Sense::click());
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, state.is_open(), format!("Group {title}")));
+    ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, t.line));
+    if response.hovered() {
+        ui.painter().rect_filled(rect, 0, Tokens::fade(t.hover, 0.6));
+    }
+    let inner = rect.shrink2(vec2(10.0, 0.0));
+    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
+        ui.spacing_mut().item_spacing.x = 5.0;
+        let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
+        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
+        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.label(RichText::new(aside).small().color(t.accent))
+        });
+    });
+    if response.on_hover_text(text::unwrap(group.docs)).clicked() {
+        state.toggle(ui);
+    }
+    state.show_body_unindented(ui, |ui| {
+        Frame::new().inner_margin(Margin { left: 10, right: 8, top: 2, bottom: 8 }).show(ui, body);
+    });
+}
+
+fn group_title(group: &GroupSpec) -> String {
+    let sentence = text::first_sentence(group.docs);
+    if sentence.len() <= 36 { sentence } else { text::title(group.name) }
+}
+
+/// How the project is run: the same rows, from the same kind of declaration.
+fn plan_ui(ui: &mut Ui, app: &mut App) {
+    let mut plan = PlanTree { run: app.session.project.run.clone() };
+    let defaults = PlanTree::default();
+    let mut rows = Rows {
+        params: &mut plan,
+        defaults: &defaults,
+        waiting: &[],
+        browse: None,
+        search: app.inspector.search.clone(),
+        only_changed: app.inspector.only_changed,
+    };
+    group_ui(ui, &mut rows, 0);
+    if plan.run != app.session.project.run {
+        app.session.project.run = plan.run;
+    }
+}
+
+/// Name, seed, notes.
+fn project_ui(ui: &mut Ui, app: &mut App) {
+    if !app.inspector.search.trim().is_empty() || app.inspector.only_changed {
+        return;
+    }
+    let group = GroupSpec { name: "project", docs: "The project.", params: &[], list: false };
+    let project = &mut app.session.project;
+    head_ui(ui, &group, "", |ui| {
+        row::plain(ui, "Name", |ui| {
+            ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
+        });
+        row::plain(ui, "Seed", |ui| {
+            ui.add(egui::DragValue::new(&mut project.seed))
+                .accessible_name("Seed")
+                .on_hover_text("Of every random draw")
+        });
+        ui.add_space(4.0);
+        let notes =
+            TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes").desired_width(f32::INFINITY);
+        ui.add(notes).accessible_name("Notes");
+    });
+}

@@ -1,0 +1,329 @@
+//! One parameter: label, slider, value, unit, state dot. All of it from the declaration.
+
+use super::Rows;
+use crate::{
+    app::{
+        icons, text,
+        theme::{ROW, Tokens},
+        widgets,
+    },
+    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
+};
+use egui::{
+    Align, ComboBox, DragValue, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider,
+    SliderClamping, TextEdit, Ui, UiBuilder,
+    text::{LayoutJob, TextFormat},
+    vec2,
+};
+
+const LABEL: f32 = 0.43;
+const VALUE: f32 = 58.0;
+const UNIT: f32 = 28.0;
+const DOT: f32 = 14.0;
+const GAP: f32 = 6.0;
+
+/// Where the parts of a row are.
+struct Cells {
+    label: Rect,
+    slider: Rect,
+    value: Rect,
+    unit: Rect,
+    dot: Rect,
+}
+
+impl Cells {
+    fn of(row: Rect) -> Self {
+        let cut = |left: f32, right: f32| Rect::from_x_y_ranges(left..=right, row.y_range());
+        let dot = cut(row.right() - DOT, row.right());
+        let unit = cut(dot.left() - 2.0 - UNIT, dot.left() - 2.0);
+        let value = cut(unit.left() - 4.0 - VALUE, unit.left() - 4.0);
+        let label = cut(row.left(), row.left() + row.width() * LABEL);
+        let slider = cut(label.right() + GAP, value.left() - GAP);
+        Self { label, slider, value, unit, dot }
+    }
+
+    /// Slider, value and unit together, for what has no slider.
+    fn wide(&self) -> Rect {
+        self.slider.union(self.unit)
+    }
+}
+
+fn cell<R>(ui: &mut Ui, rect: Rect, layout: Layout, add: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.scope_builder(UiBuilder::new().max_rect(rect).layout(layout), add).inner
+}
+
+fn left() -> Layout {
+    Layout::left_to_right(Align::Center)
+}
+
+fn right() -> Layout {
+    Layout::right_to_left(Align::Center)
+}
+
+/// Draws one parameter.
+pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
+    let Some(spec) = rows.params.spec(id) else { return };
+    let name = rows.params.path(id);
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    // Named after the parameter, so that rows that come and go above do not end a drag.
+    let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
+    ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+}
+
+fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
+    let (changed, old) = (rows.is_changed(id), rows.params.get(id));
+    let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, rows.waiting.contains(&id)));
+    label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id)));
+    let new = match (&old, spec.kind) {
+        (Value::Real(_) | Value::Int(_), _) => number_ui(ui, cells, spec, name, &old, changed),
+        (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
+            let mut on = *on;
+            widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
+        }),
+        (Value::Choice(i), ValueType::Choice(choices)) => {
+            cell(ui, cells.wide(), left(), |ui| choice_ui(ui, name, *i, choices))
+        }
+        (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
+            if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
+                rows.browse = Some(id);
+            }
+            text_ui(ui, name, text, "path")
+        }),
+        (Value::Text(text), kind) => {
+            let hint = if kind == ValueType::Query { "class = sensory" } else { "" };
+            cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, text, hint))
+        }
+        _ => None,
+    };
+    if matches!(old, Value::Real(_) | Value::Int(_)) {
+        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+    }
+    let reset = cell(ui, cells.dot, left(), |ui| {
+        let default = path::show(spec, &rows.defaults.get(id));
+        let dot = widgets::state_dot(ui, changed, &format!("Reset {name}"));
+        dot.on_hover_text(if changed {
+            format!("Changed; click for the default, {default}")
+        } else {
+            "The default".into()
+        })
+        .clicked()
+    });
+    let value = if reset && changed { Some(rows.defaults.get(id)) } else { new };
+    if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
+        rows.params.set(&Change { id, value });
+    }
+}
+
+/// A row that is not a declared parameter.
+pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let cells = Cells::of(rect);
+    cell(ui, cells.label, left(), |ui| ui.label(label));
+    cell(ui, cells.wide(), left(), add);
+}
+
+fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
+    let whole = matches!(old, Value::Int(_));
+    let now = match old {
+        Value::Int(i) => *i as f64,
+        Value::Real(x) => *x,
+        _ => return None,
+    };
+    let mut value = now;
+    cell(ui, cells.slider, left(), |ui| slider_ui(ui, spec, name, &mut value, whole, changed));
+    cell(ui, cells.value, left(), |ui| {
+        let speed = match spec.scale {
+            Scale::Log => value.abs().max(1e-6) * 0.01,
+            Scale::Linear => (spec.soft.1 - spec.soft.0) / 400.0,
+        };
+        ui.spacing_mut().button_padding.x = 4.0;
+        let field = DragValue::new(&mut value)
+            .speed(if whole { speed.max(0.25) } else { speed })
+            .range(spec.hard.0..=spec.hard.1)
+            .clamp_existing_to_range(false)
+            .update_while_editing(false)
+            .min_size(vec2(VALUE, 20.0))
+            .custom_formatter(move |x, _| if whole { format!("{x:.0}") } else { text::number(x) })
+            .custom_parser(|typed| spec.unit.parse(&typed.replace('−', "-")).ok());
+        let hint =
+            format!("{} {}: drag, or type a value with any unit of this kind", text::number(now), spec.unit.suffix());
+        ui.add(field).accessible_name(format!("{name} value")).on_hover_text(hint);
+    });
+    if value == now || value.is_nan() {
+        return None;
+    }
+    Some(if whole { Value::Int(value.round() as i64) } else { Value::Real(tidy(value, spec)) })
+}
+
+/// Twelve digits are more than a slider means, and `0.1 + 0.2` reads badly in a file.
+fn tidy(x: f64, spec: &ParamSpec) -> f64 {
+    let span = (spec.soft.1 - spec.soft.0).abs().max(x.abs()).max(1e-12);
+    let digits = 10_f64.powf(12.0 - span.log10().ceil());
+    let rounded = (x * digits).round() / digits;
+    if rounded.is_finite() { rounded } else { x }
+}
+
+fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: bool, changed: bool) {
+    let t = Tokens::of(ui.ctx());
+    ui.spacing_mut().slider_width = ui.available_width();
+    ui.spacing_mut().interact_size.y = 14.0;
+    let ink = if changed { t.accent } else { Tokens::fade(t.text_sub, 0.8) };
+    let visuals = ui.visuals_mut();
+    visuals.selection.bg_fill = ink;
+    visuals.widgets.inactive.bg_fill = if t.dark { t.line } else { Tokens::fade(t.text_sub, 0.35) };
+    visuals.widgets.inactive.fg_stroke.color = ink;
+    let slider = Slider::new(value, spec.soft.0..=spec.soft.1)
+        .show_value(false)
+        .logarithmic(spec.scale == Scale::Log)
+        .clamping(SliderClamping::Never)
+        .smart_aim(true);
+    let response = ui.add(if whole { slider.integer() } else { slider });
+    response.accessible_name(name);
+}
+
+fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) -> Option<Value> {
+    let mut chosen = now;
+    let shown = choices.get(usize::from(now)).map_or("?", |c| c.name);
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(words(shown));
+    let response = combo.show_ui(ui, |ui| {
+        for (i, choice) in choices.iter().enumerate() {
+            ui.selectable_value(&mut chosen, i as u16, words(choice.name)).on_hover_text(text::unwrap(choice.docs));
+        }
+    });
+    response.response.accessible_name(name);
+    (chosen != now).then_some(Value::Choice(chosen))
+}
+
+/// `SilenceOutgoing` → `Silence outgoing`; `F64` stays.
+fn words(variant: &str) -> String {
+    let mut out = String::new();
+    let mut before = ' ';
+    for c in variant.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            out.push(' ');
+            out.extend(c.to_lowercase());
+        } else {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
+/// Text is taken up when the field is left or Enter is pressed: half a query means nothing to the engine.
+fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
+    let draft_id = ui.scope_id().with(("draft", name));
+    let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| now.to_owned());
+    let field = TextEdit::singleline(&mut text).hint_text(hint).desired_width(ui.available_width()).clip_text(true);
+    let response = ui.add(field).accessible_name(name);
+    let response = if now.len() > 20 { response.on_hover_text(now) } else { response };
+    if response.has_focus() {
+        ui.data_mut(|d| d.insert_temp(draft_id, text));
+        return None;
+    }
+    ui.data_mut(|d| d.remove::<String>(draft_id));
+    (response.lost_focus() && text != now).then_some(Value::Text(text))
+}
+
+fn label_ui(ui: &mut Ui, spec: &ParamSpec, waits: bool) -> Response {
+    let t = Tokens::of(ui.ctx());
+    ui.spacing_mut().item_spacing.x = 4.0;
+    if waits {
+        ui.label(icons::rich(icons::HAMMER).size(12.0).color(t.warn)).on_hover_text("Waits for a rebuild");
+    }
+    ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::hover()))
+}
+
+/// The symbol, its index set low, and a few words.
+fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
+    let mut job = LayoutJob::default();
+    let format = |size: f32, color, valign| TextFormat {
+        font_id: FontId::new(size, FontFamily::Proportional),
+        color,
+        valign,
+        ..TextFormat::default()
+    };
+    if !spec.symbol.is_empty() {
+        let (base, index) = spec.symbol.split_once('_').unwrap_or((spec.symbol, ""));
+        job.append(base, 0.0, format(12.5, t.text_strong, Align::Center));
+        job.append(index, 0.0, format(9.5, t.text_strong, Align::BOTTOM));
+        job.append(&caption(spec), 7.0, format(12.5, t.text_sub, Align::Center));
+    } else {
+        job.append(&caption(spec), 0.0, format(12.5, t.text, Align::Center));
+    }
+    job
+}
+
+/// A few words: the first clause of the documentation when it is short, else the name.
+fn caption(spec: &ParamSpec) -> String {
+    let sentence = text::first_sentence(spec.docs);
+    let bare = spec
+        .name
+        .split_once('_')
+        .filter(|(head, _)| head.len() == 1 || *head == "tau")
+        .map_or(spec.name, |(_, rest)| rest);
+    let longest = if spec.symbol.is_empty() { 23 } else { 22 };
+    match sentence.chars().count() <= longest {
+        true => sentence,
+        false if bare.len() >= 4 => text::title(bare),
+        false => first_words(&sentence, longest).to_owned(),
+    }
+}
+
+/// As many whole words as fit, without a preposition left hanging.
+fn first_words(sentence: &str, longest: usize) -> &str {
+    let clause = sentence.split([':', ',', ';']).next().unwrap_or_default();
+    let fits = |end: &usize| clause[..*end].chars().count() <= longest;
+    let ends: Vec<usize> = clause.match_indices(' ').map(|(i, _)| i).chain([clause.len()]).collect();
+    let hangs = |end: &usize| {
+        ["of", "the", "per", "to", "a", "with", "for", "in", "on"]
+            .contains(&clause[..*end].rsplit(' ').next().unwrap_or_default())
+    };
+    ends.into_iter().filter(|e| fits(e) && !hangs(e)).next_back().map_or(clause, |end| &clause[..end])
+}
+
+fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value) {
+    let t = Tokens::of(ui.ctx());
+    ui.set_max_width(380.0);
+    ui.label(RichText::new(name).monospace().color(t.text_strong));
+    ui.label(text::unwrap(spec.docs));
+    ui.add_space(2.0);
+    let unit = spec.unit.suffix();
+    let mut facts = vec![format!("Default {}", path::show(spec, default))];
+    if matches!(spec.kind, ValueType::Int | ValueType::Real) {
+        facts.push(format!("{} to {} {unit}", text::number(spec.hard.0), text::number(spec.hard.1)));
+    }
+    if !spec.symbol.is_empty() {
+        facts.push(format!("Symbol {}", spec.symbol));
+    }
+    ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
+    if spec.apply == Apply::Rebuild {
+        ui.label(RichText::new("Takes effect when the simulation is rebuilt").small().color(t.warn));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captions_are_short() {
+        let model = crate::kinds::Model::all().remove(0);
+        for group in model.params().groups() {
+            for spec in group.params {
+                assert!(!caption(spec).is_empty(), "{}", spec.name);
+            }
+        }
+        assert_eq!(words("SilenceOutgoing"), "Silence outgoing");
+        assert_eq!(words("F64"), "F64");
+        assert_eq!(first_words("Decay time constant of the synaptic drive g", 22), "Decay time constant");
+        assert_eq!(first_words("Depolarising drive per synapse: an edge", 22), "Depolarising drive");
+    }
+
+    #[test]
+    fn sliders_write_round_numbers() {
+        let spec = crate::kinds::Model::all()[0].params().groups()[1].params[0];
+        assert_eq!(tidy(0.1 + 0.2, &spec), 0.3);
+        assert_eq!(tidy(1e9, &spec), 1e9);
+    }
+}

@@ -1,0 +1,149 @@
+//! From what is selected on screen to entries of the document. Works for every kind that declares a list
+//! `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
+
+use super::views::Selection;
+use crate::{
+    engine::Exhibit,
+    params::{Change, ParamId, Params, Value, ValueType},
+};
+
+/// What to do to the selected elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Drive them.
+    Stimulate,
+    /// Cut them off.
+    Silence,
+}
+
+impl Deed {
+    /// Choices of `effect` that mean this, best first.
+    const fn effects(self) -> &'static [&'static str] {
+        match self {
+            Self::Stimulate => &["Poisson", "Current"],
+            Self::Silence => &["SilenceBoth", "SilenceOutgoing"],
+        }
+    }
+
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Stimulate => "Stimulate",
+            Self::Silence => "Silence",
+        }
+    }
+}
+
+/// Index of a list group by name.
+pub fn list(params: &dyn Params, name: &str) -> Option<usize> {
+    params.groups().iter().position(|g| g.list && g.name == name)
+}
+
+/// Index of a field of a group.
+pub fn field(params: &dyn Params, group: usize, name: &str) -> Option<usize> {
+    params.groups().get(group)?.params.iter().position(|p| p.name == name)
+}
+
+/// Whether the kind can name sets of elements.
+pub fn can_select(params: &dyn Params) -> bool {
+    list(params, "selections").is_some_and(|g| field(params, g, "query").is_some())
+}
+
+/// Adds the selected elements as a named selection, unless one with the same query is there. Its name.
+pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection) -> Option<String> {
+    let group = list(params, "selections")?;
+    let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
+    let wanted = Value::Text(query_of(selection));
+    let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
+    for item in 0..params.len(group as u8) {
+        if let (true, Value::Text(known)) = (read(params, item, query) == wanted, read(params, item, name)) {
+            return Some(known);
+        }
+    }
+    let item = params.len(group as u8);
+    let text = free_name(params, group, name, &label(exhibit, selection));
+    params.push(group as u8);
+    params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
+    params.set(&Change { id: at(group, item, query), value: wanted });
+    Some(text)
+}
+
+/// Adds an intervention on the selected elements. Says what was added.
+pub fn add(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection, deed: Deed) -> Option<String> {
+    let target_name = name_selection(params, exhibit, selection)?;
+    let group = list(params, "interventions")?;
+    let effect = field(params, group, "effect")?;
+    let ValueType::Choice(choices) = params.groups()[group].params[effect].kind else { return None };
+    let choice = deed.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
+    let (name, target) = (field(params, group, "name")?, field(params, group, "target")?);
+    let item = params.len(group as u8);
+    let text = free_name(params, group, name, &format!("{} {target_name}", deed.verb()));
+    params.push(group as u8);
+    params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
+    params.set(&Change { id: at(group, item, target), value: Value::Text(target_name) });
+    params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice as u16) });
+    Some(text)
+}
+
+fn at(group: usize, item: usize, field: usize) -> ParamId {
+    ParamId { item: item as u16, ..ParamId::of(group, field) }
+}
+
+/// How the selected elements are called: one by its label, several by their number.
+pub fn label(exhibit: &Exhibit, selection: &Selection) -> String {
+    match selection.elements.as_slice() {
+        [one] => exhibit.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
+        many => format!("{} {}", super::text::count(many.len() as u64), selection.set),
+    }
+}
+
+fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> String {
+    let taken = |name: &str| {
+        (0..params.len(group as u8)).any(|i| params.get(at(group, i, field)) == Value::Text(name.to_owned()))
+    };
+    let mut names = std::iter::once(wish.to_owned()).chain((2..).map(|n| format!("{wish} ({n})")));
+    names.find(|n| !taken(n)).unwrap_or_default()
+}
+
+/// `idx = 1, 2, 5..9`: runs of three and more are written as ranges, both ends included.
+pub fn query_of(selection: &Selection) -> String {
+    let mut parts = Vec::new();
+    let mut rest = selection.elements.as_slice();
+    while let Some(first) = rest.first() {
+        let run = rest.iter().enumerate().take_while(|(i, e)| **e == first + *i as u32).count();
+        match run {
+            1 | 2 => parts.extend(rest[..run].iter().map(u32::to_string)),
+            _ => parts.push(format!("{first}..{}", rest[run - 1])),
+        }
+        rest = &rest[run..];
+    }
+    format!("idx = {}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn selected(elements: &[u32]) -> Selection {
+        Selection { set: "neurons", elements: Arc::new(elements.to_vec()), ..Selection::default() }
+    }
+
+    #[test]
+    fn queries_are_short() {
+        assert_eq!(query_of(&selected(&[1, 2, 5, 6, 7, 9])), "idx = 1, 2, 5..7, 9");
+        assert_eq!(query_of(&selected(&[4])), "idx = 4");
+    }
+
+    #[test]
+    fn a_stimulus_names_its_target_once() {
+        let mut project = crate::project::Project::default();
+        let params = project.model.params_mut();
+        let (group, exhibit) = (list(params, "interventions").unwrap(), Exhibit::default());
+        let two = selected(&[3, 4]);
+        let added = add(params, &exhibit, &two, Deed::Stimulate);
+        assert_eq!(added.as_deref(), Some("Stimulate 2 neurons"));
+        add(params, &exhibit, &two, Deed::Silence);
+        assert_eq!(params.len(group as u8), 2);
+        assert_eq!(params.len(list(params, "selections").unwrap() as u8), 1);
+    }
+}

@@ -1,0 +1,120 @@
+//! Everything that touches files or dialogs, on named threads. Results come back as mail, so the window never waits.
+
+use crate::{
+    project::{self, Project, RunWriter, Warning},
+    sim::Tap,
+};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+/// What a file is wanted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To open a project.
+    Open,
+    /// To save the project.
+    SaveAs,
+    /// For a parameter: its path, and whether a folder will do as well.
+    Parameter(crate::params::ParamId),
+}
+
+/// What a thread ended with.
+pub enum Done {
+    /// The system's file dialog was closed.
+    Picked {
+        /// What for.
+        purpose: Purpose,
+        /// The choice; none when cancelled or when there is no dialog.
+        path: Option<PathBuf>,
+        /// How long it was open: a dialog that closes at once was never there.
+        took: Duration,
+    },
+    /// A project was read.
+    Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
+    /// A project was written.
+    Saved(PathBuf, Arc<Project>, Result<(), String>),
+    /// A run folder was claimed; the recording can begin.
+    RecordingReady(Vec<Tap>, PathBuf, Result<Box<RunWriter>, String>),
+    /// A run was exported; the summary for the toast.
+    Exported(Result<String, String>),
+    /// The runs found beside the project.
+    Runs(Vec<PathBuf>),
+}
+
+/// Starts threads and collects what they end with.
+pub struct Jobs {
+    outbox: Sender<Done>,
+    inbox: Receiver<Done>,
+    wake: egui::Context,
+}
+
+impl Jobs {
+    /// `wake` is repainted when a thread ends.
+    pub fn new(wake: egui::Context) -> Self {
+        let (outbox, inbox) = bounded(64);
+        Self { outbox, inbox, wake }
+    }
+
+    /// Runs a job on a thread of this name.
+    pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> Done + Send + 'static) -> Result<(), String> {
+        let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
+        let run = move || {
+            outbox.send(job()).ok();
+            wake.request_repaint();
+        };
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(|e| format!("no thread for {name}: {e}"))?;
+        Ok(())
+    }
+
+    /// The next result.
+    pub fn poll(&mut self) -> Option<Done> {
+        self.inbox.try_recv().ok()
+    }
+
+    /// Reads a project.
+    pub fn open(&mut self, path: PathBuf) -> Result<(), String> {
+        self.spawn("open", move || {
+            let read = project::open(&path).map_err(|e| e.to_string());
+            Done::Opened(path, read.map(|(p, warnings)| (Box::new(p), warnings)))
+        })
+    }
+
+    /// Writes a project.
+    pub fn save(&mut self, path: PathBuf, project: Arc<Project>) -> Result<(), String> {
+        self.spawn("save", move || {
+            let result = project::save(&project, &path).map_err(|e| e.to_string());
+            Done::Saved(path, project, result)
+        })
+    }
+
+    /// Looks for run folders beside a project.
+    pub fn list_runs(&mut self, folder: PathBuf) -> Result<(), String> {
+        self.spawn("runs", move || {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join("run.ron").exists()).collect();
+            runs.sort();
+            Done::Runs(runs)
+        })
+    }
+
+    /// Shows the system's file dialog.
+    pub fn pick(&mut self, purpose: Purpose, start: Option<PathBuf>) -> Result<(), String> {
+        self.spawn("dialog", move || {
+            let since = std::time::Instant::now();
+            let mut dialog = rfd::FileDialog::new();
+            if let Some(folder) = start.as_deref().and_then(std::path::Path::parent) {
+                dialog = dialog.set_directory(folder);
+            }
+            let project = |d: rfd::FileDialog| d.add_filter("Project", &["ron"]);
+            let path = match purpose {
+                Purpose::Open => project(dialog).set_title("Open project").pick_file(),
+                Purpose::SaveAs => project(dialog).set_title("Save project").set_file_name("project.ron").save_file(),
+                Purpose::Parameter(_) => dialog.set_title("Choose a file").pick_file(),
+            };
+            Done::Picked { purpose, path, took: since.elapsed() }
+        })
+    }
+}

@@ -1,0 +1,404 @@
+//! The running simulation as the window knows it: engine, loader, and what was last heard of them.
+
+use super::{
+    log::Level,
+    meter::{Latency, Pace},
+};
+use crate::{
+    engine::{Command, Engine, Event, Exhibit, Loader, Logged, Outcome, Sink},
+    kinds::Model,
+    params::{Change, ParamId, Params},
+    project::{Project, RunPlan},
+    sim::{Action, Clock, Frame, Progress, Scene, Tap},
+};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Makes a simulation of a project: the loader thread's whole job. The app takes
+/// [`Devices::build`](super::device::Devices::build); tests bring their own.
+pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
+
+/// What the engine has to say to the rest of the window.
+pub enum News {
+    /// A simulation took its place.
+    Loaded,
+    /// New data.
+    Frame(Frame),
+    /// Something for the log; warnings and errors are also toasts.
+    Said(Level, String),
+    /// A recording is complete.
+    Recorded(PathBuf, Duration),
+}
+
+/// A recording in progress.
+pub struct Recording {
+    /// Since when.
+    pub since: Instant,
+    /// Where to.
+    pub folder: PathBuf,
+}
+
+struct Loading {
+    loader: Loader,
+    project: Project,
+    play: bool,
+}
+
+/// Edits and actions a running simulation took up since step 0, and what it was then.
+#[derive(Clone)]
+pub struct SinceZero {
+    /// The document at step 0.
+    pub project: Project,
+    /// Step by step.
+    pub log: Vec<(u64, Logged)>,
+}
+
+/// The running simulation.
+pub struct Live {
+    engine: Option<Engine>,
+    builder: Builder,
+    wake: egui::Context,
+    loading: Option<Loading>,
+    /// What the simulation has by now: the document that was built, and every edit sent since.
+    sent: Option<Project>,
+    /// The document as it was built.
+    built: Option<Project>,
+    /// What a recording needs to be replayed.
+    since_zero: Option<SinceZero>,
+    /// Parameters the simulation would only take up when rebuilt, although they are declared live.
+    stubborn: HashSet<ParamId>,
+    play_when_loaded: bool,
+    watched: Vec<Tap>,
+    speed_sent: Option<f64>,
+    /// What the simulation can show.
+    pub exhibit: Exhibit,
+    /// Where it was when last heard of.
+    pub clock: Clock,
+    /// Whether it runs.
+    pub running: bool,
+    /// The recording in progress.
+    pub recording: Option<Recording>,
+    /// Why there is no simulation.
+    pub error: Option<String>,
+    /// Real-time factor.
+    pub pace: Pace,
+    /// From edit to picture.
+    pub latency: Latency,
+    /// Spikes the window never saw because it was slow.
+    pub skipped: u64,
+}
+
+impl Live {
+    /// Starts the engine's thread, unless `engine` is off (tests of the window alone).
+    pub fn new(engine: bool, builder: Builder, wake: egui::Context) -> Result<Self, String> {
+        let screen = wake.clone();
+        let engine = match engine {
+            true => Some(Engine::spawn(move || screen.request_repaint()).map_err(|e| format!("engine thread: {e}"))?),
+            false => None,
+        };
+        Ok(Self {
+            engine,
+            builder,
+            wake,
+            loading: None,
+            sent: None,
+            built: None,
+            since_zero: None,
+            stubborn: HashSet::new(),
+            play_when_loaded: false,
+            watched: vec![],
+            speed_sent: None,
+            exhibit: Exhibit::default(),
+            clock: Clock::default(),
+            running: false,
+            recording: None,
+            error: None,
+            pace: Pace::default(),
+            latency: Latency::default(),
+            skipped: 0,
+        })
+    }
+
+    /// Builds a simulation on the loader thread; the present one runs on until the new one is ready.
+    pub fn build(&mut self, project: &Project, scene: Scene, play: bool) {
+        self.cancel_loading();
+        self.error = None;
+        let (builder, wanted, wake) = (self.builder.clone(), project.clone(), self.wake.clone());
+        let job = move |progress: &Progress| builder(&wanted, &scene, progress);
+        match Loader::spawn(job, move || wake.request_repaint()) {
+            Ok(loader) => self.loading = Some(Loading { loader, project: project.clone(), play }),
+            Err(e) => self.error = Some(format!("loader thread: {e}")),
+        }
+    }
+
+    /// Stops the loader at its next report.
+    pub fn cancel_loading(&mut self) {
+        if let Some(loading) = self.loading.take() {
+            loading.loader.progress.cancel();
+        }
+    }
+
+    /// Forgets the simulation of a document that was closed.
+    pub fn forget(&mut self) {
+        self.cancel_loading();
+        self.pause();
+        self.sent = None;
+        self.exhibit = Exhibit::default();
+        self.clock = Clock::default();
+        self.error = None;
+        self.watched.clear();
+    }
+
+    /// Stage, fraction and elapsed time of the loader.
+    pub fn progress(&self) -> Option<(String, f32, Duration)> {
+        let loading = self.loading.as_ref()?;
+        let (stage, fraction) = loading.loader.progress.now();
+        Some((stage, fraction, loading.loader.since.elapsed()))
+    }
+
+    /// Whether there is a simulation to run.
+    pub fn is_loaded(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    /// Whether commands have anywhere to go.
+    pub fn has_engine(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// Counters of the worker.
+    pub fn gauges(&self) -> Option<&crate::engine::Gauges> {
+        self.engine.as_ref().map(|e| &*e.gauges)
+    }
+
+    fn send(&self, command: Command) -> bool {
+        // A full queue means the engine is busy with one long step: the window never waits for it.
+        self.engine.as_ref().is_some_and(|e| e.commands.try_send(command).is_ok())
+    }
+
+    /// Runs until told otherwise.
+    pub fn play(&mut self) {
+        match self.loading.as_mut() {
+            Some(loading) if self.sent.is_none() => loading.play = true,
+            _ => {
+                self.send(Command::Play);
+            }
+        }
+    }
+
+    /// Stops between two steps.
+    pub fn pause(&mut self) {
+        if let Some(loading) = &mut self.loading {
+            loading.play = false;
+        }
+        self.send(Command::Pause);
+    }
+
+    /// Takes this many steps.
+    pub fn step(&mut self, steps: u64) {
+        self.send(Command::Step(steps));
+    }
+
+    /// Back to step 0.
+    pub fn rewind(&mut self) {
+        self.pace.forget();
+        self.send(Command::Rewind);
+    }
+
+    /// Takes an action.
+    pub fn act(&mut self, action: Action) {
+        self.send(Command::Act(action));
+    }
+
+    /// Limits the speed, when it is not already.
+    pub fn limit_speed(&mut self, speed: Option<f64>) {
+        if self.speed_sent != speed && self.send(Command::Speed(speed)) {
+            self.speed_sent = speed;
+            self.pace.forget();
+        }
+    }
+
+    /// Says which probes are on screen, when that has changed.
+    pub fn watch(&mut self, taps: Vec<Tap>) {
+        if self.is_loaded() && self.watched != taps && self.send(Command::Watch(taps.clone())) {
+            self.watched = taps;
+        }
+    }
+
+    /// Starts a recording.
+    pub fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>, folder: PathBuf) {
+        if self.send(Command::Record(taps, sink)) {
+            self.recording = Some(Recording { since: Instant::now(), folder });
+        }
+    }
+
+    /// Ends the recording.
+    pub fn stop_recording(&mut self) {
+        self.send(Command::StopRecording);
+    }
+
+    /// Tells the engine what has changed since it was last told: the last value per frame wins. Undo, redo and typing
+    /// in a file reach the running simulation the same way.
+    pub fn reconcile(&mut self, model: &Model) {
+        let Some(sent) = &self.sent else { return };
+        if sent.model.name() != model.name() || self.loading.is_some() {
+            return;
+        }
+        let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
+        for change in live {
+            if !self.send(Command::Set(change.clone())) {
+                break; // the rest goes with the next frame
+            }
+            self.latency.sent(change.id);
+            if let Some(sent) = &mut self.sent {
+                sent.model.params_mut().set(&change);
+            }
+        }
+    }
+
+    fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
+        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        sent.map(|sent| model.params().changes_since(sent.model.params())).unwrap_or_default().into_iter()
+    }
+
+    /// Whether an edit of this parameter waits for a rebuild.
+    pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
+        use crate::params::Apply;
+        self.stubborn.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
+    }
+
+    /// The parameters whose edits wait for a rebuild. Undoing an edit takes it off this list.
+    pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
+        self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
+    }
+
+    /// What else of the document waits for a rebuild, by name.
+    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
+        let Some(sent) = &self.sent else { return vec![] };
+        let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
+        let all = [
+            (sent.model.name() != project.model.name(), "model"),
+            (sent.seed != project.seed, "seed"),
+            (differs(|a, b| a.threads != b.threads), "run.threads"),
+            (differs(|a, b| a.device != b.device), "run.device"),
+        ];
+        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
+    }
+
+    /// What a recording needs to be replayed.
+    pub fn since_zero(&self) -> Option<&SinceZero> {
+        self.since_zero.as_ref()
+    }
+
+    /// Takes everything the threads have said since the last call.
+    pub fn poll(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        self.poll_loader(&mut news);
+        while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
+            self.hear(event, &mut news);
+        }
+        if let Some(frame) = self.engine.as_ref().and_then(Engine::take_frame) {
+            self.clock = frame.clock;
+            self.skipped += frame.skipped;
+            self.latency.frame(frame.clock.step);
+            if self.running {
+                self.pace.saw(frame.clock);
+            }
+            news.push(News::Frame(frame));
+        }
+        news
+    }
+
+    fn poll_loader(&mut self, news: &mut Vec<News>) {
+        let Some(outcome) = self.loading.as_ref().and_then(|l| l.loader.poll()) else { return };
+        let Some(loading) = self.loading.take() else { return };
+        match outcome {
+            Ok(sim) => {
+                self.play_when_loaded = loading.play || self.running;
+                if self.send(Command::Load(sim)) {
+                    self.since_zero = Some(SinceZero { project: loading.project.clone(), log: vec![] });
+                    self.built = Some(loading.project.clone());
+                    self.sent = Some(loading.project);
+                    self.stubborn.clear();
+                    self.speed_sent = None;
+                } else {
+                    news.push(News::Said(Level::Error, "The engine is busy; rebuild again".into()));
+                }
+            }
+            Err(crate::sim::SimError::Cancelled) => news.push(News::Said(Level::Info, "Loading cancelled".into())),
+            Err(error) => {
+                if self.sent.is_none() {
+                    self.error = Some(error.to_string());
+                }
+                news.push(News::Said(Level::Error, format!("Could not build the simulation: {error}")));
+            }
+        }
+    }
+
+    fn hear(&mut self, event: Event, news: &mut Vec<News>) {
+        let mut say = |level, text: String| news.push(News::Said(level, text));
+        match event {
+            Event::Loaded(exhibit) => {
+                self.exhibit = exhibit;
+                self.watched.clear();
+                self.latency.forget();
+                if std::mem::take(&mut self.play_when_loaded) {
+                    self.send(Command::Play);
+                }
+                news.push(News::Loaded);
+            }
+            Event::Running(running, clock) => {
+                self.running = running;
+                self.clock = clock;
+                self.pace.forget();
+            }
+            Event::Applied(_, Logged::Rewind) => {
+                self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
+                say(Level::Info, "Rewound to step 0".into());
+            }
+            Event::Applied(step, what) => {
+                match &what {
+                    Logged::Set(change) => self.latency.applied(change.id, step),
+                    Logged::Act(action) => say(Level::Info, format!("{} at step {step}", action.name)),
+                    Logged::Rewind => {}
+                }
+                if let Some(since) = &mut self.since_zero {
+                    since.log.push((step, what));
+                }
+            }
+            Event::NeedsRebuild(change) => {
+                self.stubborn.insert(change.id);
+                self.unsend(change.id);
+            }
+            Event::Refused(error) => say(Level::Warning, format!("Refused: {error}")),
+            Event::Failed(error) => {
+                self.running = false;
+                say(Level::Error, format!("The simulation stopped: {error}"));
+            }
+            Event::Recorded(digest, clock) => {
+                let totals: Vec<String> =
+                    digest.totals.iter().map(|(n, v)| format!("{} {n}", super::text::count(*v))).collect();
+                say(Level::Info, format!("Recorded up to step {}: {}", clock.step, totals.join(", ")));
+                if let Some(done) = self.recording.take() {
+                    news.push(News::Recorded(done.folder, done.since.elapsed()));
+                }
+            }
+            Event::RecordingFailed(error) => {
+                self.recording = None;
+                say(Level::Error, format!("Recording failed: {error}. What was written so far is readable"));
+            }
+            Event::Saved(..) => {}
+        }
+    }
+
+    /// The simulation did not take this up after all: what it was built with still counts.
+    fn unsend(&mut self, id: ParamId) {
+        if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
+            sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The window. [`App`] is the open document ([`session`]), the views ([`workspace`]) and what surrounds them; whatever
+//! needs two of them is a [`commands::UiCommand`].
+//!
+//! `logic` takes mail (also while the window is hidden), `ui` draws. Nothing here waits: files, dialogs, building and
+//! running live on other threads.
+
+pub mod commands;
+pub mod fonts;
+pub mod icons;
+pub mod style;
+pub mod theme;
+pub mod views;
+
+mod dev;
+mod device;
+mod dialogs;
+mod help;
+pub mod history;
+mod home;
+mod inspector;
+mod interventions;
+mod jobs;
+pub mod live;
+pub mod log;
+mod log_panel;
+pub mod meter;
+mod obey;
+mod palette;
+mod recent;
+mod recording;
+mod runbar;
+pub mod session;
+mod status;
+mod text;
+mod toasts;
+mod topbar;
+mod tree;
+mod widgets;
+mod workspace;
+
+pub use live::Builder;
+pub use session::Session;
+
+use crate::project::Project;
+use commands::UiCommand;
+use log::Level;
+use std::{path::PathBuf, sync::Arc};
+use theme::Tokens;
+
+/// Name of the program for desktops: matches the launcher's file name.
+pub const APP_ID: &str = "neuropil";
+
+/// How the window starts.
+pub struct Start {
+    /// A project file to open.
+    pub path: Option<PathBuf>,
+    /// A document to start with instead.
+    pub project: Option<Project>,
+    /// Whether there is an engine. Off for tests of the window alone.
+    pub engine: bool,
+    /// Runs as soon as the project is loaded.
+    pub run: bool,
+    /// Whether the system's file dialogs are used; else a field for the path.
+    pub native_dialogs: bool,
+    /// Where the list of recent projects is kept; none keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// How simulations are made; none is the usual way.
+    pub builder: Option<Builder>,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            path: None,
+            project: None,
+            engine: true,
+            run: false,
+            native_dialogs: true,
+            state_dir: directories::ProjectDirs::from("", "", APP_ID)
+                .and_then(|d| d.state_dir().map(ToOwned::to_owned).or_else(|| Some(d.data_local_dir().to_owned()))),
+            builder: None,
+        }
+    }
+}
+
+/// Which panels are open.
+pub(crate) struct Panels {
+    tree: bool,
+    inspector: bool,
+    log: bool,
+    dev: bool,
+}
+
+/// The program's window.
+pub struct App {
+    pub(crate) session: Session,
+    pub(crate) workspace: workspace::Workspace,
+    pub(crate) panels: Panels,
+    pub(crate) inspector: inspector::Inspector,
+    pub(crate) palette: Option<palette::Palette>,
+    pub(crate) dialog: Option<dialogs::Dialog>,
+    pub(crate) toasts: toasts::Toasts,
+    pub(crate) log: log::Log,
+    pub(crate) jobs: jobs::Jobs,
+    pub(crate) recent: recent::Recent,
+    pub(crate) runs: Vec<PathBuf>,
+    pub(crate) step_size: u32,
+    pub(crate) frames: meter::Samples,
+    pub(crate) devices: Arc<device::Devices>,
+    pub(crate) native_dialogs: bool,
+    after_save: Option<dialogs::Intent>,
+    may_close: bool,
+    render_state: Option<egui_wgpu::RenderState>,
+    title: String,
+}
+
+impl App {
+    /// The window's content. Threads are started here; an error means the system has none left.
+    pub fn new(cc: &eframe::CreationContext<'_>, start: Start) -> Result<Self, String> {
+        let ctx = cc.egui_ctx.clone();
+        style::apply(&ctx);
+        ctx.options_mut(|o| o.zoom_with_keyboard = false); // our own commands do it
+        let project = start.project.unwrap_or_else(crate::project::default_project);
+        let devices = Arc::new(device::Devices::default());
+        let builder = start.builder.unwrap_or_else(|| {
+            let devices = devices.clone();
+            Arc::new(move |project, scene, progress| devices.build(&project.model, scene, &project.run, progress))
+        });
+        let live = live::Live::new(start.engine, builder, ctx.clone())?;
+        let mut app = Self {
+            session: Session::new(project, None, live),
+            workspace: workspace::Workspace::default(),
+            panels: Panels { tree: true, inspector: true, log: false, dev: false },
+            inspector: inspector::Inspector::default(),
+            palette: None,
+            dialog: None,
+            toasts: toasts::Toasts::default(),
+            log: log::Log::default(),
+            jobs: jobs::Jobs::new(ctx),
+            recent: recent::Recent::load(start.state_dir),
+            runs: vec![],
+            step_size: 100,
+            frames: meter::Samples::keeping(600),
+            devices,
+            native_dialogs: start.native_dialogs,
+            after_save: None,
+            may_close: false,
+            render_state: cc.wgpu_render_state.clone(),
+            title: String::new(),
+        };
+        if let Some(path) = start.path {
+            app.open_path(path);
+        } else if start.run {
+            app.session.build(true);
+        }
+        Ok(app)
+    }
+
+    /// The open document and its simulation.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// To edit the document from a test, as a widget would.
+    pub fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// The messages on screen.
+    pub fn messages(&self) -> Vec<&str> {
+        self.toasts.texts().collect()
+    }
+
+    /// Whether a dialog or the palette has the keyboard.
+    pub(crate) fn is_modal(&self) -> bool {
+        self.dialog.is_some() || self.palette.is_some()
+    }
+
+    /// A message that is worth a toast and a line in the log.
+    pub(crate) fn say(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.toasts.add(level, text.clone());
+        self.log.add(level, text);
+    }
+
+    fn take_mail(&mut self) {
+        for news in self.session.live.poll() {
+            match news {
+                live::News::Loaded => {
+                    let layout = self.session.layout.take();
+                    self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
+                    let device = self.devices.chosen();
+                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
+                }
+                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &frame),
+                live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
+                live::News::Said(level, text) => self.say(level, text),
+                live::News::Recorded(folder, took) => self.recorded(&folder, took),
+            }
+        }
+        while let Some(done) = self.jobs.poll() {
+            self.finish_job(done);
+        }
+    }
+
+    /// The title bar: `● name — running 7.8×`.
+    fn update_title(&mut self, ctx: &egui::Context) {
+        let session = &self.session;
+        let dirty = if session.is_dirty() { "● " } else { "" };
+        let state = match (session.live.running, session.live.pace.real_time_factor()) {
+            (true, Some(x)) => format!(" — running {}×", text::short(x)),
+            (true, None) => " — running".to_owned(),
+            _ => String::new(),
+        };
+        let title = format!("{dirty}{}{state} — Neuropil", session.project.name);
+        if title != self.title {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+
+    fn panels_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
+        topbar::ui(ui, self, queue);
+        runbar::ui(ui, self, queue);
+        runbar::notice_ui(ui, self, queue);
+        status::ui(ui, self, queue);
+        log_panel::ui(ui, self);
+        tree::ui(ui, self, queue);
+        inspector::ui(ui, self, queue);
+        let t = Tokens::of(ui.ctx());
+        let frame = egui::Frame::new().fill(t.canvas);
+        egui::CentralPanel::default().frame(frame).show(ui, |ui| self.centre_ui(ui, queue));
+    }
+
+    fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
+        if !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty() {
+            return home::ui(ui, self, queue);
+        }
+        let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
+        let session = &mut self.session;
+        let before = session.selection.clone();
+        let ctx = views::ViewCtx {
+            exhibit: &session.live.exhibit,
+            clock: session.live.clock,
+            running: session.live.running,
+            tokens: &t,
+            selection: &mut session.selection,
+            render_state: self.render_state.as_ref(),
+            requests: &mut requests,
+        };
+        self.workspace.ui(ui, ctx);
+        let now = &mut session.selection;
+        if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
+            now.generation += 1;
+        }
+        session.live.watch(self.workspace.taps(&session.live.exhibit, &session.selection));
+        let (commands, messages) = workspace::commands_of(requests);
+        queue.extend(commands);
+        for text in messages {
+            self.say(Level::Info, text);
+        }
+    }
+
+    /// Closing the window asks first when there is something to save.
+    fn guard_close(&mut self, ctx: &egui::Context) {
+        if ctx.input(|i| i.viewport().close_requested()) && !self.may_close && self.session.is_dirty() {
+            ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
+            self.dialog = Some(dialogs::Dialog::Unsaved(dialogs::Intent::Close));
+        }
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.take_mail();
+        self.guard_close(ctx);
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        let ctx = ui.ctx().clone();
+        if let Some(secs) = frame.info().cpu_usage {
+            self.frames.push(secs * 1e3);
+        }
+        let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
+        self.panels_ui(ui, &mut queue);
+        palette::ui(&ctx, self, &mut queue);
+        dialogs::ui(&ctx, self);
+        dev::ui(&ctx, self);
+        self.toasts.ui(&ctx);
+        for command in queue {
+            self.obey(&ctx, command);
+        }
+        let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
+        if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
+            ctx.request_repaint_after(std::time::Duration::from_millis(200));
+        }
+        self.session.live.latency.drawn();
+        self.update_title(&ctx);
+        if self.session.live.progress().is_some() {
+            ctx.request_repaint_after(std::time::Duration::from_millis(50));
+        }
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+}
+
+/// Opens the window and returns when it is closed.
+pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
+    let viewport = egui::ViewportBuilder::default()
+        .with_title("Neuropil")
+        .with_app_id(APP_ID)
+        .with_inner_size([1440.0, 900.0])
+        .with_min_inner_size([900.0, 560.0])
+        .with_icon(icon());
+    let options = eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, ..Default::default() };
+    let start = Start { path: path.or(start.path), ..start };
+    let create =
+        |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> { Ok(Box::new(App::new(cc, start)?)) };
+    eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
+        format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
+    })
+}
+
+/// The program's icon; the empty icon if the file is damaged.
+fn icon() -> egui::IconData {
+    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")).unwrap_or_default()
+}

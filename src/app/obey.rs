@@ -1,0 +1,292 @@
+//! What every command does.
+
+use super::{
+    App,
+    commands::UiCommand,
+    dialogs::{Dialog, Intent},
+    help,
+    interventions::{self, Deed},
+    jobs::{Done, Purpose},
+    log::Level,
+    palette::Palette,
+    views,
+};
+use crate::{kinds::Model, params::Change, project::Project};
+use std::{path::PathBuf, sync::Arc};
+
+impl App {
+    /// Carries out a command, or says why not.
+    pub(crate) fn obey(&mut self, ctx: &egui::Context, command: UiCommand) {
+        if let Some(why) = command.why_not(self) {
+            return self.say(Level::Warning, why);
+        }
+        match command {
+            UiCommand::New(kind) => self.unless_dirty(Intent::New(kind)),
+            UiCommand::Open => self.unless_dirty(Intent::Pick),
+            UiCommand::OpenRecent(i) => {
+                if let Some(path) = self.recent.paths.get(i).cloned() {
+                    self.unless_dirty(Intent::Open(path));
+                }
+            }
+            UiCommand::Save => self.save(),
+            UiCommand::SaveAs => self.pick(Purpose::SaveAs),
+            UiCommand::Export(format) => self.export(format),
+            UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
+            UiCommand::Undo => self.travel(true),
+            UiCommand::Redo => self.travel(false),
+            UiCommand::ResetParameters => self.reset_parameters(),
+            UiCommand::RunPause => self.run_pause(),
+            UiCommand::Step => self.session.live.step(self.step_size.into()),
+            UiCommand::StepMore => self.session.live.step(u64::from(self.step_size) * 10),
+            UiCommand::Rewind => self.session.live.rewind(),
+            UiCommand::Rebuild => self.session.build(false),
+            UiCommand::CancelLoading => self.session.live.cancel_loading(),
+            UiCommand::Record => self.toggle_recording(),
+            UiCommand::Stimulate => self.intervene(Deed::Stimulate),
+            UiCommand::Silence => self.intervene(Deed::Silence),
+            UiCommand::SaveSelection => {
+                self.save_selection();
+            }
+            UiCommand::Probe => self.probe_selection(),
+            UiCommand::SelectNone => self.select_none(),
+            UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
+            UiCommand::ResetLayout => self.workspace.reset_layout(&self.session.live.exhibit),
+            UiCommand::ToggleTree => self.panels.tree = !self.panels.tree,
+            UiCommand::ToggleInspector => self.panels.inspector = !self.panels.inspector,
+            UiCommand::ToggleLog => self.panels.log = !self.panels.log,
+            UiCommand::ToggleDev => self.panels.dev = !self.panels.dev,
+            UiCommand::Theme(preference) => ctx.set_theme(preference),
+            UiCommand::ZoomIn => egui::gui_zoom::zoom_in(ctx),
+            UiCommand::ZoomOut => egui::gui_zoom::zoom_out(ctx),
+            UiCommand::ZoomReset => ctx.set_zoom_factor(1.0),
+            UiCommand::FullScreen => {
+                let now = ctx.input(|i| i.viewport().fullscreen.unwrap_or(false));
+                ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(!now));
+            }
+            UiCommand::Palette => self.palette = Some(Palette::default()),
+            UiCommand::Help => self.dialog = Some(Dialog::Text("Keyboard shortcuts", help::shortcuts(self))),
+            UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about(self))),
+        }
+    }
+
+    fn run_pause(&mut self) {
+        let live = &mut self.session.live;
+        if live.running {
+            live.pause();
+        } else if live.is_loaded() || live.progress().is_some() {
+            live.play();
+        } else {
+            self.session.build(true);
+        }
+    }
+
+    fn travel(&mut self, back: bool) {
+        let session = &mut self.session;
+        let (verb, label) = match back {
+            true => ("Undid", session.history.undo(&mut session.project)),
+            false => ("Redid", session.history.redo(&mut session.project)),
+        };
+        if let Some(label) = label {
+            self.log.add(Level::Info, format!("{verb}: {label}"));
+        }
+    }
+
+    fn reset_parameters(&mut self) {
+        let (params, defaults) = (self.session.project.model.params_mut(), self.session.defaults.params());
+        for id in params.ids() {
+            if !params.groups().get(usize::from(id.group)).is_some_and(|g| g.list) {
+                params.set(&Change { id, value: defaults.get(id) });
+            }
+        }
+    }
+
+    fn intervene(&mut self, deed: Deed) {
+        let session = &mut self.session;
+        let added =
+            interventions::add(session.project.model.params_mut(), &session.live.exhibit, &session.selection, deed);
+        match added {
+            Some(name) => self.say(Level::Info, format!("Added “{name}”")),
+            None => self.say(Level::Warning, "This kind has no interventions"),
+        }
+    }
+
+    fn save_selection(&mut self) -> bool {
+        let session = &mut self.session;
+        let name = interventions::name_selection(
+            session.project.model.params_mut(),
+            &session.live.exhibit,
+            &session.selection,
+        );
+        if let Some(name) = &name {
+            self.say(Level::Info, format!("Saved selection “{name}”"));
+        }
+        name.is_some()
+    }
+
+    /// The traces of the selected elements come to the front, and their probes are recorded from now on.
+    fn probe_selection(&mut self) {
+        if !self.save_selection() {
+            return;
+        }
+        let session = &mut self.session;
+        let set = session.selection.set;
+        let list: Vec<String> = session.selection.elements.iter().take(64).map(u32::to_string).collect();
+        for probe in session.live.exhibit.probes {
+            if probe.shape == (crate::sim::Shape::Series { of: set }) {
+                let other = |wish: &String| wish.split('[').next().map(str::trim) != Some(probe.name);
+                session.project.record.retain(other);
+                session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
+            }
+        }
+        if views::by_name("traces").is_some() {
+            self.workspace.show_view("traces", &self.session.live.exhibit);
+        }
+    }
+
+    fn select_none(&mut self) {
+        let selection = &mut self.session.selection;
+        if !selection.elements.is_empty() {
+            *selection = views::Selection { generation: selection.generation + 1, ..Default::default() };
+        }
+    }
+
+    /// Does it now, or asks first when there is something to save.
+    pub(super) fn unless_dirty(&mut self, intent: Intent) {
+        if self.session.is_dirty() {
+            self.dialog = Some(Dialog::Unsaved(intent));
+        } else {
+            self.carry_out(intent);
+        }
+    }
+
+    /// Does what was asked before the question about unsaved changes.
+    pub(super) fn carry_out(&mut self, intent: Intent) {
+        match intent {
+            Intent::Close => self.may_close = true,
+            Intent::Pick => self.pick(Purpose::Open),
+            Intent::Open(path) => self.open_path(path),
+            Intent::New(kind) => {
+                let model = Model::by_name(kind).unwrap_or_else(|| self.session.defaults.clone());
+                self.take_document(Project { model, ..Project::default() }, None);
+            }
+        }
+    }
+
+    /// A document takes the place of the open one, and its simulation is built.
+    fn take_document(&mut self, project: Project, path: Option<PathBuf>) {
+        self.workspace.clear();
+        self.session.replace(project, path);
+        if self.session.live.has_engine() {
+            self.session.build(false);
+        }
+        self.list_runs();
+    }
+
+    /// Reads a project on a thread.
+    pub(super) fn open_path(&mut self, path: PathBuf) {
+        if let Err(e) = self.jobs.open(path) {
+            self.say(Level::Error, e);
+        }
+    }
+
+    /// Asks for a file: the system's dialog, or a field for the path.
+    pub(super) fn pick(&mut self, purpose: Purpose) {
+        if !self.native_dialogs {
+            return self.ask_path(purpose);
+        }
+        if let Err(e) = self.jobs.pick(purpose, self.session.path.clone()) {
+            self.say(Level::Error, e);
+        }
+    }
+
+    fn ask_path(&mut self, purpose: Purpose) {
+        let path = self.session.path.as_ref().map(|p| p.display().to_string());
+        let text =
+            path.unwrap_or_else(|| if purpose == Purpose::SaveAs { "project.ron".into() } else { String::new() });
+        self.dialog = Some(Dialog::Path { purpose, text });
+    }
+
+    /// Saves where the project came from; asks when it came from nowhere.
+    pub(super) fn save(&mut self) {
+        match self.session.path.clone() {
+            Some(path) => self.save_to(path),
+            None => self.pick(Purpose::SaveAs),
+        }
+    }
+
+    pub(super) fn save_to(&mut self, path: PathBuf) {
+        let document = Project { workspace: self.workspace.to_text(), ..self.session.project.clone() };
+        if let Err(e) = self.jobs.save(path, Arc::new(document)) {
+            self.say(Level::Error, e);
+        }
+    }
+
+    /// A path was chosen, in whichever dialog.
+    pub(super) fn picked(&mut self, purpose: Purpose, path: PathBuf) {
+        match purpose {
+            Purpose::Open => self.open_path(path),
+            Purpose::SaveAs => self.save_to(if path.extension().is_none() { path.with_extension("ron") } else { path }),
+            Purpose::Parameter(id) => {
+                let value = crate::params::Value::Text(path.display().to_string());
+                self.session.project.model.params_mut().set(&Change { id, value });
+            }
+        }
+    }
+
+    /// Takes up what a thread ended with.
+    pub(super) fn finish_job(&mut self, done: Done) {
+        match done {
+            Done::Picked { purpose, path: Some(path), .. } => self.picked(purpose, path),
+            Done::Picked { purpose, path: None, took } => {
+                // A dialog that closes at once was never there: no portal answers on this desktop.
+                if took.as_millis() < 400 {
+                    self.ask_path(purpose);
+                } else if purpose == Purpose::SaveAs {
+                    self.after_save = None;
+                }
+            }
+            Done::Opened(path, Ok((project, warnings))) => {
+                for warning in &warnings {
+                    self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
+                }
+                if !warnings.is_empty() {
+                    self.say(
+                        Level::Warning,
+                        format!("{} things in the file were put right: see the log", warnings.len()),
+                    );
+                }
+                self.recent.add(&path);
+                self.take_document(*project, Some(path));
+            }
+            Done::Opened(_, Err(e)) => self.say(Level::Error, format!("Could not open: {e}")),
+            Done::Saved(path, project, Ok(())) => {
+                self.recent.add(&path);
+                self.log.add(Level::Info, format!("Saved {}", path.display()));
+                self.session.saved(path, &project);
+                if let Some(intent) = self.after_save.take() {
+                    self.carry_out(intent);
+                }
+            }
+            Done::Saved(_, _, Err(e)) => {
+                self.after_save = None;
+                self.say(Level::Error, format!("Could not save: {e}"));
+            }
+            Done::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
+            Done::RecordingReady(_, _, Err(e)) => self.say(Level::Error, format!("Could not record: {e}")),
+            Done::Exported(Ok(text)) => self.say(Level::Info, text),
+            Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
+            Done::Runs(runs) => self.runs = runs,
+        }
+    }
+
+    /// Saves, then does what was asked.
+    pub(super) fn save_then(&mut self, intent: Intent) {
+        self.after_save = Some(intent);
+        self.save();
+    }
+
+    /// Whether the window may close now.
+    pub(super) fn may_close(&self) -> bool {
+        self.may_close
+    }
+}

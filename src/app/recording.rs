@@ -1,0 +1,102 @@
+//! Recording and exporting: from the project's list of probes to run folders, and from those to other formats.
+
+use super::{App, jobs::Done, log::Level, text};
+use crate::{
+    export::{self, Format},
+    project::{RunFolder, RunStart, RunWriter},
+};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+impl App {
+    /// Starts or ends a recording.
+    pub(super) fn toggle_recording(&mut self) {
+        if self.session.live.recording.is_some() {
+            return self.session.live.stop_recording();
+        }
+        if let Err(e) = self.start_recording() {
+            self.say(Level::Error, format!("Could not record: {e}"));
+        }
+    }
+
+    fn start_recording(&mut self) -> Result<(), String> {
+        let (taps, problems) = self.session.project.taps();
+        for problem in problems {
+            self.log.add(Level::Warning, problem);
+        }
+        let session = &self.session;
+        let since = session.live.since_zero().ok_or("there is no simulation yet")?.clone();
+        let (runs, name) = (session.runs_folder(), session.project.name.clone());
+        let (base, device, exhibit) = (session.folder(), self.devices.chosen(), session.live.exhibit.clone());
+        self.jobs.spawn("record", move || {
+            let folder = free_folder(&runs, &name);
+            let start = RunStart {
+                project: &since.project,
+                base: &base,
+                history: &since.log,
+                taps: taps.clone(),
+                sets: &exhibit.sets,
+                threads: device.threads,
+                device: device.name,
+                command: String::new(),
+                trial: None,
+                trials: 0,
+            };
+            let writer = RunWriter::create(&folder, start).map(|w| w.with_probes(exhibit.probes));
+            Done::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
+        })
+    }
+
+    /// A recording is complete.
+    pub(super) fn recorded(&mut self, folder: &Path, took: Duration) {
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        self.say(Level::Info, format!("Recorded {name} in {}", text::wall_time(took)));
+        self.list_runs();
+    }
+
+    /// Writes the last run for other programs, on a thread.
+    pub(super) fn export(&mut self, format: Format) {
+        let Some(run) = self.runs.last().cloned() else { return };
+        let job = move || Done::Exported(export_run(&run, format).map_err(|e| e.to_string()));
+        if let Err(e) = self.jobs.spawn("export", job) {
+            self.say(Level::Error, e);
+        }
+    }
+
+    /// Looks for runs, on a thread.
+    pub(super) fn list_runs(&mut self) {
+        if let Err(e) = self.jobs.list_runs(self.session.runs_folder()) {
+            self.say(Level::Error, e);
+        }
+    }
+}
+
+fn export_run(run: &Path, format: Format) -> std::io::Result<String> {
+    let files = export::export(&RunFolder::open(run)?, format, None)?;
+    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+    Ok(format!("Exported {}", names.join(", ")))
+}
+
+/// `runs/0007-sugar-to-motor`: the next number, and the project's name as files like it.
+fn free_folder(runs: &Path, name: &str) -> PathBuf {
+    let number = |p: &Path| p.file_name()?.to_str()?.split('-').next()?.parse::<u32>().ok();
+    let taken = std::fs::read_dir(runs).into_iter().flatten().flatten().filter_map(|e| number(&e.path())).max();
+    let words: Vec<String> =
+        name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
+    runs.join(format!("{:04}-{}", taken.unwrap_or(0) + 1, words.join("-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_numbered() {
+        let runs = std::env::temp_dir().join(format!("neuropil-runs-{}", std::process::id()));
+        std::fs::create_dir_all(runs.join("0041-old")).unwrap();
+        assert!(free_folder(&runs, "Sugar → motor!").ends_with("0042-sugar-motor"));
+        std::fs::remove_dir_all(runs).unwrap();
+    }
+}

@@ -1,0 +1,221 @@
+//! Run, pause, step, speed, and how fast it really goes; always in the same place.
+
+use super::{
+    App,
+    commands::UiCommand,
+    icons, text,
+    theme::{METRIC, Tokens},
+    widgets,
+};
+use egui::{
+    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, Stroke, TextStyle, Ui,
+    vec2,
+};
+use std::time::Duration;
+
+const HEIGHT: f32 = 44.0;
+/// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
+const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// Draws the bar.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
+    Panel::top("run bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = 6.0;
+            transport_ui(ui, app, queue);
+            gap(ui);
+            speed_ui(ui, app);
+            gap(ui);
+            metrics_ui(ui, app);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| record_ui(ui, app, queue));
+        });
+    });
+}
+
+fn gap(ui: &mut Ui) {
+    let t = Tokens::of(ui.ctx());
+    let (rect, _) = ui.allocate_exact_size(vec2(17.0, 22.0), egui::Sense::hover());
+    ui.painter().vline(rect.center().x, rect.y_range(), Stroke::new(1.0, t.line));
+}
+
+/// A button of this bar that carries out a command when that is possible.
+fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<UiCommand>) {
+    let why_not = command.why_not(app);
+    let name = command.text(app);
+    let response = ui.add_enabled_ui(why_not.is_none(), |ui| widgets::icon_button(ui, command.icon(), &name)).inner;
+    if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+        queue.push(command);
+    }
+}
+
+fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    command_button(ui, app, UiCommand::Rewind, queue);
+    let running = app.session.live.running;
+    let (glyph, word) = if running { (icons::PAUSE, "Pause") } else { (icons::PLAY, "Run") };
+    let ink = if running { t.text_strong } else { t.on_accent };
+    let ready = UiCommand::RunPause.why_not(app);
+    let content = (icons::rich(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
+    let fill = if running { t.hover } else { t.accent };
+    let button = Button::new(content).fill(fill).stroke(Stroke::new(1.0, if running { t.line } else { fill }));
+    let response = ui.add_enabled(ready.is_none(), button.min_size(vec2(92.0, 28.0))).accessible_name(word);
+    if response.on_hover_text("Space").on_disabled_hover_text(ready.unwrap_or_default()).clicked() {
+        queue.push(UiCommand::RunPause);
+    }
+    command_button(ui, app, UiCommand::Step, queue);
+    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× "))
+        .accessible_name("Steps per step");
+}
+
+/// The speed is part of the document: a run in class at ×0.1 is one tomorrow as well.
+fn speed_ui(ui: &mut Ui, app: &mut App) {
+    let speed = &mut app.session.project.run.speed;
+    ui.label(widgets::sub(ui, "Speed"));
+    let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed));
+    let response = combo.show_ui(ui, |ui| {
+        for choice in SPEEDS {
+            ui.selectable_value(speed, choice, speed_text(choice));
+        }
+    });
+    response.response.accessible_name("Speed").on_hover_text("Simulated seconds per second at most");
+}
+
+fn speed_text(speed: f64) -> String {
+    if speed > 0.0 { format!("× {}", text::number(speed)) } else { "max".to_owned() }
+}
+
+fn metrics_ui(ui: &mut Ui, app: &App) {
+    let t = Tokens::of(ui.ctx());
+    let live = &app.session.live;
+    let counts_in_steps = app.session.project.model.secs_per_step() == 1.0;
+    let (value, unit, hint) = match counts_in_steps {
+        true => (live.pace.steps_per_sec().map(text::short), "steps/s", "Steps per second, over the last second"),
+        false => (
+            live.pace.real_time_factor().map(text::short),
+            "× real time",
+            "Simulated seconds per second, over the last second",
+        ),
+    };
+    metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
+    ui.add_space(8.0);
+    let clock = live.clock;
+    let time = if counts_in_steps { text::count(clock.step) } else { text::sim_time(clock.secs()) };
+    let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
+    metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
+    ui.add_space(8.0);
+    let (color, word) = match (live.running, live.is_loaded()) {
+        (true, _) => (breathing(ui, t.live), "LIVE"),
+        (false, true) => (t.text_sub, "PAUSED"),
+        (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
+    };
+    widgets::dot(ui, color);
+    ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
+}
+
+/// A number that changes without jumping: right-aligned in a fixed width, the unit behind it.
+fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
+    let t = Tokens::of(ui.ctx());
+    let font = TextStyle::Name(METRIC.into());
+    let shown = ui.allocate_ui_with_layout(vec2(width, 28.0), Layout::right_to_left(Align::Center), |ui| {
+        ui.set_min_width(width);
+        ui.label(RichText::new(number).text_style(font).color(t.text_strong))
+    });
+    ui.label(RichText::new(unit).small().color(t.text_sub)) | shown.response
+}
+
+/// The dot breathes while frames come in anyway; it asks for none of its own.
+fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
+    let phase = ui.input(|i| i.time) * std::f64::consts::TAU / 1.2;
+    Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
+}
+
+/// Record, undo and redo; from the right.
+fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let recording = app.session.live.recording.as_ref();
+    let (glyph, word) = match recording {
+        Some(r) => (icons::STOP, text::wall_time(r.since.elapsed())),
+        None => (icons::RECORD, "Record".to_owned()),
+    };
+    let why_not = UiCommand::Record.why_not(app);
+    let ink = if why_not.is_some() { t.text_sub } else { t.error };
+    let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
+    let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
+    let response =
+        response.on_hover_text(UiCommand::Record.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
+    if response.clicked() {
+        queue.push(UiCommand::Record);
+    }
+    gap(ui);
+    history_ui(ui, app, queue);
+}
+
+fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let (undo, redo) = app.session.history.counts();
+    let labels = app.session.history.labels();
+    for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
+        let name = command.text(app);
+        let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
+        let button = Button::new(content).frame_when_inactive(false);
+        let response = ui.add_enabled(n > 0, button).accessible_name(&name);
+        let what =
+            label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
+        if response.on_hover_text(&what).on_disabled_hover_text(what).clicked() {
+            queue.push(command);
+        }
+    }
+}
+
+/// Below the run bar, only when there is something to say: changes that wait for a rebuild, or a rebuild in progress.
+pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let live = &app.session.live;
+    if !live.is_loaded() {
+        return;
+    }
+    let progress = live.progress();
+    let waiting = live.waiting_for_rebuild(&app.session.project.model);
+    let others = live.plan_waits(&app.session.project);
+    if progress.is_none() && waiting.is_empty() && others.is_empty() {
+        return;
+    }
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(Tokens::fade(t.warn, 0.12)).inner_margin(Margin::symmetric(12, 0));
+    Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| match progress {
+            Some((stage, fraction, since)) => {
+                ui.label(format!("Rebuilding: {stage}"));
+                ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0));
+                ui.label(widgets::sub(ui, eta(fraction, since)));
+                if ui.button("Cancel").clicked() {
+                    queue.push(UiCommand::CancelLoading);
+                }
+            }
+            None => {
+                ui.label(icons::rich(icons::HAMMER).color(t.warn));
+                let params = app.session.project.model.params();
+                let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
+                names.extend(others.iter().map(|n| (*n).to_owned()));
+                let n = names.len();
+                let verb = if n == 1 { "change needs" } else { "changes need" };
+                ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
+                ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    if widgets::primary(ui, "Rebuild now").clicked() {
+                        queue.push(UiCommand::Rebuild);
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// How long a job will still take, once that can be told.
+pub fn eta(fraction: f32, since: Duration) -> String {
+    if fraction < 0.03 || since.as_secs_f32() < 0.5 {
+        return text::wall_time(since);
+    }
+    let left = since.mul_f32((1.0 - fraction) / fraction);
+    format!("{} · about {} s left", text::wall_time(since), left.as_secs() + 1)
+}

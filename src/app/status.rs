@@ -1,0 +1,81 @@
+//! The bottom line: where it runs, memory, how long the window takes, whether everything is saved.
+
+use super::{App, commands::UiCommand, icons, text, theme::Tokens, widgets};
+use egui::{Align, Frame, Layout, Margin, Panel, RichText, Sense, Ui};
+
+/// Draws the line.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
+    Panel::bottom("status bar").exact_size(24.0).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
+            hints_ui(ui, app);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| facts_ui(ui, app, queue));
+        });
+    });
+}
+
+fn hints_ui(ui: &mut Ui, app: &App) {
+    let selected = app.session.selection.elements.len();
+    let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
+        (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
+        (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
+        _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
+    };
+    let t = Tokens::of(ui.ctx());
+    for (key, what) in hints {
+        ui.label(RichText::new(*key).small().color(t.text));
+        ui.label(widgets::sub(ui, *what).small());
+        ui.add_space(8.0);
+    }
+}
+
+/// From the right: messages, saved state, window time, memory, device.
+fn facts_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let problems = app.log.problems();
+    let (glyph, color) = if problems > 0 { (icons::WARNING, t.warn) } else { (icons::CHECK, t.text_sub) };
+    let label = match problems {
+        0 => "no problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    };
+    if fact(ui, glyph, &label, color, "Warnings and errors so far; opens the log").clicked() {
+        queue.push(UiCommand::ToggleLog);
+    }
+    let session = &app.session;
+    let saved = match (session.is_dirty(), session.saved_at) {
+        (true, _) => "unsaved changes".to_owned(),
+        (false, Some(at)) if at.elapsed().as_secs() < 60 => "saved just now".to_owned(),
+        (false, Some(at)) => format!("saved {} min ago", at.elapsed().as_secs() / 60),
+        (false, None) => "no changes".to_owned(),
+    };
+    fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
+    if let Some(ms) = app.frames.quantiles() {
+        fact(
+            ui,
+            icons::GAUGE,
+            &format!("UI {:.1} ms", ms[0]),
+            t.text_sub,
+            "Median time to draw the window; F12 shows more",
+        );
+    }
+    let memory: u64 = session.live.exhibit.memory.iter().map(|(_, n)| n).sum();
+    if memory > 0 {
+        let owners: Vec<String> =
+            session.live.exhibit.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
+        fact(ui, icons::MEMORY, &text::bytes(memory), t.text_sub, &owners.join("\n"));
+    }
+    let device = app.devices.chosen();
+    let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
+    fact(ui, glyph, &device.name, t.text_sub, &device.details);
+}
+
+fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
+    let label = ui.add(egui::Label::new(RichText::new(label).small().color(color)).sense(Sense::click()));
+    let icon = ui.label(icons::rich(glyph).size(12.0).color(color));
+    ui.add_space(10.0);
+    let response = label | icon;
+    if hint.is_empty() { response } else { response.on_hover_text(hint) }
+}

@@ -1,0 +1,114 @@
+//! Numbers and names as people read them.
+
+use std::time::Duration;
+
+/// `138639` → `138,639`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `15.6 GB`, decimal.
+pub fn bytes(n: u64) -> String {
+    let (value, unit) = match n {
+        0..1_000 => return format!("{n} B"),
+        1_000..1_000_000 => (n as f64 / 1e3, "kB"),
+        1_000_000..1_000_000_000 => (n as f64 / 1e6, "MB"),
+        _ => (n as f64 / 1e9, "GB"),
+    };
+    format!("{value:.1} {unit}")
+}
+
+/// Simulated time: `812.4 ms`, `12.400 s`, `3:07.2`.
+pub fn sim_time(secs: f64) -> String {
+    match secs {
+        s if s < 10.0 => format!("{:.1} ms", s * 1e3),
+        s if s < 600.0 => format!("{s:.3} s"),
+        s => format!("{}:{:04.1} min", (s / 60.0) as u64, s % 60.0),
+    }
+}
+
+/// Wall time: `8 s`, `1:04`.
+pub fn wall_time(d: Duration) -> String {
+    let secs = d.as_secs();
+    format!("{}:{:02}", secs / 60, secs % 60)
+}
+
+/// Three or four significant digits, no exponent where people do not expect one.
+pub fn number(x: f64) -> String {
+    let magnitude = x.abs();
+    let text = match magnitude {
+        0.0 => return "0".to_owned(),
+        m if !(1e-4..1e9).contains(&m) => return format!("{x:.3e}"),
+        m if m < 0.1 => format!("{x:.5}"),
+        m if m < 10.0 => format!("{x:.4}"),
+        m if m < 1000.0 => format!("{x:.3}"),
+        _ => format!("{x:.2}"),
+    };
+    text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
+}
+
+/// Two significant digits, for factors: `0.034`, `7.8`, `120`.
+pub fn short(x: f64) -> String {
+    match x.abs() {
+        m if m < 0.1 => format!("{x:.3}"),
+        m if m < 1.0 => format!("{x:.2}"),
+        m if m < 100.0 => format!("{x:.1}"),
+        _ => format!("{x:.0}"),
+    }
+}
+
+/// `trace_every_ms` → `Trace every`; units are shown elsewhere.
+pub fn title(name: &str) -> String {
+    let base = ["_ms", "_mv", "_hz", "_um", "_pa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    let base = base.strip_prefix("n_").unwrap_or(base);
+    let spaced = base.replace('_', " ");
+    let mut chars = spaced.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The first sentence of a doc comment, its lines joined, without the full stop.
+pub fn first_sentence(docs: &str) -> String {
+    let joined = unwrap(docs);
+    let end = joined.find(". ").unwrap_or(joined.len());
+    joined[..end].trim_end_matches('.').to_owned()
+}
+
+/// A doc comment as one paragraph.
+pub fn unwrap(docs: &str) -> String {
+    docs.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (x, want) in
+            [(0.0, "0"), (20.0, "20"), (0.275, "0.275"), (-52.0, "−52"), (1e-6, "1.000e-6"), (0.05, "0.05")]
+        {
+            assert_eq!(number(x), want);
+        }
+        assert_eq!(count(15_091_983), "15,091,983");
+        assert_eq!(count(7), "7");
+        assert_eq!(bytes(1_500_000), "1.5 MB");
+        assert_eq!(sim_time(0.8124), "812.4 ms");
+        assert_eq!(wall_time(Duration::from_secs(64)), "1:04");
+    }
+
+    #[test]
+    fn names_read_well() {
+        assert_eq!(title("trace_every_ms"), "Trace every");
+        assert_eq!(title("n_neurons"), "Neurons");
+        assert_eq!(first_sentence(" Time step.\n"), "Time step");
+        assert_eq!(first_sentence(" Ends at this time; 0 means\n never. More."), "Ends at this time; 0 means never");
+    }
+}

@@ -1,0 +1,91 @@
+//! Short messages at the lower right. Errors stay until they are closed.
+
+use super::{icons, log::Level, theme::Tokens, widgets};
+use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Stroke, Ui, vec2};
+
+/// Seconds a message stays; errors stay for good.
+const STAY_SECS: f64 = 4.0;
+/// Messages shown at once.
+const MAX_SHOWN: usize = 4;
+
+struct Toast {
+    id: u64,
+    level: Level,
+    text: String,
+    until: Option<f64>,
+}
+
+/// The messages on screen.
+#[derive(Default)]
+pub struct Toasts {
+    list: Vec<Toast>,
+    count: u64,
+}
+
+impl Toasts {
+    /// Shows a message. The same text twice is one message.
+    pub fn add(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.list.retain(|t| t.text != text);
+        self.count += 1;
+        self.list.push(Toast { id: self.count, level, text, until: None });
+        if self.list.len() > MAX_SHOWN {
+            self.list.remove(0);
+        }
+    }
+
+    /// The texts on screen, newest last.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|t| t.text.as_str())
+    }
+
+    /// Draws them over everything but dialogs.
+    pub fn ui(&mut self, ctx: &egui::Context) {
+        let now = ctx.input(|i| i.time);
+        for toast in &mut self.list {
+            if toast.until.is_none() && toast.level < Level::Error {
+                toast.until = Some(now + STAY_SECS);
+            }
+        }
+        self.list.retain(|t| t.until.is_none_or(|until| now < until));
+        if let Some(next) = self.list.iter().filter_map(|t| t.until).reduce(f64::min) {
+            ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
+        }
+        let mut closed = None;
+        let place =
+            Area::new(Id::unique("toasts")).anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -34.0)).order(Order::Foreground);
+        place.show(ctx, |ui| {
+            for toast in &self.list {
+                if toast_ui(ui, toast) {
+                    closed = Some(toast.id);
+                }
+            }
+        });
+        self.list.retain(|t| Some(t.id) != closed);
+    }
+}
+
+/// One message; `true` when it was closed.
+fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
+    let t = Tokens::of(ui.ctx());
+    let (glyph, color) = match toast.level {
+        Level::Info => (icons::CHECK, t.ok),
+        Level::Warning => (icons::WARNING, t.warn),
+        Level::Error => (icons::ERROR, t.error),
+    };
+    let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(10, 6)).stroke(Stroke::new(1.0, t.line));
+    let shown = frame.show(ui, |ui| {
+        ui.set_width(320.0);
+        ui.horizontal_top(|ui| {
+            ui.label(icons::rich(glyph).color(color));
+            let text_width = ui.available_width() - 30.0;
+            ui.allocate_ui_with_layout(vec2(text_width, 0.0), Layout::top_down(Align::LEFT), |ui| {
+                ui.set_width(text_width);
+                ui.label(&toast.text);
+            });
+            widgets::icon_button(ui, icons::CLOSE, "Close message").clicked()
+        })
+        .inner
+    });
+    shown.inner
+}

@@ -1,0 +1,98 @@
+//! Menus, the project's name, and the field that opens the palette.
+
+use super::{
+    App,
+    commands::{MENUS, UiCommand},
+    icons,
+    theme::Tokens,
+    widgets,
+};
+use egui::{Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, Ui, containers::menu::MenuButton, vec2};
+
+const HEIGHT: f32 = 34.0;
+
+/// Draws the bar.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
+    Panel::top("top bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
+        MenuBar::new().ui(ui, |ui| {
+            ui.set_min_height(HEIGHT);
+            ui.spacing_mut().item_spacing.x = 2.0;
+            let all = UiCommand::all(app);
+            for menu in MENUS {
+                MenuButton::new(menu).ui(ui, |ui| menu_ui(ui, app, menu, &all, queue));
+            }
+            ui.add_space(12.0);
+            name_ui(ui, app);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| right_ui(ui, app, queue));
+        });
+    });
+}
+
+/// The entries of one menu.
+fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Vec<UiCommand>) {
+    ui.set_min_width(230.0);
+    let mut first = true;
+    for command in all.iter().filter(|c| c.menu().0 == menu) {
+        if command.menu().1 && !first {
+            ui.separator();
+        }
+        first = false;
+        let why_not = command.why_not(app);
+        let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
+        if let Some(shortcut) = command.shortcut() {
+            button = button.shortcut_text(RichText::new(ui.ctx().format_shortcut(&shortcut)).small());
+        }
+        let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
+        let response = response.on_hover_text(command.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
+        if response.clicked() {
+            queue.push(command.clone());
+            ui.close();
+        }
+    }
+}
+
+fn name_ui(ui: &mut Ui, app: &App) {
+    let t = Tokens::of(ui.ctx());
+    let session = &app.session;
+    ui.label(RichText::new(&session.project.name).color(t.text_strong).family(widgets::semibold()));
+    if session.is_dirty() {
+        widgets::dot(ui, t.warn).on_hover_text("Unsaved changes");
+    }
+    ui.add_space(6.0);
+    ui.label(widgets::sub(ui, session.project.model.title()));
+}
+
+/// Panel toggles, search field; from the right.
+fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let panels = [
+        (icons::SIDEBAR, UiCommand::ToggleInspector, app.panels.inspector),
+        (icons::TERMINAL, UiCommand::ToggleLog, app.panels.log),
+        (icons::TREE, UiCommand::ToggleTree, app.panels.tree),
+    ];
+    for (glyph, command, on) in panels {
+        let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
+        if widgets::icon_toggle(ui, glyph, &format!("{} ({keys})", command.text(app)), on).clicked() {
+            queue.push(command);
+        }
+    }
+    ui.add_space(6.0);
+    let hint = (
+        icons::rich(icons::SEARCH).color(t.text_sub),
+        RichText::new("Search commands and parameters").color(t.text_sub),
+    );
+    let keys = RichText::new(ui.ctx().format_shortcut(&UiCommand::Palette.shortcut().unwrap_or(PALETTE_KEYS))).small();
+    let field = Button::new(hint)
+        .shortcut_text(keys)
+        .min_size(vec2(300.0, 24.0))
+        .frame(true)
+        .fill(t.raised)
+        .stroke(egui::Stroke::new(1.0, t.line));
+    if ui.add(field).accessible_name("Search commands and parameters").clicked() {
+        queue.push(UiCommand::Palette);
+    }
+}
+
+const PALETTE_KEYS: egui::KeyboardShortcut = egui::KeyboardShortcut::new(egui::Modifiers::COMMAND, egui::Key::K);

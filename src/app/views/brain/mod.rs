@@ -1,0 +1,360 @@
+//! Elements in space: any set with positions, coloured by any of its columns, any field over it, or the glow of
+//! what was active lately.
+
+mod gestures;
+mod legend;
+mod overlay;
+mod paint;
+
+use super::{Selection, View, ViewCtx, colors::Ramp, kit, probes_where, tap};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    view3d::{Camera, Preset, Vec2, Vec3},
+};
+use egui::{DragValue, Rect, Ui};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What decides the colour of a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Coloring {
+    /// Its category.
+    #[default]
+    Class,
+    /// The value of a field.
+    Field(ProbeId),
+    /// Its category, and light that decays with the time a field says has passed.
+    Glow(ProbeId),
+}
+
+impl Coloring {
+    fn probe(self) -> Option<ProbeId> {
+        match self {
+            Self::Class => None,
+            Self::Field(probe) | Self::Glow(probe) => Some(probe),
+        }
+    }
+}
+
+/// A field that counts the time since something last happened is named `last_…`, in ms, negative for never: it
+/// can be shown as a glow.
+pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
+    probe.name.starts_with("last_") && matches!(probe.shape, Shape::Field { .. })
+}
+
+/// The 3D view.
+pub struct Brain {
+    set: Option<Arc<ElementSet>>,
+    set_generation: u64,
+    coloring: Option<Coloring>,
+    column: String,
+    hidden: BTreeMap<String, BTreeSet<u16>>,
+    hidden_generation: u64,
+    ramp: Ramp,
+    is_auto_range: bool,
+    range: (f32, f32),
+    tau_ms: f32,
+    point_size: f32,
+    values: Vec<f32>,
+    values_of: Option<ProbeId>,
+    values_generation: u64,
+    has_glowed: bool,
+    camera: Camera,
+    bounds: (Vec3, Vec3),
+    needs_fit: bool,
+    is_legend_open: bool,
+    lasso: Vec<Vec2>,
+    is_rectangle: bool,
+    under_pointer: Option<u32>,
+    menu_element: Option<u32>,
+    hover_key: Option<(Vec2, Camera, u64)>,
+    picture: paint::Picture,
+}
+
+impl Default for Brain {
+    fn default() -> Self {
+        Self {
+            set: None,
+            set_generation: 0,
+            coloring: None,
+            column: "super_class".into(),
+            hidden: BTreeMap::new(),
+            hidden_generation: 0,
+            ramp: Ramp::default(),
+            is_auto_range: true,
+            range: (0.0, 1.0),
+            tau_ms: 60.0,
+            point_size: 1.0,
+            values: vec![],
+            values_of: None,
+            values_generation: 0,
+            has_glowed: false,
+            camera: Camera::default(),
+            bounds: (Vec3::splat(-1.0), Vec3::ONE),
+            needs_fit: true,
+            is_legend_open: true,
+            lasso: vec![],
+            is_rectangle: false,
+            under_pointer: None,
+            menu_element: None,
+            hover_key: None,
+            picture: paint::Picture::default(),
+        }
+    }
+}
+
+impl Brain {
+    /// Finds the set to show, when it is not the one already shown.
+    fn settle(&mut self, exhibit: &Exhibit) {
+        let set = exhibit.sets.iter().find(|s| !s.positions.is_empty());
+        let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+            || (self.set.is_none() && set.is_none());
+        if same {
+            return;
+        }
+        self.set = set.cloned();
+        self.set_generation += 1;
+        self.values.clear();
+        self.values_of = None;
+        let Some(set) = set else { return };
+        if set.column(&self.column).is_none() {
+            self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
+        }
+        self.enclose(set);
+        self.needs_fit = true;
+    }
+
+    fn enclose(&mut self, set: &ElementSet) {
+        let finite = set.positions.iter().map(|p| Vec3::from(*p)).filter(|p| p.is_finite());
+        let (min, max) = finite.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| (min.min(p), max.max(p)));
+        self.bounds = if min.x <= max.x { (min, max) } else { (Vec3::splat(-1.0), Vec3::ONE) };
+        self.camera.enclose(self.bounds.0, self.bounds.1);
+    }
+
+    /// Fields over the shown set.
+    fn fields<'a>(&self, exhibit: &'a Exhibit) -> Vec<(ProbeId, &'a ProbeSpec)> {
+        let name = self.set.as_ref().map_or("", |s| s.name);
+        probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
+    }
+
+    /// What decides colours: as chosen, else the glow when there is one, else the category.
+    fn coloring(&self, exhibit: &Exhibit) -> Coloring {
+        let fields = self.fields(exhibit);
+        let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
+        let glow = || fields.iter().find(|(_, p)| is_time_since(p)).map(|(id, _)| Coloring::Glow(*id));
+        self.coloring.filter(known).or_else(glow).unwrap_or_default()
+    }
+
+    fn field_range(probe: &ProbeSpec) -> (f32, f32) {
+        if let Shape::Field { range, .. } = probe.shape { range } else { (0.0, 1.0) }
+    }
+
+    fn is_hidden(&self, code: u16) -> bool {
+        self.hidden.get(&self.column).is_some_and(|h| h.contains(&code))
+    }
+
+    fn fit(&mut self, aspect: f32) {
+        self.camera.fit(self.bounds.0, self.bounds.1, aspect);
+    }
+
+    /// Frames the selected elements, or everything when there are none.
+    fn focus(&mut self, selected: &[u32], aspect: f32) {
+        let Some(set) = self.set.clone() else { return };
+        let places = selected.iter().filter_map(|e| set.positions.get(*e as usize)).map(|p| Vec3::from(*p));
+        let (min, max) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| (min.min(p), max.max(p)));
+        if min.x > max.x {
+            return self.fit(aspect);
+        }
+        let margin = Vec3::splat(self.camera.radius * 0.06);
+        self.camera.fit(min - margin, max + margin, aspect);
+    }
+
+    fn caption(&self, ctx: &ViewCtx<'_>) -> String {
+        let Some(set) = &self.set else { return String::new() };
+        let total = set.positions.len() as u64;
+        let shown = match set.column(&self.column) {
+            Some(column) => {
+                let hidden = self.hidden.get(&self.column);
+                let counts = column.counts();
+                let gone: u64 = hidden
+                    .into_iter()
+                    .flatten()
+                    .map(|c| u64::from(counts.get(usize::from(*c)).copied().unwrap_or(0)))
+                    .sum();
+                total - gone.min(total)
+            }
+            None => total,
+        };
+        let n_selected = ctx.selection.of(set.name).len() as u64;
+        let clock = if ctx.clock.secs_per_step >= 1.0 {
+            format!("step {}", kit::thousands(ctx.clock.step))
+        } else {
+            format!("t = {:.3} s", ctx.clock.secs())
+        };
+        format!(
+            "{} of {} {} · {} selected · {clock}",
+            kit::thousands(shown),
+            kit::thousands(total),
+            set.name,
+            kit::thousands(n_selected)
+        )
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, aspect: f32) {
+        let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
+        let mut chosen = self.coloring(ctx.exhibit);
+        let mut options = vec![(Coloring::Class, "category".to_owned())];
+        for (id, probe) in self.fields(ctx.exhibit) {
+            if is_time_since(probe) {
+                options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
+            }
+            options.push((Coloring::Field(id), probe.name.to_owned()));
+        }
+        if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
+            self.coloring = Some(chosen);
+        }
+        if !matches!(chosen, Coloring::Field(_)) {
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.clone())).collect();
+            if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
+                self.hidden_generation += 1;
+            }
+        }
+        match chosen {
+            Coloring::Glow(_) => {
+                let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
+                ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
+            }
+            Coloring::Field(probe) => self.range_ui(ui, ctx, probe),
+            Coloring::Class => {}
+        }
+        ui.separator();
+        for (i, preset) in Preset::ALL.into_iter().enumerate() {
+            let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
+            if ui.small_button(preset.label()).on_hover_text(hint).clicked() {
+                self.look_from(preset, aspect);
+            }
+        }
+        if ui.small_button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
+            self.fit(aspect);
+        }
+        ui.toggle_value(&mut self.camera.orthographic, "Ortho")
+            .on_hover_text("Parallel projection: the scale bar holds at every depth");
+        let size = DragValue::new(&mut self.point_size).range(0.2..=8.0).speed(0.02).prefix("size ").fixed_decimals(1);
+        ui.add(size).on_hover_text("Size of the points");
+        ui.toggle_value(&mut self.is_legend_open, "Legend");
+    }
+
+    fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
+        let ramps: Vec<_> = Ramp::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
+        kit::choice_ui(ui, ctx.tokens, "map", &mut self.ramp, &ramps);
+        if ui.toggle_value(&mut self.is_auto_range, "Auto").on_hover_text("Range follows the data").changed() {
+            self.range = Self::field_range(&ctx.exhibit.probes[usize::from(probe)]);
+            self.take_range();
+        }
+        let speed = f64::from((self.range.1 - self.range.0).abs() * 0.01).max(1e-4);
+        ui.add_enabled_ui(!self.is_auto_range, |ui| {
+            ui.add(DragValue::new(&mut self.range.0).speed(speed).max_decimals(3)).on_hover_text("Lowest value");
+            ui.add(DragValue::new(&mut self.range.1).speed(speed).max_decimals(3)).on_hover_text("Highest value");
+        });
+    }
+
+    /// Sets the range from the data, when it is automatic.
+    fn take_range(&mut self) {
+        if !self.is_auto_range {
+            return;
+        }
+        let finite = self.values.iter().filter(|v| v.is_finite());
+        let (min, max) = finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+        if min <= max {
+            self.range = (min, if max > min { max } else { min + 1.0 });
+        }
+    }
+
+    fn look_from(&mut self, preset: Preset, aspect: f32) {
+        self.camera.look_from(preset);
+        self.fit(aspect);
+    }
+}
+
+impl View for Brain {
+    fn name(&self) -> &'static str {
+        "brain"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let name = exhibit.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
+        if name.is_empty() { "3D".into() } else { format!("3D: {name}") }
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        if self.set.is_some() {
+            return self.coloring(exhibit).probe().map(tap).into_iter().collect();
+        }
+        let mut fresh = Self::default();
+        fresh.settle(exhibit);
+        fresh.coloring(exhibit).probe().map(tap).into_iter().collect()
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.values.clear();
+        self.values_of = None;
+        self.values_generation += 1;
+        self.has_glowed = false;
+        self.settle(exhibit);
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        self.settle(exhibit);
+        let Some(probe) = self.coloring(exhibit).probe() else { return };
+        let Some(Reading::Field(values)) = frame.reading(probe) else { return };
+        self.values.clone_from(values);
+        self.values_of = Some(probe);
+        self.values_generation += 1;
+        self.has_glowed = self.has_glowed || values.iter().any(|v| *v >= 0.0);
+        if matches!(self.coloring(exhibit), Coloring::Field(_)) {
+            self.take_range();
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.settle(ctx.exhibit);
+        let Some(set) = self.set.clone() else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This view shows sets whose elements have positions";
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here has a place in space", how, None);
+            return;
+        };
+        let caption = self.caption(ctx);
+        let all = ui.available_rect_before_wrap();
+        let aspect = all.width() / (all.height() - kit::BAR - kit::CAPTION).max(1.0);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, aspect));
+        if std::mem::take(&mut self.needs_fit) {
+            self.fit(aspect);
+        }
+        if super::is_focus_asked(ui.ctx()) {
+            self.focus(ctx.selection.of(set.name), aspect);
+        }
+        let response = self.gestures_ui(ui, canvas, &set, ctx);
+        self.paint(ui, canvas, &set, ctx);
+        self.overlay_ui(ui, canvas, &set, &response, ctx);
+    }
+
+    fn help(&self) -> &'static str {
+        "# 3D view\n\nEvery element at its place. Colour is its category, the value of a field, or its category with \
+         a glow that decays after activity.\n\n\
+         - drag: turn · middle or right drag: move · wheel: zoom at the pointer\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
+         - double-click: focus the element, or show everything · F: frame the selection\n\
+         - 1 to 4: front, back, left, top\n\nIn the legend a click hides a category, Alt+click shows it alone."
+    }
+}
+
+/// A rectangle's size in device pixels.
+fn pixels(ui: &Ui, canvas: Rect) -> Vec2 {
+    let size = canvas.size() * ui.pixels_per_point();
+    Vec2::new(size.x.round().max(1.0), size.y.round().max(1.0))
+}

@@ -1,0 +1,130 @@
+//! What lies over the points: axes, scale bar, colour bar, tooltip.
+
+use super::{Brain, Coloring, pixels};
+use crate::{
+    app::views::{ViewCtx, kit},
+    sim::ElementSet,
+    view3d::Vec3,
+};
+use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+
+impl Brain {
+    pub(super) fn overlay_ui(
+        &mut self,
+        ui: &mut Ui,
+        canvas: Rect,
+        set: &ElementSet,
+        response: &Response,
+        ctx: &ViewCtx<'_>,
+    ) {
+        let painter = ui.painter_at(canvas);
+        let font = kit::small(ui);
+        if canvas.width() > 160.0 && canvas.height() > 120.0 {
+            self.paint_axes(&painter, canvas, &font, ctx);
+            self.paint_scale(&painter, canvas, &font, pixels(ui, canvas).y, ui.pixels_per_point(), ctx);
+        }
+        if let Coloring::Field(_) = self.coloring(ctx.exhibit) {
+            self.paint_color_bar(&painter, canvas, &kit::mono(ui), ctx);
+        }
+        if self.is_legend_open && canvas.width() > 360.0 && canvas.height() > 160.0 {
+            self.legend_ui(ui, canvas, set, ctx);
+        }
+        self.paint_lasso(ui, canvas, ctx);
+        if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
+            let values = self.value_text(ctx, element);
+            response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
+        }
+    }
+
+    /// The present value of an element, as a tooltip says it.
+    fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
+        let Some(probe) = self.values_of.and_then(|p| ctx.exhibit.probes.get(usize::from(p))) else { return vec![] };
+        let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
+        let text = if super::is_time_since(probe) {
+            if value < 0.0 {
+                "never".to_owned()
+            } else {
+                format!("{} ago", kit::with_unit(f64::from(value), probe.unit))
+            }
+        } else {
+            kit::with_unit(f64::from(value), probe.unit)
+        };
+        vec![(probe.name.replace('_', " "), text)]
+    }
+
+    /// Which way x, y and z point; those towards the viewer are drawn last.
+    fn paint_axes(&self, painter: &Painter, canvas: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
+        let origin = pos2(canvas.left() + 34.0, canvas.bottom() - 34.0);
+        let (right, up, back) = (self.camera.right(), self.camera.up(), self.camera.backward());
+        // The three hues are those of the categories, so that no colour is defined twice.
+        let t = ctx.tokens;
+        let mut axes = [(Vec3::X, "x", t.error), (Vec3::Y, "y", t.ok), (Vec3::Z, "z", t.inhibitory)];
+        axes.sort_by(|a, b| a.0.dot(back).total_cmp(&b.0.dot(back)));
+        for (axis, name, color) in axes {
+            let tip = vec2(axis.dot(right), -axis.dot(up)) * 20.0;
+            let color = if axis.dot(back) < -0.5 { color.gamma_multiply(0.5) } else { color };
+            painter.line_segment([origin, origin + tip], Stroke::new(1.75, color));
+            if tip.length() > 6.0 {
+                painter.text(origin + tip * 1.38, Align2::CENTER_CENTER, name, font.clone(), color);
+            } else {
+                painter.circle_filled(origin, 2.5, color);
+            }
+        }
+    }
+
+    /// A round length of 60 to 150 points, true in the target plane.
+    fn paint_scale(
+        &self,
+        painter: &Painter,
+        canvas: Rect,
+        font: &egui::FontId,
+        height_px: f32,
+        scale: f32,
+        ctx: &ViewCtx<'_>,
+    ) {
+        let um_per_point = f64::from(self.camera.world_per_pixel(height_px) * scale);
+        let longest = um_per_point * 150.0;
+        let magnitude = 10f64.powf(longest.log10().floor());
+        let length = [5.0, 2.0, 1.0].into_iter().map(|m| m * magnitude).find(|l| *l <= longest).unwrap_or(magnitude);
+        let points = (length / um_per_point) as f32;
+        let text =
+            if length >= 1000.0 { format!("{} mm", length / 1000.0) } else { format!("{} µm", kit::value(length)) };
+        let (right, y) = (canvas.right() - 16.0, canvas.bottom() - 16.0);
+        let stroke = Stroke::new(1.5, ctx.tokens.text);
+        painter.line_segment([pos2(right - points, y), pos2(right, y)], stroke);
+        for x in [right - points, right] {
+            painter.line_segment([pos2(x, y - 3.0), pos2(x, y + 3.0)], stroke);
+        }
+        painter.text(pos2(right - points / 2.0, y - 5.0), Align2::CENTER_BOTTOM, text, font.clone(), ctx.tokens.text);
+    }
+
+    fn paint_color_bar(&self, painter: &Painter, canvas: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
+        let Some(probe) = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)))
+        else {
+            return;
+        };
+        let height = (canvas.height() * 0.4).clamp(60.0, 180.0);
+        let bar = Rect::from_min_size(pos2(canvas.right() - 24.0, canvas.top() + 34.0), Vec2::new(8.0, height));
+        let table = self.ramp.table(ctx.tokens.dark);
+        let mut mesh = Mesh::default();
+        for (i, [r, g, b, _]) in table.iter().enumerate() {
+            let y = |i: usize| bar.bottom() - bar.height() * i as f32 / 256.0;
+            let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
+            mesh.add_colored_rect(slice, Color32::from_rgb(*r, *g, *b));
+        }
+        painter.add(mesh);
+        let label = |at: Pos2, align, text: String| {
+            painter.text(at, align, text, font.clone(), ctx.tokens.text);
+        };
+        for i in 0..=4 {
+            let t = i as f32 / 4.0;
+            let v = self.range.0 + (self.range.1 - self.range.0) * t;
+            let y = bar.bottom() - bar.height() * t;
+            label(pos2(bar.left() - 6.0, y), Align2::RIGHT_CENTER, kit::value(f64::from(v)));
+        }
+        let title =
+            if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) };
+        let at = pos2(bar.right(), bar.top() - 10.0);
+        painter.text(at, Align2::RIGHT_BOTTOM, title.replace('_', " "), font.clone(), ctx.tokens.text_strong);
+    }
+}

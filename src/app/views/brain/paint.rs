@@ -1,0 +1,134 @@
+//! What goes to the device, and when: nothing is sent twice.
+
+use super::{Brain, Coloring, pixels};
+use crate::{
+    app::views::{ViewCtx, colors, colors::Ramp, kit},
+    sim::ElementSet,
+    view3d::{Look, Scene, Vec2, selected},
+};
+use egui::{Rect, Ui};
+use egui_wgpu::{CallbackResources, CallbackTrait, ScreenDescriptor, wgpu};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The scene, and what of it is already on the device.
+#[derive(Default)]
+pub(super) struct Picture {
+    scene: Option<Arc<Mutex<Scene>>>,
+    points: u64,
+    codes: Option<(u64, String, u64)>,
+    palette: Option<(u64, String, u64, bool)>,
+    ramp: Option<(Ramp, bool)>,
+    values: u64,
+}
+
+struct Draw {
+    scene: Arc<Mutex<Scene>>,
+    look: Look,
+}
+
+impl CallbackTrait for Draw {
+    fn prepare(
+        &self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        _: &ScreenDescriptor,
+        encoder: &mut wgpu::CommandEncoder,
+        _: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        let mut scene = self.scene.lock().unwrap_or_else(PoisonError::into_inner);
+        scene.draw(device, queue, encoder, &self.look);
+        vec![]
+    }
+
+    fn paint(&self, _: egui::PaintCallbackInfo, pass: &mut wgpu::RenderPass<'static>, _: &CallbackResources) {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner).blit(pass);
+    }
+}
+
+impl Brain {
+    /// The picture's look at a size in pixels.
+    pub(super) fn look(&self, size_px: Vec2, pixels_per_point: f32, ctx: &ViewCtx<'_>) -> Look {
+        let Some(set) = &self.set else { return Look::new(&self.camera, size_px, 1.0, 1.0) };
+        let n = set.positions.len().max(1) as f32;
+        let radius = self.camera.radius * 0.6 / n.sqrt() * self.point_size;
+        let min_px = 0.75 * pixels_per_point * self.point_size.min(1.0);
+        let coloring = self.coloring(ctx.exhibit);
+        let is_fresh = self.values_of == coloring.probe() && !self.values.is_empty();
+        // Until something was active there is no glow to see: the plain picture instead of a dark one.
+        let (mode, base) = match coloring {
+            Coloring::Class => (0, 1.0),
+            Coloring::Field(_) if is_fresh => (1, 1.0),
+            Coloring::Glow(_) if is_fresh && self.has_glowed => (2, if ctx.tokens.dark { 0.34 } else { 0.4 }),
+            _ => (0, 1.0),
+        };
+        let selection = ctx.selection.of(set.name);
+        let hovered = ctx.selection.hovered_in(set.name).map_or(0, |h| h + 1);
+        let mut look = Look::new(&self.camera, size_px, radius, min_px);
+        look.background = colors::rgba(ctx.tokens.canvas);
+        look.accent = colors::rgba(ctx.tokens.accent);
+        look.range = [self.range.0, self.range.1, self.tau_ms, base];
+        look.flags = [mode, u32::from(!selection.is_empty()), hovered, u32::from(ctx.tokens.dark)];
+        look
+    }
+
+    pub(super) fn paint(&mut self, ui: &Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
+        let Some(state) = ctx.render_state else {
+            ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+            let how = "No graphics device: the 3D view is not drawn";
+            let font = kit::small(ui);
+            ui.painter().text(canvas.center(), egui::Align2::CENTER_CENTER, how, font, ctx.tokens.text_sub);
+            return;
+        };
+        let look = self.look(pixels(ui, canvas), ui.pixels_per_point(), ctx);
+        let scene = self.upload(state, set, ctx);
+        ui.painter_at(canvas).add(egui_wgpu::Callback::new_paint_callback(canvas, Draw { scene, look }));
+    }
+
+    fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
+        let Picture { scene, points, codes, palette, ramp, values } = &mut self.picture;
+        let (device, queue) = (&state.device, &state.queue);
+        let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(Scene::new(device, state.target_format)))).clone();
+        let mut scene = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if *points != self.set_generation {
+            *points = self.set_generation;
+            (*codes, *palette, *values) = (None, None, 0);
+            scene.set_points(device, &set.positions);
+        }
+        let column = set.column(&self.column);
+        let key = (self.set_generation, self.column.clone(), ctx.selection.generation);
+        if codes.as_ref() != Some(&key) {
+            *codes = Some(key);
+            let mut all = vec![0; set.positions.len()];
+            for (code, class) in all.iter_mut().zip(column.map_or(&[][..], |c| &c.codes)) {
+                *code = selected(*class, false);
+            }
+            for element in ctx.selection.of(set.name) {
+                if let Some(code) = all.get_mut(*element as usize) {
+                    *code = selected(*code as u16, true);
+                }
+            }
+            scene.set_codes(queue, &all);
+        }
+        let key = (self.set_generation, self.column.clone(), self.hidden_generation, ctx.tokens.dark);
+        if palette.as_ref() != Some(&key) {
+            *palette = Some(key);
+            let hidden = self.hidden.get(&self.column);
+            let colors = column.map_or_else(|| vec![ctx.tokens.categorical[0]], |c| colors::of_column(c, ctx.tokens));
+            let shown = |(code, color): (usize, &egui::Color32)| {
+                let [r, g, b, _] = color.to_array();
+                [r, g, b, if hidden.is_some_and(|h| h.contains(&(code as u16))) { 0 } else { 255 }]
+            };
+            scene.set_palette(device, queue, &colors.iter().enumerate().map(shown).collect::<Vec<_>>());
+        }
+        if *ramp != Some((self.ramp, ctx.tokens.dark)) {
+            *ramp = Some((self.ramp, ctx.tokens.dark));
+            scene.set_ramp(queue, &self.ramp.table(ctx.tokens.dark));
+        }
+        if *values != self.values_generation && !self.values.is_empty() {
+            *values = self.values_generation;
+            scene.set_values(queue, &self.values);
+        }
+        drop(scene);
+        shared
+    }
+}

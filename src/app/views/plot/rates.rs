@@ -1,0 +1,331 @@
+//! Rates and other series with fixed lanes: one chart per probe, all over the same times.
+
+use super::{samples::Samples, timeline::Timeline};
+use crate::{
+    app::{
+        theme::Tokens,
+        views::{Selection, View, ViewCtx, colors, kit, probes_where, run_ui, tap},
+    },
+    engine::Exhibit,
+    sim::{Clock, Frame, ProbeId, Reading, Shape, Tap},
+};
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, pos2};
+use std::collections::{BTreeMap, BTreeSet};
+
+const LEFT: f32 = 52.0;
+const LEGEND: f32 = 150.0;
+const AXIS: f32 = 21.0;
+
+/// The rates view.
+#[derive(Default)]
+pub struct Rates {
+    series: BTreeMap<ProbeId, Samples>,
+    /// Names of the probes that are shown; the first two until the user chose.
+    shown: Option<BTreeSet<&'static str>>,
+    hidden_lanes: BTreeSet<(ProbeId, usize)>,
+    timeline: Timeline,
+    clock: Clock,
+}
+
+fn is_fixed(shape: &Shape) -> bool {
+    matches!(shape, Shape::Series { of } if of.is_empty())
+}
+
+impl Rates {
+    fn shown(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+        let probes = probes_where(exhibit, is_fixed);
+        match &self.shown {
+            Some(names) => probes.filter(|(_, p)| names.contains(p.name)).map(|(id, _)| id).collect(),
+            None => probes.take(2).map(|(id, _)| id).collect(),
+        }
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
+        let shown = self.shown(ctx.exhibit);
+        for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
+            let mut on = shown.contains(&id);
+            let text = egui::RichText::new(probe.name.replace('_', " ")).small();
+            if ui.toggle_value(&mut on, text).on_hover_text(probe.docs.trim()).changed() {
+                let names = self
+                    .shown
+                    .get_or_insert_with(|| shown.iter().map(|p| ctx.exhibit.probes[usize::from(*p)].name).collect());
+                if on {
+                    names.insert(probe.name)
+                } else {
+                    names.remove(probe.name)
+                };
+            }
+        }
+        ui.separator();
+        kit::live_ui(ui, ctx.tokens, &mut self.timeline.follow, ctx.running);
+    }
+
+    fn caption(&self, shown: &[ProbeId]) -> String {
+        let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
+        let dropped: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(Samples::dropped).sum();
+        let across = if self.clock.secs_per_step >= 1.0 {
+            format!("{} steps", kit::value(self.timeline.span))
+        } else {
+            kit::duration(self.timeline.span * self.clock.secs_per_step)
+        };
+        let mut text =
+            format!("{} samples  |  window {across}  |  lowest to highest per pixel", kit::thousands(samples));
+        if dropped > 0 {
+            text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
+        }
+        text
+    }
+
+    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, hover: Option<f32>) {
+        let spec = &ctx.exhibit.probes[usize::from(probe)];
+        let names = ctx.exhibit.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
+        let n = names.len().max(1);
+        let has_legend = n > 1 && area.width() > 380.0;
+        let right = if has_legend { LEGEND } else { 12.0 };
+        let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
+        let painter = ui.painter_at(area.expand(1.0));
+        let lane_colors = lane_colors(ctx, &names);
+        let Some(samples) = self.series.get(&probe) else {
+            title(ui, &painter, area, spec, None, ctx.tokens);
+            return;
+        };
+        let px = ui.pixels_per_point();
+        let cuts = samples.cuts(self.timeline.t0, self.timeline.t1, (plot.width() * px) as usize);
+        let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
+        let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
+        let all = lines.iter().flat_map(|(_, e)| e);
+        let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
+        let (low, high) = range(low, high);
+        kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
+        painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
+        let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
+        let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
+        for (lane, extents) in &lines {
+            paint_line(&inside, extents, |c| plot.left() + c / px, y, Stroke::new(1.25, lane_colors[*lane]));
+        }
+        let at = hover.map(|x| self.timeline.step_at(plot, x));
+        let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
+        title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
+        if has_legend {
+            let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
+            self.legend_ui(
+                ui,
+                Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max),
+                probe,
+                &rows,
+                ctx,
+            );
+        }
+    }
+
+    fn legend_ui(
+        &mut self,
+        ui: &mut Ui,
+        area: Rect,
+        probe: ProbeId,
+        rows: &[(String, Color32, Option<f32>)],
+        ctx: &ViewCtx<'_>,
+    ) {
+        let width = area.width() - 6.0;
+        ui.scope_builder(egui::UiBuilder::new().max_rect(area).id_salt(("legend", probe)), |ui| {
+            ui.spacing_mut().item_spacing = Vec2::ZERO;
+            egui::ScrollArea::vertical().id_salt(probe).show_rows(ui, 17.0, rows.len(), |ui, range| {
+                for lane in range {
+                    let (name, color, value) = &rows[lane];
+                    let shown = !self.hidden_lanes.contains(&(probe, lane));
+                    let text = value.map_or_else(|| "—".into(), |v| kit::value(f64::from((v * 100.0).round() / 100.0)));
+                    let row = kit::legend_row_ui(ui, ctx.tokens, *color, name, &text, shown, width);
+                    if row.on_hover_text("Click: hide or show · Alt+click: only this one").clicked() {
+                        let alone = ui.input(|i| i.modifiers.alt);
+                        self.toggle_lane(probe, lane, rows.len(), alone);
+                    }
+                }
+            });
+        });
+    }
+
+    fn toggle_lane(&mut self, probe: ProbeId, lane: usize, n: usize, alone: bool) {
+        let key = (probe, lane);
+        if alone {
+            let is_alone = (0..n).all(|l| self.hidden_lanes.contains(&(probe, l)) != (l == lane));
+            for l in (0..n).filter(|l| *l != lane) {
+                if is_alone {
+                    self.hidden_lanes.remove(&(probe, l))
+                } else {
+                    self.hidden_lanes.insert((probe, l))
+                };
+            }
+            self.hidden_lanes.remove(&key);
+        } else if !self.hidden_lanes.remove(&key) {
+            self.hidden_lanes.insert(key);
+        }
+    }
+}
+
+/// A chart's name, unit, and, with a single lane, its value.
+fn title(ui: &Ui, painter: &Painter, area: Rect, spec: &crate::sim::ProbeSpec, value: Option<f32>, tokens: &Tokens) {
+    let name = spec.name.replace('_', " ");
+    let text = if spec.unit.is_empty() { name } else { format!("{name} ({})", spec.unit) };
+    let at = area.min + Vec2::new(LEFT + 4.0, 3.0);
+    let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
+    if let Some(value) = value {
+        let at = pos2(rect.right() + 10.0, rect.center().y);
+        let value = kit::value(f64::from((value * 100.0).round() / 100.0));
+        painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong);
+    }
+}
+
+/// Bounds with some air; from zero when all values are positive.
+pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let (mut low, mut high) = (f64::from(low), f64::from(high));
+    if low >= 0.0 && low < high * 0.6 {
+        low = 0.0;
+    }
+    if high - low < 1e-9 * high.abs().max(1e-9) {
+        high = low + 1.0;
+    }
+    let air = (high - low) * 0.06;
+    (if low == 0.0 { 0.0 } else { low - air }, high + air)
+}
+
+/// Draws extents as a line, up and down within a column, interrupted at gaps.
+pub(super) fn paint_line(
+    painter: &Painter,
+    extents: &[super::samples::Extent],
+    x: impl Fn(f32) -> f32,
+    y: impl Fn(f32) -> f32,
+    stroke: Stroke,
+) {
+    let mut points: Vec<Pos2> = Vec::with_capacity(extents.len() * 2);
+    let flush = |points: &mut Vec<Pos2>| match points.len() {
+        0 => {}
+        1 => {
+            painter.circle_filled(points[0], stroke.width, stroke.color);
+            points.clear();
+        }
+        _ => drop(painter.line(std::mem::take(points), stroke)),
+    };
+    for e in extents {
+        if e.gap {
+            flush(&mut points);
+        }
+        let (x, low, high) = (x(e.column), y(e.min), y(e.max));
+        let (first, second) = match points.last() {
+            Some(last) if (last.y - low).abs() > (last.y - high).abs() => (high, low),
+            _ => (low, high),
+        };
+        points.push(pos2(x, first));
+        if (first - second).abs() > 0.25 {
+            points.push(pos2(x, second));
+        }
+    }
+    flush(&mut points);
+}
+
+/// Lanes named like the categories of a column have their colours; others take the categorical ones in turn.
+fn lane_colors(ctx: &ViewCtx<'_>, names: &[String]) -> Vec<Color32> {
+    if names.len() <= 1 {
+        return vec![ctx.tokens.text; 1];
+    }
+    let columns = ctx.exhibit.sets.iter().flat_map(|s| &s.columns);
+    let fits = |c: &&crate::sim::Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();
+    let column = columns.into_iter().find(fits);
+    let known = column.map(|c| (c, colors::of_column(c, ctx.tokens)));
+    let color = |(i, name): (usize, &String)| {
+        let code = known.as_ref().and_then(|(c, _)| c.labels.iter().position(|l| l == name));
+        match (&known, code) {
+            (Some((_, colors)), Some(code)) => colors[code],
+            (Some(_), None) => ctx.tokens.text,
+            _ => colors::categorical(i, ctx.tokens),
+        }
+    };
+    names.iter().enumerate().map(color).collect()
+}
+
+/// A hairline at the pointer, with the time in a chip at the axis.
+pub(super) fn paint_cursor(painter: &Painter, canvas: Rect, x: f32, time: String, font: &FontId, tokens: &Tokens) {
+    painter.vline(x, canvas.y_range(), (1.0, tokens.text_sub.gamma_multiply(0.5)));
+    let galley = painter.layout_no_wrap(time, font.clone(), tokens.text_strong);
+    let chip = Rect::from_center_size(pos2(x, canvas.bottom() + 11.0), galley.size() + Vec2::new(10.0, 4.0));
+    painter.rect_filled(chip, 4.0, tokens.hover);
+    painter.galley(chip.min + Vec2::new(5.0, 2.0), galley, tokens.text_strong);
+}
+
+impl View for Rates {
+    fn name(&self) -> &'static str {
+        "rates"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Rates".into()
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.shown(exhibit).into_iter().map(tap).collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.series.clear();
+        self.timeline = Timeline { span: self.timeline.span, ..Timeline::default() };
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        self.clock = frame.clock;
+        for (id, _) in probes_where(exhibit, is_fixed) {
+            if let Some(Reading::Series(series)) = frame.reading(id) {
+                self.series.entry(id).or_default().push(series.lanes as usize, &series.steps, &series.values);
+            }
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let shown = self.shown(ctx.exhibit);
+        let caption = self.caption(&shown);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        if probes_where(ctx.exhibit, is_fixed).next().is_none() {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to plot", "This simulation publishes no series", None);
+            return;
+        }
+        if self.series.values().all(|s| s.len() == 0) && !ctx.running {
+            return run_ui(ui, canvas, ctx, "No samples yet", "Run the model to see rates over time");
+        }
+        self.clock = ctx.clock;
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
+        // All charts share one column of pixels, so that times line up.
+        let with_legend = shown.iter().any(|p| ctx.exhibit.lanes.get(usize::from(*p)).is_some_and(|l| l.len() > 1));
+        let right = if with_legend && canvas.width() > 380.0 { LEGEND } else { 12.0 };
+        let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
+        self.timeline.update(ui, &response, all, ctx.clock.step as f64);
+        let hover = hover_x(&response, all);
+        let height = all.height() / shown.len().max(1) as f32;
+        for (i, probe) in shown.iter().enumerate() {
+            let top = all.top() + height * i as f32;
+            let wide = if right == LEGEND { canvas.right() } else { canvas.right() };
+            let area = Rect::from_min_max(pos2(canvas.left(), top), pos2(wide, top + height - 6.0));
+            self.chart_ui(ui, area, *probe, ctx, hover);
+        }
+        let painter = ui.painter_at(canvas);
+        self.timeline.paint_axis(&painter, all, &kit::mono(ui), ctx.tokens, ctx.clock);
+        if let Some(x) = hover {
+            let secs = self.timeline.step_at(all, x) * ctx.clock.secs_per_step;
+            let text = self.timeline.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
+            paint_cursor(&painter, all, x, text, &kit::mono(ui), ctx.tokens);
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
+         lowest and the highest sample in it, so no peak is lost.\n\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data\n\
+         - click a legend row: hide or show · Alt+click: only this one"
+    }
+}
+
+pub(super) fn hover_x(response: &Response, plot: Rect) -> Option<f32> {
+    response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged()).map(|p| p.x)
+}

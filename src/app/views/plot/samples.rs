@@ -1,0 +1,210 @@
+//! Samples of one probe over time, with the extremes of every block kept, so that a line over half a million
+//! samples is drawn from a few thousand numbers.
+
+/// Samples per lane kept.
+const CAPACITY: usize = 1 << 19;
+/// Samples per block.
+const BLOCK: usize = 64;
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    values: Vec<f32>,
+    /// Lowest and highest finite value of each full block.
+    blocks: Vec<(f32, f32)>,
+}
+
+/// The history of some lanes sampled together.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    steps: Vec<u64>,
+    lanes: Vec<Lane>,
+    shortest: u64,
+    dropped: u64,
+}
+
+/// What is drawn of one lane in one pixel column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    /// The column, from the left.
+    pub column: f32,
+    /// Lowest value.
+    pub min: f32,
+    /// Highest value.
+    pub max: f32,
+    /// Whether the line is interrupted before.
+    pub gap: bool,
+}
+
+impl Samples {
+    /// Appends rows of `lanes` values each. A different number of lanes starts over.
+    pub fn push(&mut self, lanes: usize, steps: &[u64], values: &[f32]) {
+        if self.lanes.len() != lanes {
+            *self = Self { lanes: vec![Lane::default(); lanes], ..Self::default() };
+        }
+        for (step, row) in steps.iter().zip(values.chunks_exact(lanes.max(1))) {
+            let last = self.steps.last().copied();
+            if last.is_some_and(|last| *step <= last) {
+                continue;
+            }
+            if let Some(last) = last {
+                let between = step - last;
+                self.shortest = if self.shortest == 0 { between } else { self.shortest.min(between) };
+            }
+            self.steps.push(*step);
+            for (lane, value) in self.lanes.iter_mut().zip(row) {
+                lane.values.push(*value);
+                if lane.values.len().is_multiple_of(BLOCK) {
+                    lane.blocks.push(extremes(&lane.values[lane.values.len() - BLOCK..]));
+                }
+            }
+        }
+        if self.steps.len() > CAPACITY {
+            self.forget(CAPACITY / 4);
+        }
+    }
+
+    fn forget(&mut self, n: usize) {
+        let n = n / BLOCK * BLOCK;
+        self.steps.drain(..n);
+        for lane in &mut self.lanes {
+            lane.values.drain(..n);
+            lane.blocks.drain(..n / BLOCK);
+        }
+        self.dropped += n as u64;
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Samples that had to go.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The newest value of a lane.
+    pub fn last(&self, lane: usize) -> Option<f32> {
+        self.lanes.get(lane)?.values.last().copied()
+    }
+
+    /// The value of a lane at a step: that of the latest sample not after it.
+    pub fn at(&self, lane: usize, step: f64) -> Option<f32> {
+        let after = self.steps.partition_point(|s| *s as f64 <= step);
+        self.lanes.get(lane)?.values.get(after.checked_sub(1)?).copied()
+    }
+
+    /// Where the pixel columns of a window begin among the samples: `columns + 1` indices, or one per sample when
+    /// there are fewer samples than columns.
+    pub fn cuts(&self, t0: f64, t1: f64, columns: usize) -> Cuts {
+        let index = |t: f64| self.steps.partition_point(|s| (*s as f64) < t);
+        let (from, to) = (index(t0).saturating_sub(1), (index(t1) + 1).min(self.steps.len()));
+        let columns = columns.max(1);
+        let per_column = (t1 - t0) / columns as f64;
+        if to - from <= columns * 2 {
+            let at = |i: usize| ((self.steps[i] as f64 - t0) / per_column) as f32;
+            return Cuts { bounds: (from..=to).collect(), places: (from..to).map(at).collect() };
+        }
+        let mut bounds = vec![from];
+        bounds.extend((1..=columns).map(|c| index(t0 + c as f64 * per_column)));
+        Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect() }
+    }
+
+    /// What is drawn of a lane.
+    pub fn extents(&self, lane: usize, cuts: &Cuts) -> Vec<Extent> {
+        let Some(lane) = self.lanes.get(lane) else { return vec![] };
+        let mut out = Vec::with_capacity(cuts.places.len());
+        let mut last: Option<usize> = None;
+        for (bound, column) in cuts.bounds.windows(2).zip(&cuts.places) {
+            let (a, b) = (bound[0], bound[1]);
+            if a >= b {
+                continue;
+            }
+            let (min, max) = lane.between(a, b);
+            let gap = last.is_some_and(|l| self.steps[a] - self.steps[l] > self.shortest.saturating_mul(20));
+            if min <= max {
+                out.push(Extent { column: *column, min, max, gap: gap || last.is_none() });
+                last = Some(b - 1);
+            } else {
+                last = None;
+            }
+        }
+        out
+    }
+}
+
+/// The cut of a window into pixel columns.
+pub struct Cuts {
+    bounds: Vec<usize>,
+    places: Vec<f32>,
+}
+
+impl Lane {
+    /// Extremes of samples `a..b`, from whole blocks where possible.
+    fn between(&self, a: usize, b: usize) -> (f32, f32) {
+        let (first, last) = (a.div_ceil(BLOCK), b / BLOCK);
+        if first >= last {
+            return extremes(&self.values[a..b]);
+        }
+        let ends = merge(extremes(&self.values[a..first * BLOCK]), extremes(&self.values[last * BLOCK..b]));
+        self.blocks[first..last].iter().copied().fold(ends, merge)
+    }
+}
+
+fn merge(a: (f32, f32), b: (f32, f32)) -> (f32, f32) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+/// Lowest and highest finite value; an empty interval (∞, −∞) when there is none.
+fn extremes(values: &[f32]) -> (f32, f32) {
+    let finite = values.iter().filter(|v| v.is_finite());
+    finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(n: u64) -> Samples {
+        let mut samples = Samples::default();
+        let steps: Vec<u64> = (0..n).map(|i| i * 10).collect();
+        let values: Vec<f32> = (0..n).flat_map(|i| [(i as f32 * 0.1).sin(), i as f32]).collect();
+        samples.push(2, &steps, &values);
+        samples
+    }
+
+    #[test]
+    fn decimation_keeps_extremes() {
+        let mut samples = wave(100_000);
+        samples.lanes[0].values[77_777] = 9.0;
+        samples.lanes[0].blocks[77_777 / BLOCK].1 = 9.0;
+        let cuts = samples.cuts(0.0, 1_000_000.0, 500);
+        let extents = samples.extents(0, &cuts);
+        assert_eq!(extents.len(), 500);
+        assert_eq!(extents.iter().map(|e| e.max).fold(0.0, f32::max), 9.0);
+        let ramp = samples.extents(1, &cuts);
+        assert_eq!((ramp[0].min, ramp[499].max), (0.0, 99_999.0));
+    }
+
+    #[test]
+    fn few_samples_are_drawn_as_they_are() {
+        let samples = wave(50);
+        let extents = samples.extents(1, &samples.cuts(100.0, 200.0, 400));
+        assert_eq!(
+            extents.iter().map(|e| e.min).collect::<Vec<_>>(),
+            [9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]
+        );
+        assert_eq!(samples.at(1, 105.0), Some(10.0));
+    }
+
+    #[test]
+    fn a_pause_is_a_gap_and_old_samples_go() {
+        let mut samples = wave(50);
+        samples.push(2, &[100_000, 100_010], &[0.0, 1.0, 0.0, 2.0]);
+        let extents = samples.extents(1, &samples.cuts(0.0, 110_000.0, 4000));
+        assert_eq!(extents.iter().filter(|e| e.gap).count(), 2, "the first and the one after the pause");
+        let mut many = wave(CAPACITY as u64);
+        many.push(2, &[1 << 40], &[0.0, 0.0]);
+        assert!(many.len() <= CAPACITY && many.dropped() > 0);
+    }
+}

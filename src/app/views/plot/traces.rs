@@ -1,0 +1,300 @@
+//! Traces of chosen elements: one lane each, the same scale, spikes as marks. A membrane potential never shows
+//! its spikes itself, so they come from the spikes probe over the same set.
+
+use super::{
+    rates::{hover_x, paint_cursor, paint_line, range},
+    samples::Samples,
+    timeline::Timeline,
+};
+use crate::{
+    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, tap},
+    engine::Exhibit,
+    sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
+};
+use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
+use std::collections::BTreeMap;
+
+/// Lanes shown at most.
+const LANES: usize = 16;
+/// Spike marks kept per lane.
+const MARKS: usize = 20_000;
+const LEFT: f32 = 132.0;
+const AXIS: f32 = 21.0;
+
+#[derive(Default)]
+struct Lane {
+    samples: Samples,
+    /// Steps of spikes, modulo 2³².
+    spikes: Vec<u32>,
+}
+
+/// The traces view.
+#[derive(Default)]
+pub struct Traces {
+    probe: Option<&'static str>,
+    /// Elements kept whatever is selected.
+    pinned: Vec<u32>,
+    is_pinned: bool,
+    wanted: Vec<u32>,
+    lanes: BTreeMap<u32, Lane>,
+    timeline: Timeline,
+}
+
+fn is_traced(shape: &Shape) -> bool {
+    matches!(shape, Shape::Series { of } if !of.is_empty())
+}
+
+impl Traces {
+    /// The traced probe and the set its lanes are of.
+    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static str)> {
+        let mut probes = probes_where(exhibit, is_traced);
+        let chosen = self.probe.and_then(|name| probes_where(exhibit, is_traced).find(|(_, p)| p.name == name));
+        let (id, spec) = chosen.or_else(|| probes.next())?;
+        if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
+    }
+
+    fn elements<'a>(&'a self, set: &str, selection: &'a Selection) -> &'a [u32] {
+        let all = if self.is_pinned { &self.pinned[..] } else { selection.of(set) };
+        &all[..all.len().min(LANES)]
+    }
+
+    fn spikes_probe(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
+        probes_where(exhibit, |s| matches!(s, Shape::Spikes { over } if *over == set)).next().map(|(id, _)| id)
+    }
+
+    fn pin(&mut self, set: &str, selection: &Selection) {
+        let chosen = selection.of(set);
+        if !chosen.is_empty() {
+            self.pinned = chosen[..chosen.len().min(LANES)].to_vec();
+            self.is_pinned = true;
+        }
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &'static str) {
+        let options: Vec<_> = probes_where(ctx.exhibit, is_traced).map(|(_, p)| (Some(p.name), label(p))).collect();
+        let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
+        if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
+            self.probe = chosen;
+            self.lanes.clear();
+        }
+        let n = ctx.selection.of(set).len();
+        let text = if self.is_pinned { "Pinned" } else { "Pin" };
+        let hint = "Keep these lanes whatever is selected (P)";
+        let mut on = self.is_pinned;
+        if ui.add_enabled_ui(on || n > 0, |ui| ui.toggle_value(&mut on, text).on_hover_text(hint)).inner.changed() {
+            if on { self.pin(set, ctx.selection) } else { self.is_pinned = false }
+        }
+        ui.separator();
+        kit::live_ui(ui, ctx.tokens, &mut self.timeline.follow, ctx.running);
+        let scope = if self.is_pinned {
+            format!("{} pinned", self.pinned.len())
+        } else if n > LANES {
+            format!("first {LANES} of {} selected", kit::thousands(n as u64))
+        } else {
+            format!("{n} selected")
+        };
+        ui.label(RichText::new(scope).small().color(ctx.tokens.text_sub));
+    }
+
+    fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
+        let elements = self.elements(set.name, ctx.selection).to_vec();
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
+        let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
+        self.timeline.update(ui, &response, plot, ctx.clock.step as f64);
+        let hover = hover_x(&response, plot);
+        let painter = ui.painter_at(canvas);
+        let px = ui.pixels_per_point();
+        let columns = (plot.width() * px) as usize;
+        let drawn: Vec<_> = elements
+            .iter()
+            .map(|e| {
+                let samples = self.lanes.get(e).map(|l| &l.samples);
+                samples.map(|s| s.extents(0, &s.cuts(self.timeline.t0, self.timeline.t1, columns))).unwrap_or_default()
+            })
+            .collect();
+        let all = drawn.iter().flatten();
+        let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
+        let (low, high) = range(low, high);
+        let height = plot.height() / elements.len().max(1) as f32;
+        for (i, (element, extents)) in elements.iter().zip(&drawn).enumerate() {
+            let top = plot.top() + height * i as f32;
+            let lane = Rect::from_min_max(pos2(plot.left(), top + 2.0), pos2(plot.right(), top + height - 2.0));
+            let room = lane.height().min(400.0);
+            let y = |v: f32| lane.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * (room - 7.0);
+            let color = colors::categorical(i, ctx.tokens);
+            if i > 0 {
+                painter.hline(canvas.left()..=plot.right(), top, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
+            }
+            let inside = painter.with_clip_rect(lane.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
+            paint_line(&inside, extents, |c| lane.left() + c / px, y, Stroke::new(1.25, color));
+            self.paint_spikes(&inside, lane, *element, color, ctx);
+            let at = hover.map(|x| self.timeline.step_at(plot, x));
+            let samples = self.lanes.get(element).map(|l| &l.samples);
+            let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
+            lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
+        }
+        painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
+        if height > 44.0 {
+            let first = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + height - 2.0));
+            for v in kit::ticks(low, high, 2) {
+                let y = first.bottom() - ((v - low) / (high - low)) as f32 * (first.height() - 9.0);
+                painter.hline(plot.left()..=plot.left() + 4.0, y, (1.0, ctx.tokens.text_sub));
+                painter.text(
+                    pos2(plot.left() + 7.0, y),
+                    Align2::LEFT_CENTER,
+                    kit::value(v),
+                    kit::mono(ui),
+                    ctx.tokens.text_sub,
+                );
+            }
+        }
+        self.timeline.paint_axis(&painter, plot, &kit::mono(ui), ctx.tokens, ctx.clock);
+        if let Some(x) = hover {
+            let secs = self.timeline.step_at(plot, x) * ctx.clock.secs_per_step;
+            let text = self.timeline.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
+            paint_cursor(&painter, plot, x, text, &kit::mono(ui), ctx.tokens);
+        }
+    }
+
+    fn paint_spikes(&self, painter: &egui::Painter, lane: Rect, element: u32, color: egui::Color32, ctx: &ViewCtx<'_>) {
+        let Some(spikes) = self.lanes.get(&element).map(|l| &l.spikes) else { return };
+        let base = ctx.clock.step & !u64::from(u32::MAX);
+        let from = spikes.partition_point(|s| ((base | u64::from(*s)) as f64) < self.timeline.t0);
+        for step in &spikes[from..] {
+            let x = self.timeline.x_of(lane, (base | u64::from(*step)) as f64);
+            if x > lane.right() {
+                break;
+            }
+            painter.vline(x, lane.top()..=lane.top() + 7.0, (1.5, color));
+        }
+    }
+}
+
+fn label(probe: &crate::sim::ProbeSpec) -> String {
+    if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) }
+}
+
+/// Who a lane is, and its value at the pointer or now.
+fn lane_label(
+    ui: &Ui,
+    painter: &egui::Painter,
+    lane: Rect,
+    left: f32,
+    set: &ElementSet,
+    element: u32,
+    (color, value, unit): (egui::Color32, Option<f32>, &str),
+    ctx: &ViewCtx<'_>,
+) {
+    let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - 8.0, lane.bottom()));
+    let painter = painter.with_clip_rect(area.intersect(painter.clip_rect()));
+    let tall = lane.height() > 34.0;
+    let y = if tall { lane.center().y - 8.0 } else { lane.center().y };
+    painter.rect_filled(
+        Rect::from_center_size(
+            pos2(area.left() + 2.0, lane.center().y),
+            Vec2::new(3.0, (lane.height() - 4.0).min(28.0)),
+        ),
+        1.5,
+        color,
+    );
+    let name = set.label(element);
+    let kept: String = if name.len() > 14 { format!("…{}", &name[name.len().saturating_sub(12)..]) } else { name };
+    painter.text(pos2(area.left() + 9.0, y), Align2::LEFT_CENTER, kept, kit::mono(ui), ctx.tokens.text);
+    if tall {
+        let value =
+            value.map_or_else(|| "—".to_owned(), |v| kit::with_unit(f64::from((v * 100.0).round() / 100.0), unit));
+        let at = pos2(area.left() + 9.0, lane.center().y + 8.0);
+        painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), ctx.tokens.text_sub);
+    }
+}
+
+impl View for Traces {
+    fn name(&self) -> &'static str {
+        "traces"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Traces".into()
+    }
+
+    fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap> {
+        let Some((probe, set)) = self.probe(exhibit) else { return vec![] };
+        let elements = self.elements(set, selection).to_vec();
+        if elements.is_empty() {
+            return vec![];
+        }
+        let spikes = Self::spikes_probe(exhibit, set).map(tap);
+        [Tap { probe, elements }].into_iter().chain(spikes).collect()
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.lanes.clear();
+        self.timeline = Timeline { span: self.timeline.span, ..Timeline::default() };
+        let len = self.probe(exhibit).and_then(|(_, set)| exhibit.set(set)).map_or(0, |s| s.len);
+        self.pinned.retain(|e| *e < len);
+        self.is_pinned &= !self.pinned.is_empty();
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let Some((probe, set)) = self.probe(exhibit) else { return };
+        if let Some(Reading::Series(series)) = frame.reading(probe) {
+            let lanes = series.lanes.max(1) as usize;
+            for (lane, element) in series.elements.iter().enumerate() {
+                // Taps of others may bring more elements than this view shows.
+                if !self.wanted.contains(element) {
+                    continue;
+                }
+                let values: Vec<f32> = series.values.iter().skip(lane).step_by(lanes).copied().collect();
+                self.lanes.entry(*element).or_default().samples.push(1, &series.steps, &values);
+            }
+        }
+        let spikes = Self::spikes_probe(exhibit, set).and_then(|p| frame.reading(p));
+        if let (Some(Reading::Spikes(spikes)), false) = (spikes, self.lanes.is_empty()) {
+            for spike in spikes {
+                if let Some(lane) = self.lanes.get_mut(&spike.lane) {
+                    lane.spikes.push(spike.step);
+                    if lane.spikes.len() > MARKS {
+                        lane.spikes.drain(..MARKS / 4);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let Some((probe, name)) = self.probe(ctx.exhibit) else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This simulation publishes no series of elements";
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to trace", how, None);
+            return;
+        };
+        let Some(set) = ctx.exhibit.set(name).cloned() else { return };
+        if !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P)) {
+            self.pin(name, ctx.selection);
+        }
+        let wanted = self.elements(name, ctx.selection).to_vec();
+        if wanted != self.wanted {
+            self.lanes.retain(|e, _| wanted.contains(e));
+            self.wanted = wanted;
+        }
+        let samples: u64 = self.lanes.values().map(|l| l.samples.len() as u64).sum();
+        let caption =
+            format!("{} lanes  |  {} samples  |  marks are spikes", self.wanted.len(), kit::thousands(samples));
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
+        if self.wanted.is_empty() {
+            let how = format!("Select {name} in any view and press P to keep them here");
+            kit::empty_ui(ui, canvas, ctx.tokens, "No probes", &how, None);
+            return;
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let unit = ctx.exhibit.probes[usize::from(probe)].unit;
+        self.lanes_ui(ui, canvas, &set, unit, ctx);
+    }
+
+    fn help(&self) -> &'static str {
+        "# Traces\n\nOne lane per chosen element, at most 16, all on the same scale. The marks on top of a lane are \
+         its spikes. Without a pin the lanes are the selection; P or Pin keeps them.\n\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data"
+    }
+}

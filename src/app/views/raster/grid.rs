@@ -1,0 +1,285 @@
+//! Counts of spikes per cell: a ring of columns that scrolls with time, so that following the newest data bins
+//! only new spikes.
+
+use super::{
+    history::{History, between},
+    window::Cells,
+};
+use crate::{app::views::colors, sim::Spike};
+use egui::{Color32, ColorImage};
+use std::sync::Arc;
+
+/// The bit of a count that marks a cell in which a selected element spiked.
+const SELECTED: u16 = 1 << 15;
+
+/// What a job needs to know of the elements: the cell row of each, and whether it is selected.
+#[derive(Clone)]
+pub struct Lookup {
+    /// From [`Cells::rows_of`].
+    pub row_of: Arc<Vec<u16>>,
+    /// One bit per element; empty when nothing is selected.
+    pub selected: Arc<Vec<u64>>,
+}
+
+impl Lookup {
+    fn mark(&self, lane: u32) -> u16 {
+        let word = self.selected.get(lane as usize / 64).copied().unwrap_or(0);
+        if word >> (lane % 64) & 1 == 1 { SELECTED } else { 0 }
+    }
+}
+
+/// A bit set of the selected elements.
+pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
+    if elements.is_empty() {
+        return vec![];
+    }
+    let mut words = vec![0u64; (len as usize).div_ceil(64)];
+    for e in elements.iter().filter(|e| **e < len) {
+        words[*e as usize / 64] |= 1 << (e % 64);
+    }
+    words
+}
+
+/// How counts become colours.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Inks {
+    /// Of a cell with a selected element.
+    pub accent: Color32,
+    /// Which theme.
+    pub dark: bool,
+    /// Whether something is selected: the rest is dimmed.
+    pub dim: bool,
+}
+
+/// The spikes a grid is counted from, and the place in the sequence up to which they go.
+pub struct Job {
+    spikes: Vec<Arc<Vec<Spike>>>,
+    sequence: u64,
+    last_step: u32,
+}
+
+impl Job {
+    /// What a window needs of a history.
+    pub fn new(history: &History, cells: &Cells) -> Self {
+        Self {
+            spikes: history.share(cells.from_step(), cells.to_step()),
+            sequence: history.sequence(),
+            last_step: history.last_step().unwrap_or(0),
+        }
+    }
+
+    /// How many spikes at most will be looked at.
+    pub fn len(&self) -> usize {
+        self.spikes.iter().map(|c| c.len()).sum()
+    }
+}
+
+/// The counts.
+pub struct Grid {
+    /// How the window is cut.
+    pub cells: Cells,
+    lookup: Lookup,
+    /// Column-major; column `c` of time is at `c mod columns`.
+    counts: Vec<u16>,
+    totals: Vec<u32>,
+    max: u16,
+    table_max: u16,
+    inks: Inks,
+    table: Vec<Color32>,
+    sequence: u64,
+    binned_to: u32,
+}
+
+impl Grid {
+    /// Counts all of these spikes that fall into the window.
+    pub fn of(cells: Cells, lookup: Lookup, job: &Job, inks: Inks) -> Self {
+        let mut grid = Self {
+            counts: vec![0; cells.columns * cells.height],
+            totals: vec![0; cells.columns],
+            max: 1,
+            table_max: 0,
+            inks,
+            table: vec![],
+            cells,
+            lookup,
+            sequence: job.sequence,
+            binned_to: job.last_step,
+        };
+        let (from, to) = (cells.from_step(), cells.to_step());
+        for chunk in &job.spikes {
+            grid.add(between(chunk, from, to));
+        }
+        grid.make_table();
+        grid
+    }
+
+    /// Counts more spikes; all must lie within the window's times.
+    fn add(&mut self, spikes: &[Spike]) {
+        let Cells { steps, columns, height, .. } = self.cells;
+        // Spikes come in order of time: the column changes rarely.
+        let (mut column_end, mut base, mut slot) = (0u64, 0usize, 0usize);
+        for spike in spikes {
+            if u64::from(spike.step) >= column_end || column_end == 0 {
+                let column = spike.step / steps;
+                column_end = (u64::from(column) + 1) * u64::from(steps);
+                slot = (i64::from(column)).rem_euclid(columns as i64) as usize;
+                base = slot * height;
+            }
+            let row = self.lookup.row_of.get(spike.lane as usize).copied().unwrap_or(u16::MAX);
+            if usize::from(row) >= height {
+                continue;
+            }
+            let cell = &mut self.counts[base + usize::from(row)];
+            let count = ((*cell & !SELECTED) + 1).min(SELECTED - 1);
+            *cell = count | (*cell & SELECTED) | self.lookup.mark(spike.lane);
+            self.max = self.max.max(count);
+            self.totals[slot] += 1;
+        }
+    }
+
+    /// Whether the window can be reached by scrolling: the same cut, not earlier, and everything that came so
+    /// far lay within the ring.
+    pub fn can_scroll_to(&self, cells: &Cells) -> bool {
+        self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.to_step()
+    }
+
+    /// Scrolls to a later window of the same cut and counts what came since. Returns the range of columns that
+    /// changed (empty when nothing did), or `None` when the whole picture has to be coloured anew.
+    pub fn scroll(&mut self, first: i64, history: &History) -> Option<std::ops::Range<i64>> {
+        if first == self.cells.first && history.sequence() == self.sequence {
+            return Some(0..0);
+        }
+        let columns = self.cells.columns as i64;
+        let end = first + columns;
+        for column in (self.cells.first + columns).max(first)..end {
+            let slot = self.slot(column);
+            self.totals[slot] = 0;
+            self.counts[slot * self.cells.height..(slot + 1) * self.cells.height].fill(0);
+        }
+        let mut changed = (self.cells.first + columns).max(first);
+        self.cells.first = first;
+        let (from, to, steps) = (self.cells.from_step(), self.cells.to_step(), i64::from(self.cells.steps));
+        for slice in history.after(self.sequence) {
+            let slice = between(slice, from, to);
+            changed = slice.first().map_or(changed, |s| changed.min(i64::from(s.step) / steps));
+            self.add(slice);
+        }
+        self.sequence = history.sequence();
+        self.binned_to = history.last_step().unwrap_or(0);
+        if self.max > self.table_max.saturating_mul(2) {
+            self.make_table();
+            return None;
+        }
+        Some(changed.max(first)..end)
+    }
+
+    /// Takes other colours; the whole picture has to be coloured anew when this returns `true`.
+    pub fn set_inks(&mut self, inks: Inks) -> bool {
+        let changed = self.inks != inks;
+        if changed {
+            self.inks = inks;
+            self.make_table();
+        }
+        changed
+    }
+
+    fn make_table(&mut self) {
+        self.table_max = self.max.max(4);
+        let top = f32::from(self.table_max).ln_1p();
+        let ink = |count: u16| match count {
+            0 => Color32::TRANSPARENT,
+            n => {
+                let color = colors::density(f32::from(n - 1).ln_1p() / top, self.inks.dark);
+                if self.inks.dim { color.gamma_multiply(0.4) } else { color }
+            }
+        };
+        self.table = (0..=self.table_max.min(4095)).map(ink).collect();
+    }
+
+    fn color(&self, count: u16) -> Color32 {
+        if count & SELECTED != 0 {
+            return self.inks.accent;
+        }
+        self.table[usize::from(count).min(self.table.len() - 1)]
+    }
+
+    /// A picture of columns (of the ring, not of time) in the order they lie in the texture.
+    pub fn image(&self, slots: std::ops::Range<usize>) -> ColorImage {
+        let height = self.cells.height;
+        let mut pixels = vec![Color32::TRANSPARENT; slots.len() * height];
+        for (x, slot) in slots.clone().enumerate() {
+            let column = &self.counts[slot * height..(slot + 1) * height];
+            for (y, count) in column.iter().enumerate().filter(|(_, n)| **n != 0) {
+                pixels[(height - 1 - y) * slots.len() + x] = self.color(*count);
+            }
+        }
+        ColorImage::new([slots.len(), height], pixels)
+    }
+
+    /// Spikes in a column of time; 0 when it is not in the ring.
+    pub fn total(&self, column: i64) -> u32 {
+        let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
+        if inside { self.totals[column.rem_euclid(self.cells.columns as i64) as usize] } else { 0 }
+    }
+
+    /// Spikes in all columns.
+    pub fn spikes(&self) -> u64 {
+        self.totals.iter().map(|n| u64::from(*n)).sum()
+    }
+
+    /// Where in the ring a column of time is.
+    pub fn slot(&self, column: i64) -> usize {
+        column.rem_euclid(self.cells.columns as i64) as usize
+    }
+
+    /// Largest count in a cell so far.
+    pub fn max(&self) -> u16 {
+        self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::views::raster::window::Window;
+
+    fn history(steps: u32) -> History {
+        let mut history = History::default();
+        let spikes: Vec<Spike> =
+            (0..steps).flat_map(|s| (0..3).map(move |k| Spike { step: s, lane: (s * 7 + k * 11) % 100 })).collect();
+        history.push(&spikes, u64::from(steps));
+        history
+    }
+
+    fn grid(history: &History, t1: f64) -> Grid {
+        let window = Window { t0: t1 - 4000.0, t1, r0: 0.0, r1: 100.0 };
+        let cells = Cells::of(&window, 400, 50, 100);
+        let row_of: Vec<u32> = (0..100).collect();
+        let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected: Arc::new(bits(&[5], 100)) };
+        let inks = Inks { accent: Color32::RED, dark: true, dim: false };
+        Grid::of(cells, lookup, &Job::new(history, &cells), inks)
+    }
+
+    #[test]
+    fn scrolling_gives_what_binning_anew_gives() {
+        let (long, short) = (history(10_000), history(8_000));
+        let mut scrolled = grid(&short, 8_000.0);
+        let anew = grid(&long, 10_000.0);
+        assert!(scrolled.cells.scrolls_to(&anew.cells));
+        assert!(scrolled.can_scroll_to(&anew.cells));
+        scrolled.scroll(anew.cells.first, &long);
+        assert_eq!(scrolled.counts, anew.counts);
+        assert_eq!(scrolled.spikes(), anew.spikes());
+        assert!(anew.spikes() >= 12_000);
+    }
+
+    #[test]
+    fn one_spike_is_seen_and_the_selected_stand_out() {
+        let history = history(8_000);
+        let grid = grid(&history, 8_000.0);
+        assert_eq!(grid.color(0), Color32::TRANSPARENT);
+        let faint = grid.color(1);
+        assert!(faint.a() == 255 && faint != Color32::BLACK);
+        assert!(grid.image(0..grid.cells.columns).pixels.contains(&Color32::RED));
+    }
+}

@@ -1,0 +1,183 @@
+//! The spikes kept in memory: chunks in time order, oldest dropped first.
+
+use crate::sim::Spike;
+use std::{collections::VecDeque, sync::Arc};
+
+/// Spikes per chunk.
+const CHUNK: usize = 1 << 16;
+/// Spikes kept: 64 MB.
+pub const CAPACITY: usize = 8 << 20;
+
+/// All spikes since a step, sorted by step. Chunks are shared with jobs on the pool, the tail is not.
+pub struct History {
+    chunks: VecDeque<Arc<Vec<Spike>>>,
+    tail: Vec<Spike>,
+    len: usize,
+    dropped: u64,
+    origin: Option<u64>,
+    capacity: usize,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self::with_capacity(CAPACITY)
+    }
+}
+
+impl History {
+    /// Keeps at most about this many spikes.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { chunks: VecDeque::new(), tail: vec![], len: 0, dropped: 0, origin: None, capacity }
+    }
+
+    /// Appends spikes whose steps are given modulo 2³², the newest not after `now`. Steps are kept relative to
+    /// [`History::origin`], so they never wrap in what is kept.
+    pub fn push(&mut self, spikes: &[Spike], now: u64) {
+        let Some(first) = spikes.first() else { return };
+        let first = full_step(first.step, now);
+        let origin = *self.origin.get_or_insert(if first >> 31 == 0 { 0 } else { first });
+        if now.saturating_sub(origin) > u64::from(u32::MAX) {
+            let capacity = self.capacity;
+            let dropped = self.dropped + self.len as u64;
+            *self = Self { dropped, ..Self::with_capacity(capacity) };
+            return self.push(spikes, now);
+        }
+        for spike in spikes {
+            let step = full_step(spike.step, now).saturating_sub(origin) as u32;
+            self.tail.push(Spike { step, lane: spike.lane });
+            if self.tail.len() == CHUNK {
+                self.chunks.push_back(Arc::new(std::mem::replace(&mut self.tail, Vec::with_capacity(CHUNK))));
+            }
+        }
+        self.len += spikes.len();
+        while self.len > self.capacity {
+            let Some(oldest) = self.chunks.pop_front() else { break };
+            self.len -= oldest.len();
+            self.dropped += oldest.len() as u64;
+        }
+    }
+
+    /// Spikes in memory.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Spikes that were here and had to go.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The step that relative step 0 stands for.
+    pub fn origin(&self) -> u64 {
+        self.origin.unwrap_or(0)
+    }
+
+    /// Relative step of the oldest spike.
+    pub fn first_step(&self) -> Option<u32> {
+        self.chunks.front().map_or(self.tail.first(), |c| c.first()).map(|s| s.step)
+    }
+
+    /// The slices that hold relative steps `from..to`, in time order.
+    pub fn slices(&self, from: u32, to: u32) -> impl Iterator<Item = &[Spike]> {
+        let chunks = self.chunks.iter().map(|c| c.as_slice()).chain(std::iter::once(self.tail.as_slice()));
+        chunks.map(move |c| between(c, from, to)).filter(|s| !s.is_empty())
+    }
+
+    /// How many spikes have relative steps `from..to`. Costs two searches per chunk.
+    pub fn count(&self, from: u32, to: u32) -> usize {
+        self.slices(from, to).map(<[Spike]>::len).sum()
+    }
+
+    /// How many spikes ever came: a place in the sequence for [`History::after`].
+    pub fn sequence(&self) -> u64 {
+        self.dropped + self.len as u64
+    }
+
+    /// The slices of spikes that came after a place in the sequence.
+    pub fn after(&self, sequence: u64) -> impl Iterator<Item = &[Spike]> {
+        let skip = sequence.saturating_sub(self.dropped) as usize;
+        let chunks = self.chunks.iter().map(|c| c.as_slice()).chain(std::iter::once(self.tail.as_slice()));
+        // Chunks are all of one length.
+        chunks.skip(skip / CHUNK).enumerate().map(move |(i, c)| {
+            let from = if i == 0 { skip % CHUNK } else { 0 };
+            c.get(from..).unwrap_or(&[])
+        })
+    }
+
+    /// Relative step of the newest spike.
+    pub fn last_step(&self) -> Option<u32> {
+        self.tail.last().or_else(|| self.chunks.back().and_then(|c| c.last())).map(|s| s.step)
+    }
+
+    /// What a job on the pool takes with it: the chunks shared, the tail copied.
+    pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
+        let overlaps =
+            |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
+        let mut shared: Vec<_> = self.chunks.iter().filter(overlaps).cloned().collect();
+        let tail = between(&self.tail, from, to);
+        if !tail.is_empty() {
+            shared.push(Arc::new(tail.to_vec()));
+        }
+        shared
+    }
+}
+
+/// The part of a sorted slice with steps `from..to`.
+pub fn between(spikes: &[Spike], from: u32, to: u32) -> &[Spike] {
+    let a = spikes.partition_point(|s| s.step < from);
+    let b = a + spikes[a..].partition_point(|s| s.step < to);
+    &spikes[a..b]
+}
+
+/// The step not after `now` that equals `step` modulo 2³².
+fn full_step(step: u32, now: u64) -> u64 {
+    let full = (now & !u64::from(u32::MAX)) | u64::from(step);
+    if full > now { full.saturating_sub(1 << 32) } else { full }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spikes(steps: std::ops::Range<u64>) -> Vec<Spike> {
+        steps.map(|s| Spike { step: s as u32, lane: (s % 10) as u32 }).collect()
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_are_counted() {
+        let mut history = History::with_capacity(3 * CHUNK);
+        history.push(&spikes(0..5 * CHUNK as u64), 5 * CHUNK as u64);
+        assert!(history.len() <= 3 * CHUNK);
+        assert_eq!(history.dropped() + history.len() as u64, 5 * CHUNK as u64);
+        assert_eq!(history.first_step(), Some(history.dropped() as u32));
+    }
+
+    #[test]
+    fn ranges_are_exact_across_chunks() {
+        let mut history = History::default();
+        for block in 0..30 {
+            history.push(&spikes(block * 10_000..(block + 1) * 10_000), (block + 1) * 10_000);
+        }
+        assert_eq!(history.count(65_000, 140_000), 75_000);
+        assert_eq!(history.share(0, u32::MAX).iter().map(|c| c.len()).sum::<usize>(), 300_000);
+        let steps: Vec<u32> = history.slices(65_530, 65_540).flatten().map(|s| s.step).collect();
+        assert_eq!(steps, (65_530..65_540).collect::<Vec<_>>());
+        let after: Vec<u32> = history.after(131_070).flatten().map(|s| s.step).collect();
+        assert_eq!((after.len(), after[0]), (300_000 - 131_070, 131_070));
+        assert_eq!(history.after(300_000).flatten().count(), 0);
+    }
+
+    #[test]
+    fn steps_beyond_32_bits_do_not_wrap() {
+        let start = (1u64 << 32) - 5;
+        let mut history = History::default();
+        history.push(&spikes(start..start + 10), start + 10);
+        assert_eq!(history.origin(), start);
+        assert_eq!(history.slices(0, 100).flatten().map(|s| s.step).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    }
+}

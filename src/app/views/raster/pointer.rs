@@ -1,0 +1,121 @@
+//! What the pointer does in the raster: the same grammar as in every view.
+
+use super::{Raster, draw::Layout};
+use crate::{
+    app::views::{ViewCtx, kit},
+    sim::Spike,
+};
+use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Ui};
+
+/// How far from a spike the pointer may be, points.
+const REACH: f32 = 5.0;
+/// Spikes looked at under the pointer at most.
+const LOOK_AT: usize = 60_000;
+
+impl Raster {
+    pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) -> Response {
+        let response = ui.interact(layout.canvas, ui.scope_id().with("raster"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Spike raster"));
+        let plot = layout.plot;
+        self.drag(&response, plot);
+        self.wheel(ui, &response, layout);
+        if response.double_clicked() {
+            self.fit();
+        }
+        if response.hovered() && ui.input(|i| i.key_pressed(Key::End)) {
+            self.follow = true;
+        }
+        self.hover_ui(&response, plot, ctx);
+        response
+    }
+
+    fn drag(&mut self, response: &Response, plot: Rect) {
+        if !response.dragged_by(PointerButton::Primary) && !response.dragged_by(PointerButton::Middle) {
+            return;
+        }
+        let delta = response.drag_delta();
+        let steps = -f64::from(delta.x) * self.window.span() / f64::from(plot.width());
+        let rows = f64::from(delta.y) * self.window.rows() / f64::from(plot.height());
+        if delta.x.abs() > 0.5 {
+            self.follow = false;
+        }
+        let steps = if self.follow { 0.0 } else { steps };
+        self.window.pan(steps, rows, self.rows.len());
+    }
+
+    /// Plain: both ways. With Ctrl or over the time axis: time. With Shift or over the groups: rows.
+    fn wheel(&mut self, ui: &Ui, response: &Response, layout: &Layout) {
+        let Some(at) = response.hover_pos() else { return };
+        let (scroll, pinch, shift) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers.shift));
+        let notches = if shift && scroll.y == 0.0 { scroll.x } else { scroll.y };
+        let factor = f64::from(pinch) * (f64::from(notches) * 0.004).exp();
+        if (factor - 1.0).abs() < 1e-6 {
+            return;
+        }
+        let plot = layout.plot;
+        let (below, beside) = (at.y > plot.bottom(), at.x < plot.left());
+        if !(shift || beside) {
+            self.zoom_time(1.0 / factor, f64::from((at.x - plot.left()) / plot.width()).clamp(0.0, 1.0));
+        }
+        if !(below || (pinch - 1.0).abs() > 1e-6) {
+            let from_bottom = f64::from((plot.bottom() - at.y) / plot.height()).clamp(0.0, 1.0);
+            self.window.zoom_rows(1.0 / factor, from_bottom, self.rows.len());
+        }
+    }
+
+    fn zoom_time(&mut self, factor: f64, at: f64) {
+        if self.follow {
+            self.span = (self.span * factor).clamp(50.0, 5e8);
+        } else {
+            self.window.zoom_time(factor, at);
+            self.span = self.window.span();
+        }
+    }
+
+    fn hover_ui(&mut self, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) {
+        let Some(set) = self.set.clone() else { return };
+        let Some(at) = response.hover_pos().filter(|p| plot.contains(*p)) else { return };
+        let found = self.spike_at(plot, at);
+        let row_height = plot.height() / self.window.rows() as f32;
+        let row = (self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows()) as usize;
+        let tall = (row_height >= 4.0).then(|| self.rows.element_of.get(row).copied()).flatten();
+        let element = found.map(|s| s.lane).or(tall);
+        if ctx.selection.set == set.name || ctx.selection.set.is_empty() {
+            ctx.selection.hovered = element;
+        }
+        if let Some(element) = element.filter(|_| response.clicked()) {
+            if response.ctx.input(|i| i.modifiers.command) {
+                ctx.selection.toggle(set.name, element);
+            } else {
+                ctx.selection.replace(set.name, vec![element]);
+            }
+        }
+        let (Some(element), false) = (element, response.dragged()) else { return };
+        let time = found.map(|s| {
+            let secs = self.secs(f64::from(s.step));
+            kit::TimeUnit::of(self.clock.secs_per_step, secs, 0.0).text(secs, self.clock.secs_per_step)
+        });
+        let values: Vec<_> = time.into_iter().map(|t| ("spike at".to_owned(), t)).collect();
+        response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, &set, element, &values));
+    }
+
+    /// The spike nearest to the pointer, within reach.
+    fn spike_at(&self, plot: Rect, at: Pos2) -> Option<Spike> {
+        let steps_per_pt = self.window.span() / f64::from(plot.width());
+        let step = self.window.t0 + f64::from(at.x - plot.left()) * steps_per_pt;
+        let reach = f64::from(REACH) * steps_per_pt;
+        let (from, to) = ((step - reach).max(0.0) as u32, (step + reach).max(0.0).ceil() as u32 + 1);
+        let rows_per_pt = self.window.rows() / f64::from(plot.height());
+        let row = self.window.r0 + f64::from(plot.bottom() - at.y) * rows_per_pt;
+        let distance = |spike: &Spike| {
+            let spike_row = f64::from(*self.rows.row_of.get(spike.lane as usize)?) + 0.5;
+            let dx = (f64::from(spike.step) + 0.5 - step) / steps_per_pt;
+            let dy = (spike_row - row) / rows_per_pt;
+            let d2 = dx * dx + dy * dy;
+            (d2 <= f64::from(REACH * REACH)).then_some(d2)
+        };
+        let near = self.history.slices(from, to).flatten().take(LOOK_AT);
+        let best = near.filter_map(|s| distance(s).map(|d| (d, *s)));
+        best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, s)| s)
+    }
+}

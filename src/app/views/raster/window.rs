@@ -1,0 +1,147 @@
+//! What part of the raster is in view, and how it is cut into cells.
+
+/// Times and rows in view. Times are steps relative to the history's origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Left edge, steps.
+    pub t0: f64,
+    /// Right edge, steps.
+    pub t1: f64,
+    /// Bottom edge, rows.
+    pub r0: f64,
+    /// Top edge, rows.
+    pub r1: f64,
+}
+
+impl Window {
+    /// Steps across.
+    pub fn span(&self) -> f64 {
+        self.t1 - self.t0
+    }
+
+    /// Rows up.
+    pub fn rows(&self) -> f64 {
+        self.r1 - self.r0
+    }
+
+    /// Shrinks (factor < 1) or grows the times around a fixed fraction of the width.
+    pub fn zoom_time(&mut self, factor: f64, at: f64) {
+        let span = (self.span() * factor).clamp(20.0, 4e9);
+        let fixed = self.t0 + at * self.span();
+        (self.t0, self.t1) = (fixed - at * span, fixed + (1.0 - at) * span);
+    }
+
+    /// Shrinks or grows the rows around a fixed fraction of the height from the bottom, within `0..rows`.
+    pub fn zoom_rows(&mut self, factor: f64, at: f64, rows: u32) {
+        let most = f64::from(rows.max(1));
+        let count = (self.rows() * factor).clamp(most.min(4.0), most);
+        let fixed = self.r0 + at * self.rows();
+        self.r0 = fixed - at * count;
+        self.r1 = self.r0 + count;
+        self.keep_rows_inside(rows);
+    }
+
+    /// Moves by steps and rows.
+    pub fn pan(&mut self, steps: f64, rows_up: f64, rows: u32) {
+        self.t0 += steps;
+        self.t1 += steps;
+        self.r0 += rows_up;
+        self.r1 += rows_up;
+        self.keep_rows_inside(rows);
+    }
+
+    fn keep_rows_inside(&mut self, rows: u32) {
+        let most = f64::from(rows);
+        let shift = (-self.r0).max(0.0) - (self.r1 - most).max(0.0);
+        if self.rows() <= most {
+            self.r0 += shift;
+            self.r1 += shift;
+        }
+    }
+}
+
+/// A window cut into cells: a whole number of steps and of rows each, at least one, about a pixel in size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// Steps per column.
+    pub steps: u32,
+    /// Index of the first column: its first step is `first * steps`.
+    pub first: i64,
+    /// Number of columns.
+    pub columns: usize,
+    /// Rows of the raster per cell.
+    pub rows: u32,
+    /// First row of the lowest cell.
+    pub row0: u32,
+    /// Number of cells up.
+    pub height: usize,
+}
+
+impl Cells {
+    /// The finest cells not smaller than a pixel. One column more than fits, so that a window that follows the
+    /// newest data may end inside one.
+    pub fn of(window: &Window, width_px: usize, height_px: usize, rows: u32) -> Self {
+        let steps = (window.span() / width_px.max(1) as f64).ceil().max(1.0) as u32;
+        let first = (window.t0 / f64::from(steps)).floor() as i64;
+        let columns = (window.t1 / f64::from(steps)).ceil() as i64 - first;
+        let per_cell = (window.rows() / height_px.max(1) as f64).ceil().max(1.0) as u32;
+        let row0 = (window.r0.max(0.0) / f64::from(per_cell)).floor() as u32 * per_cell;
+        let top = window.r1.min(f64::from(rows)).ceil().max(f64::from(row0) + 1.0) as u32;
+        let height = (top - row0).div_ceil(per_cell) as usize;
+        Self { steps, first, columns: columns.clamp(1, 8192) as usize + 1, rows: per_cell, row0, height }
+    }
+
+    /// First relative step, not below 0.
+    pub fn from_step(&self) -> u32 {
+        (self.first.max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// One past the last relative step.
+    pub fn to_step(&self) -> u32 {
+        ((self.first + self.columns as i64).max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// Whether both are cut alike and only the first column differs: one scrolls into the other.
+    pub fn scrolls_to(&self, other: &Self) -> bool {
+        Self { first: other.first, ..*self } == *other
+    }
+
+    /// Index of the cell row of each element; `u16::MAX` when out of view.
+    pub fn rows_of(&self, row_of: &[u32]) -> Vec<u16> {
+        let top = self.row0 + self.height as u32 * self.rows;
+        let cell = |row: &u32| {
+            if (self.row0..top).contains(row) { ((row - self.row0) / self.rows) as u16 } else { u16::MAX }
+        };
+        row_of.iter().map(cell).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_cover_the_window() {
+        let window = Window { t0: 1234.5, t1: 56_789.0, r0: 10.0, r1: 138_639.0 };
+        let cells = Cells::of(&window, 1000, 600, 138_639);
+        assert!(f64::from(cells.from_step()) <= window.t0 && f64::from(cells.to_step()) >= window.t1);
+        assert!(cells.columns <= 1003 && cells.height <= 601);
+        assert!(cells.row0 + cells.height as u32 * cells.rows >= 138_639);
+    }
+
+    #[test]
+    fn a_followed_window_only_scrolls() {
+        let at = |t1: f64| Cells::of(&Window { t0: t1 - 10_000.0, t1, r0: 0.0, r1: 500.0 }, 1000, 300, 500);
+        let step = f64::from(at(20_000.0).steps);
+        assert!(at(20_000.0).scrolls_to(&at(20_000.0 + 7.0 * step)));
+    }
+
+    #[test]
+    fn panning_stays_inside() {
+        let mut window = Window { t0: 0.0, t1: 100.0, r0: 0.0, r1: 50.0 };
+        window.pan(5.0, -10.0, 100);
+        assert_eq!((window.r0, window.r1), (0.0, 50.0));
+        window.zoom_rows(4.0, 0.5, 100);
+        assert_eq!((window.r0, window.r1), (0.0, 100.0));
+    }
+}

@@ -1,0 +1,367 @@
+//! A table over a set: who the elements are and what they do now. Only rows in sight are laid out; filtering and
+//! sorting run on the pool.
+
+mod order;
+
+use super::{Selection, View, ViewCtx, colors, kit, probes_where, tap};
+use crate::{
+    app::theme::Tokens,
+    engine::Exhibit,
+    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+};
+use egui::{Align, Key, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
+use egui_extras::{Column, TableBuilder};
+use order::{By, Order};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+const ROW: f32 = 20.0;
+
+/// The table view.
+#[derive(Default)]
+pub struct Table {
+    set: Option<Arc<ElementSet>>,
+    /// Names of the fields shown; the first plain one until the user chose.
+    fields: Option<BTreeSet<&'static str>>,
+    values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
+    filter: String,
+    order: Order,
+    cursor: Option<usize>,
+    scroll_to: Option<usize>,
+}
+
+/// What a column of the table shows.
+#[derive(Clone, Copy)]
+enum Cell<'a> {
+    Index,
+    Id,
+    Name,
+    Category(usize, &'a str),
+    Field(ProbeId, &'a ProbeSpec),
+}
+
+impl Table {
+    fn settle(&mut self, exhibit: &Exhibit) {
+        let name = self.set.as_ref().map(|s| s.name);
+        let set = name.and_then(|n| exhibit.set(n)).or_else(|| exhibit.sets.first());
+        let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+            || (self.set.is_none() && set.is_none());
+        if !same {
+            self.set = set.cloned();
+            self.values.clear();
+            self.order = Order::default();
+            self.cursor = None;
+        }
+    }
+
+    fn fields_over(exhibit: &Exhibit, set: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == set)).collect()
+    }
+
+    fn shown_fields(&self, exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        let name = self.set.as_ref().or_else(|| exhibit.sets.first()).map_or("", |s| s.name);
+        let all = Self::fields_over(exhibit, name);
+        match &self.fields {
+            Some(names) => all.into_iter().filter(|(_, p)| names.contains(p.name)).collect(),
+            None => all.into_iter().filter(|(_, p)| !super::brain::is_time_since(p)).take(1).collect(),
+        }
+    }
+
+    fn cells<'a>(&self, set: &'a ElementSet, exhibit: &'a Exhibit) -> Vec<Cell<'a>> {
+        let mut cells = vec![Cell::Index];
+        cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
+        cells.extend((!set.names.is_empty()).then_some(Cell::Name));
+        cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
+        cells.extend(self.shown_fields(exhibit).into_iter().map(|(id, spec)| Cell::Field(id, spec)));
+        cells
+    }
+
+    fn by(&self, cell: Cell<'_>) -> By {
+        match cell {
+            Cell::Index => By::Index,
+            Cell::Id => By::Id,
+            Cell::Name => By::Name,
+            Cell::Category(i, _) => By::Category(i),
+            Cell::Field(id, _) => By::Field(id),
+        }
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
+        if ctx.exhibit.sets.len() > 1 {
+            let options: Vec<_> = ctx.exhibit.sets.iter().map(|s| (s.name, s.name.to_owned())).collect();
+            let mut name = set.name;
+            if kit::choice_ui(ui, ctx.tokens, "Set", &mut name, &options) {
+                self.set = ctx.exhibit.set(name).cloned();
+                (self.order, self.cursor) = (Order::default(), None);
+            }
+        }
+        let hint = "Filter by id, name or category";
+        let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
+        let response = ui.add(edit);
+        response.widget_info(|| egui::WidgetInfo::text_edit(true, "", self.filter.as_str(), hint));
+        if response.changed() {
+            self.cursor = None;
+        }
+        let all = Self::fields_over(ctx.exhibit, set.name);
+        if !all.is_empty() {
+            let shown: BTreeSet<_> = self.shown_fields(ctx.exhibit).into_iter().map(|(_, p)| p.name).collect();
+            ui.menu_button("Values", |ui| {
+                for (_, probe) in all {
+                    let mut on = shown.contains(probe.name);
+                    if ui.checkbox(&mut on, probe.name.replace('_', " ")).on_hover_text(probe.docs.trim()).changed() {
+                        let names = self.fields.get_or_insert_with(|| shown.clone());
+                        if on {
+                            names.insert(probe.name)
+                        } else {
+                            names.remove(probe.name)
+                        };
+                    }
+                }
+            })
+            .response
+            .on_hover_text("Live values to show");
+        }
+        if self.order.is_busy() {
+            ui.spinner();
+        }
+    }
+
+    fn table_ui(&mut self, ui: &mut Ui, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        let cells = self.cells(set, ctx.exhibit);
+        let rows = self.order.rows();
+        let class_colors: Vec<_> = set.columns.iter().map(|c| colors::of_column(c, ctx.tokens)).collect();
+        let mut table = TableBuilder::new(ui)
+            .id_salt(set.name)
+            .striped(false)
+            .sense(Sense::click())
+            .auto_shrink(false)
+            .cell_layout(Layout::left_to_right(Align::Center));
+        for cell in &cells {
+            let width = match cell {
+                Cell::Index => 64.0,
+                Cell::Id => 150.0,
+                Cell::Name => 120.0,
+                Cell::Category(..) => 118.0,
+                Cell::Field(..) => 92.0,
+            };
+            table = table.column(Column::initial(width).at_least(40.0).clip(true).resizable(true));
+        }
+        if let Some(row) = self.scroll_to.take() {
+            table = table.scroll_to_row(row, None);
+        }
+        let mut sort = None;
+        let mut clicked = None;
+        let mut hovered = None;
+        let table = table.header(24.0, |mut header| {
+            for cell in &cells {
+                header.col(|ui| {
+                    if head_ui(ui, *cell, self.order.sorted(self.by(*cell)), ctx.tokens) {
+                        sort = Some(self.by(*cell));
+                    }
+                });
+            }
+        });
+        table.body(|body| {
+            body.rows(ROW, rows.len(), |mut row| {
+                let index = row.index();
+                let element = rows[index];
+                row.set_selected(ctx.selection.contains(set.name, element));
+                row.set_hovered(ctx.selection.hovered_in(set.name) == Some(element));
+                for cell in &cells {
+                    row.col(|ui| self.cell_ui(ui, *cell, set, element, &class_colors, ctx.tokens));
+                }
+                let response = row.response();
+                if response.hovered() {
+                    hovered = Some(element);
+                }
+                if response.clicked() {
+                    clicked = Some((index, response.double_clicked()));
+                }
+            });
+        });
+        if let Some(by) = sort {
+            self.order.sort_by(by);
+        }
+        if hovered.is_some() && (ctx.selection.set == set.name || ctx.selection.set.is_empty()) {
+            ctx.selection.hovered = hovered;
+        }
+        if let Some((index, twice)) = clicked {
+            self.click(ui, set, &rows, index, ctx);
+            if twice {
+                super::ask_focus(ui.ctx());
+            }
+        }
+    }
+
+    fn cell_ui(
+        &self,
+        ui: &mut Ui,
+        cell: Cell<'_>,
+        set: &ElementSet,
+        element: u32,
+        colors: &[Vec<egui::Color32>],
+        tokens: &Tokens,
+    ) {
+        let i = element as usize;
+        let number = |text: String| RichText::new(text).color(tokens.text);
+        let mono = kit::mono(ui);
+        match cell {
+            Cell::Index => {
+                ui.label(RichText::new(kit::thousands(element.into())).font(mono).color(tokens.text_sub));
+            }
+            Cell::Id => {
+                ui.label(number(set.ids.get(i).map(u64::to_string).unwrap_or_default()).font(mono));
+            }
+            Cell::Name => {
+                ui.label(number(set.names.get(i).cloned().unwrap_or_default()));
+            }
+            Cell::Category(column, _) => {
+                let column_colors = &colors[column];
+                let code = set.columns[column].codes.get(i).copied().unwrap_or(0);
+                let color = column_colors.get(usize::from(code)).copied().unwrap_or(tokens.other);
+                let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
+                ui.painter().circle_filled(dot.center(), 3.0, color);
+                ui.label(number(set.columns[column].label(element).to_owned()));
+            }
+            Cell::Field(probe, spec) => {
+                let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
+                let text = match value {
+                    Some(v) if super::brain::is_time_since(spec) && v < 0.0 => "never".to_owned(),
+                    Some(v) => kit::value(f64::from((v * 1000.0).round() / 1000.0)),
+                    None => "—".to_owned(),
+                };
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    ui.add_space(6.0);
+                    ui.label(number(text).font(mono));
+                });
+            }
+        }
+    }
+
+    fn click(&mut self, ui: &Ui, set: &ElementSet, rows: &[u32], index: usize, ctx: &mut ViewCtx<'_>) {
+        let modifiers = ui.input(|i| i.modifiers);
+        let element = rows[index];
+        if modifiers.shift
+            && let Some(from) = self.cursor
+        {
+            let (a, b) = (from.min(index), from.max(index).min(rows.len() - 1));
+            ctx.selection.extend(set.name, &rows[a..=b]);
+        } else if modifiers.command {
+            ctx.selection.toggle(set.name, element);
+        } else {
+            ctx.selection.replace(set.name, vec![element]);
+        }
+        self.cursor = Some(index);
+    }
+
+    /// Up and down move the selection, Enter frames it in the 3D view.
+    fn keys(&mut self, ui: &Ui, set: &ElementSet, hovered: bool, ctx: &mut ViewCtx<'_>) {
+        if !hovered || ui.ctx().text_edit_focused() {
+            return;
+        }
+        let (up, down, enter) =
+            ui.input(|i| (i.num_presses(Key::ArrowUp), i.num_presses(Key::ArrowDown), i.key_pressed(Key::Enter)));
+        let rows = self.order.rows();
+        if (up > 0 || down > 0) && !rows.is_empty() {
+            let at = self.cursor.map_or(0, |c| (c + down).saturating_sub(up)).min(rows.len() - 1);
+            (self.cursor, self.scroll_to) = (Some(at), Some(at));
+            ctx.selection.replace(set.name, vec![rows[at]]);
+        }
+        if enter {
+            super::ask_focus(ui.ctx());
+        }
+    }
+}
+
+/// A column's head: a button that sorts. Returns whether it was pressed.
+fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -> bool {
+    let name = match cell {
+        Cell::Index => "index".to_owned(),
+        Cell::Id => "id".to_owned(),
+        Cell::Name => "name".to_owned(),
+        Cell::Category(_, name) => name.replace('_', " "),
+        Cell::Field(_, spec) if spec.unit.is_empty() => spec.name.replace('_', " "),
+        Cell::Field(_, spec) => format!("{} ({})", spec.name.replace('_', " "), spec.unit),
+    };
+    let (text, color) = match sorted {
+        Some(true) => (format!("{name} ⏶"), tokens.accent),
+        Some(false) => (format!("{name} ⏷"), tokens.accent),
+        None => (name, tokens.text_sub),
+    };
+    let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
+    let mut pressed = false;
+    let is_number = matches!(cell, Cell::Field(..));
+    let layout = if is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) };
+    ui.with_layout(layout, |ui| pressed = ui.add(button).on_hover_text("Click to sort").clicked());
+    pressed
+}
+
+impl View for Table {
+    fn name(&self) -> &'static str {
+        "table"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let name = self.set.as_ref().or_else(|| exhibit.sets.first()).map_or("", |s| s.name);
+        if name.is_empty() { "Table".into() } else { format!("Table: {name}") }
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.shown_fields(exhibit).into_iter().map(|(id, _)| tap(id)).collect()
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.values.clear();
+        self.settle(exhibit);
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        self.settle(exhibit);
+        for (id, _) in self.shown_fields(exhibit) {
+            if let Some(Reading::Field(values)) = frame.reading(id) {
+                self.values.insert(id, Arc::new(values.clone()));
+            }
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.settle(ctx.exhibit);
+        let Some(set) = self.set.clone() else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to list", "This simulation publishes no sets", None);
+            return;
+        };
+        self.order.update(ui.ctx(), &set, &self.filter, &self.values);
+        let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
+        let selected = ctx.selection.of(set.name).len() as u64;
+        let caption = format!(
+            "{} of {} {}  |  {} selected",
+            kit::thousands(shown),
+            kit::thousands(total),
+            set.name,
+            kit::thousands(selected)
+        );
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let is_under_pointer = ui.rect_contains_pointer(canvas);
+        self.keys(ui, &set, is_under_pointer, ctx);
+        if shown == 0 && !self.order.is_busy() {
+            let how = format!("No {} match “{}”", set.name, self.filter);
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing found", &how, None);
+            return;
+        }
+        let inner = canvas.shrink2(Vec2::new(8.0, 2.0));
+        ui.scope_builder(UiBuilder::new().max_rect(inner), |ui| {
+            egui::ScrollArea::horizontal().id_salt("columns").show(ui, |ui| self.table_ui(ui, &set, ctx));
+        });
+    }
+
+    fn help(&self) -> &'static str {
+        "# Table\n\nOne row per element of a set: index, id, categories, live values. A click on a head sorts; live \
+         values are sorted anew twice a second.\n\n\
+         - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
+         - arrows: up and down · Enter or double-click: frame in the 3D view"
+    }
+}

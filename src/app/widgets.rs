@@ -1,0 +1,119 @@
+//! The few widgets egui does not have, so that every panel draws them alike.
+
+use super::{
+    icons,
+    theme::{RADIUS, ROW, Tokens},
+};
+use egui::{
+    Align2, Button, Color32, CornerRadius, CursorIcon, FontFamily, FontId, Rect, Response, RichText, Sense, Stroke, Ui,
+    Vec2, WidgetInfo, accesskit::Role, pos2, vec2,
+};
+
+/// A frameless button of one glyph, with a name for screen readers and the tooltip.
+pub fn icon_button(ui: &mut Ui, glyph: &str, name: &str) -> Response {
+    icon_toggle(ui, glyph, name, false)
+}
+
+/// A frameless button of one glyph that shows whether it is on.
+pub fn icon_toggle(ui: &mut Ui, glyph: &str, name: &str, on: bool) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let (rect, response) = ui.allocate_exact_size(Vec2::splat(22.0), Sense::click());
+    response.widget_info(|| WidgetInfo::selected(Role::Button, ui.is_enabled(), on, name));
+    if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, RADIUS, t.hover);
+    }
+    let ink = match (ui.is_enabled(), on, response.hovered()) {
+        (false, _, _) => Tokens::fade(t.text_sub, 0.4),
+        (_, true, _) => t.accent,
+        (_, _, true) => t.text_strong,
+        _ => t.text_sub,
+    };
+    ui.painter().text(
+        rect.center(),
+        Align2::CENTER_CENTER,
+        glyph,
+        FontId::new(15.0, FontFamily::Name(icons::FAMILY.into())),
+        ink,
+    );
+    response.on_hover_text(name)
+}
+
+/// An on/off switch, 26 × 14 points.
+pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let (rect, mut response) = ui.allocate_exact_size(vec2(26.0, 18.0), Sense::click());
+    if response.clicked() {
+        *on = !*on;
+        response.mark_changed();
+    }
+    response.widget_info(|| WidgetInfo::selected(Role::CheckBox, ui.is_enabled(), *on, name));
+    let how = ui.ctx().animate_bool_responsive(response.id, *on);
+    let body = Rect::from_center_size(rect.center(), vec2(26.0, 14.0));
+    let off = if response.hovered() { t.text_sub } else { Tokens::fade(t.text_sub, 0.6) };
+    let fill = off.lerp_to_gamma(t.accent, how);
+    ui.painter().rect_filled(body, CornerRadius::same(7), fill);
+    let x = egui::lerp(body.left() + 7.0..=body.right() - 7.0, how);
+    ui.painter().circle_filled(pos2(x, body.center().y), 5.0, t.raised);
+    focus_ring(ui, &response, body);
+    response
+}
+
+/// The dot at the end of a parameter row: hollow at the default, filled when changed. A click resets.
+pub fn state_dot(ui: &mut Ui, changed: bool, name: &str) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let (rect, response) = ui.allocate_exact_size(vec2(14.0, ROW - 4.0), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), name));
+    match changed {
+        true => ui.painter().circle_filled(rect.center(), 3.5, t.accent),
+        false => ui.painter().circle_stroke(rect.center(), 3.0, Stroke::new(1.0, Tokens::fade(t.text_sub, 0.55))),
+    };
+    focus_ring(ui, &response, rect);
+    if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
+}
+
+/// A coloured dot that says what goes on.
+pub fn dot(ui: &mut Ui, color: Color32) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(10.0, 14.0), Sense::hover());
+    ui.painter().circle_filled(rect.center(), 3.5, color);
+    response
+}
+
+/// The one filled button of a panel or dialog.
+pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let text = RichText::new(text).color(t.on_accent).family(semibold());
+    ui.add(Button::new(text).fill(t.accent).stroke(Stroke::NONE))
+}
+
+/// The family of group heads.
+pub fn semibold() -> egui::FontFamily {
+    egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
+}
+
+/// Text that explains: captions, units.
+pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
+    RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
+}
+
+/// A hairline across the width, over what is already there.
+pub fn hairline_below(ui: &Ui, rect: Rect) {
+    let t = Tokens::of(ui.ctx());
+    ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
+}
+
+/// An empty place: what it shows, how to fill it.
+pub fn empty_state(ui: &mut Ui, glyph: &str, title: &str, hint: &str) {
+    let t = Tokens::of(ui.ctx());
+    ui.vertical_centered(|ui| {
+        ui.label(icons::rich(glyph).size(34.0).color(Tokens::fade(t.text_sub, 0.5)));
+        ui.label(RichText::new(title).color(t.text));
+        ui.label(RichText::new(hint).small().color(t.text_sub));
+    });
+}
+
+fn focus_ring(ui: &Ui, response: &Response, rect: Rect) {
+    if response.has_focus() {
+        let stroke = Stroke::new(1.0, Tokens::of(ui.ctx()).accent);
+        ui.painter().rect_stroke(rect.expand(2.0), RADIUS, stroke, egui::StrokeKind::Outside);
+    }
+}

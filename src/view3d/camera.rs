@@ -1,0 +1,236 @@
+//! Where the picture is taken from.
+
+use glam::{Mat4, Vec2, Vec3, camera::rh};
+
+/// A camera that looks at a target from a distance. At yaw 0 and pitch 0 it looks along −z: x right, y up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Camera {
+    /// The point it turns around, world units.
+    pub target: Vec3,
+    /// Turn around the vertical, radians.
+    pub yaw: f32,
+    /// Lift above the horizontal, radians; kept within a quarter turn.
+    pub pitch: f32,
+    /// From the target, world units.
+    pub distance: f32,
+    /// Vertical field of view, radians.
+    pub fov_y: f32,
+    /// Parallel instead of central projection; the target plane keeps its size.
+    pub orthographic: bool,
+    /// Radius of everything there is to see around [`Camera::centre`], world units: sets the depth range.
+    pub radius: f32,
+    /// Centre of everything there is to see.
+    pub centre: Vec3,
+}
+
+/// The fixed directions to look from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// From the viewer's side, along −z.
+    Front,
+    /// From the opposite side.
+    Back,
+    /// From the left, along +x.
+    Left,
+    /// From above, along −y.
+    Top,
+}
+
+impl Preset {
+    /// In the order of the keys 1 to 4.
+    pub const ALL: [Self; 4] = [Self::Front, Self::Back, Self::Left, Self::Top];
+
+    /// Name on its button.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Front => "Front",
+            Self::Back => "Back",
+            Self::Left => "Left",
+            Self::Top => "Top",
+        }
+    }
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self {
+            target: Vec3::ZERO,
+            yaw: 0.0,
+            pitch: 0.0,
+            distance: 3.0,
+            fov_y: 0.6,
+            orthographic: false,
+            radius: 1.0,
+            centre: Vec3::ZERO,
+        }
+    }
+}
+
+impl Camera {
+    /// From the target towards the eye, unit length.
+    pub fn backward(&self) -> Vec3 {
+        Vec3::new(self.yaw.sin() * self.pitch.cos(), self.pitch.sin(), self.yaw.cos() * self.pitch.cos())
+    }
+
+    /// The picture's right, unit length.
+    pub fn right(&self) -> Vec3 {
+        Vec3::new(self.yaw.cos(), 0.0, -self.yaw.sin())
+    }
+
+    /// The picture's up, unit length.
+    pub fn up(&self) -> Vec3 {
+        self.backward().cross(self.right())
+    }
+
+    /// Where the eye is.
+    pub fn eye(&self) -> Vec3 {
+        self.target + self.backward() * self.distance
+    }
+
+    /// Distances of the near and the far plane from the eye.
+    pub fn depth_range(&self) -> (f32, f32) {
+        let to_centre = (self.eye() - self.centre).dot(self.backward());
+        let reach = self.radius * 1.05 + 1e-3;
+        if self.orthographic {
+            return (to_centre - reach, to_centre + reach);
+        }
+        let far = (to_centre + reach).max(self.distance * 1e-2);
+        ((to_centre - reach).max(far * 1e-3), far)
+    }
+
+    /// World to clip space (depth 0 to 1) for a picture this much wider than high.
+    pub fn clip_from_world(&self, aspect: f32) -> Mat4 {
+        let view = rh::view::look_to_mat4(self.eye(), -self.backward(), self.up());
+        let (near, far) = self.depth_range();
+        let projection = if self.orthographic {
+            let half_h = self.half_height();
+            let half_w = half_h * aspect;
+            rh::proj::directx::orthographic(-half_w, half_w, -half_h, half_h, near, far)
+        } else {
+            rh::proj::directx::perspective(self.fov_y, aspect, near, far)
+        };
+        projection * view
+    }
+
+    /// Half the height of the target plane's visible part, world units.
+    pub fn half_height(&self) -> f32 {
+        self.distance * (self.fov_y * 0.5).tan()
+    }
+
+    /// Size of a pixel in the target plane, world units, in a picture this many pixels high.
+    pub fn world_per_pixel(&self, height_px: f32) -> f32 {
+        2.0 * self.half_height() / height_px.max(1.0)
+    }
+
+    /// Turns around the target by a drag, pixels.
+    pub fn orbit(&mut self, drag_px: Vec2, height_px: f32) {
+        let radians = std::f32::consts::PI / height_px.max(1.0);
+        self.yaw = (self.yaw - drag_px.x * radians).rem_euclid(std::f32::consts::TAU);
+        self.pitch = (self.pitch + drag_px.y * radians).clamp(-1.55, 1.55);
+    }
+
+    /// Moves the target with the pointer, pixels.
+    pub fn pan(&mut self, drag_px: Vec2, height_px: f32) {
+        let scale = self.world_per_pixel(height_px);
+        self.target += (self.up() * drag_px.y - self.right() * drag_px.x) * scale;
+    }
+
+    /// Nearer (`factor` < 1) or farther, keeping what is under the pointer there. The pointer is measured in
+    /// pixels from the picture's centre, y down.
+    pub fn zoom_at(&mut self, factor: f32, from_centre_px: Vec2, height_px: f32) {
+        let before = self.distance;
+        self.distance = (self.distance * factor).clamp(self.radius * 1e-3, self.radius * 20.0);
+        let shift = 1.0 - self.distance / before;
+        let scale = 2.0 * before * (self.fov_y * 0.5).tan() / height_px.max(1.0);
+        self.target += (self.right() * from_centre_px.x - self.up() * from_centre_px.y) * scale * shift;
+    }
+
+    /// Looks at a box so that all of it is seen, from the present direction.
+    pub fn fit(&mut self, min: Vec3, max: Vec3, aspect: f32) {
+        self.target = (min + max) * 0.5;
+        let half = ((max - min) * 0.5).max(Vec3::splat(1e-3));
+        let extent = |axis: Vec3| half.dot(axis.abs());
+        let (half_w, half_h) = (extent(self.right()), extent(self.up()));
+        let needed = half_h.max(half_w / aspect.max(0.05)) * 1.08;
+        let depth = if self.orthographic { 0.0 } else { extent(self.backward()) * 0.6 };
+        self.distance = needed / (self.fov_y * 0.5).tan() + depth;
+    }
+
+    /// Declares what there is to see: sets the depth range.
+    pub fn enclose(&mut self, min: Vec3, max: Vec3) {
+        self.centre = (min + max) * 0.5;
+        self.radius = ((max - min) * 0.5).length().max(1e-3);
+    }
+
+    /// Turns to a fixed direction.
+    pub fn look_from(&mut self, preset: Preset) {
+        use std::f32::consts::{FRAC_PI_2, PI};
+        (self.yaw, self.pitch) = match preset {
+            Preset::Front => (0.0, 0.0),
+            Preset::Back => (PI, 0.0),
+            Preset::Left => (-FRAC_PI_2, 0.0),
+            Preset::Top => (0.0, 1.55),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ndc(camera: &Camera, p: Vec3) -> Vec3 {
+        camera.clip_from_world(1.5).project_point3(p)
+    }
+
+    #[test]
+    fn x_is_right_and_y_is_up_in_front() {
+        for orthographic in [false, true] {
+            let camera = Camera { orthographic, ..Camera::default() };
+            assert!(ndc(&camera, Vec3::X * 0.5).x > 0.1);
+            assert!(ndc(&camera, Vec3::Y * 0.5).y > 0.1);
+            assert!(ndc(&camera, Vec3::Z * 0.5).z < ndc(&camera, Vec3::ZERO).z, "towards the viewer is nearer");
+        }
+    }
+
+    #[test]
+    fn both_projections_agree_in_the_target_plane() {
+        let near = Camera::default();
+        let parallel = Camera { orthographic: true, ..near };
+        let p = Vec3::new(0.3, -0.2, 0.0);
+        assert!((ndc(&near, p) - ndc(&parallel, p)).truncate().length() < 1e-5);
+    }
+
+    #[test]
+    fn zoom_keeps_what_is_under_the_pointer() {
+        let mut camera = Camera { yaw: 0.7, pitch: 0.3, ..Camera::default() };
+        let height = 600.0;
+        let scale = camera.world_per_pixel(height);
+        let pointer = Vec2::new(120.0, -80.0);
+        let p = camera.target + (camera.right() * pointer.x - camera.up() * pointer.y) * scale;
+        let before = ndc(&camera, p);
+        camera.zoom_at(0.5, pointer, height);
+        assert!((ndc(&camera, p) - before).truncate().length() < 1e-4);
+    }
+
+    #[test]
+    fn fit_shows_every_corner() {
+        let (min, max) = (Vec3::new(-4.0, 1.0, -2.0), Vec3::new(6.0, 5.0, 3.0));
+        for preset in Preset::ALL {
+            for orthographic in [false, true] {
+                let mut camera = Camera { orthographic, ..Camera::default() };
+                camera.enclose(min, max);
+                camera.look_from(preset);
+                camera.fit(min, max, 1.5);
+                for i in 0..8 {
+                    let pick = |bit: usize, a: f32, b: f32| if i >> bit & 1 == 0 { a } else { b };
+                    let corner = Vec3::new(pick(0, min.x, max.x), pick(1, min.y, max.y), pick(2, min.z, max.z));
+                    let seen = ndc(&camera, corner);
+                    assert!(
+                        seen.x.abs() <= 1.1 && seen.y.abs() <= 1.1 && (0.0..=1.0).contains(&seen.z),
+                        "{preset:?} {seen}"
+                    );
+                }
+            }
+        }
+    }
+}

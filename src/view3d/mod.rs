@@ -1,0 +1,20 @@
+//! Points in space: a camera, an instanced point renderer with its own depth buffer, picking on the CPU.
+//!
+//! Knows `wgpu` and `glam`; it has never heard of a neuron, nor of a toolkit: colours are plain byte arrays,
+//! pointers are pixels. Whoever owns the window gives it an encoder to draw with and a pass to blit into.
+
+mod camera;
+mod pick;
+mod points;
+mod targets;
+
+pub use camera::{Camera, Preset};
+pub use glam::{Vec2, Vec3};
+pub use pick::{Projector, inside_polygon};
+pub use points::{Look, Scene, selected};
+pub use targets::{COLOR_FORMAT, DEPTH_FORMAT};
+
+/// The shader of the points.
+pub const POINTS_WGSL: &str = include_str!("points.wgsl");
+/// The shader that copies the finished picture into the window.
+pub const BLIT_WGSL: &str = include_str!("blit.wgsl");

@@ -1,0 +1,357 @@
+//! The points on the device: static buffers, one dynamic buffer, and the picture made of them.
+//!
+//! Positions go up once; classes when the colouring or the selection changes; values when new data comes. The
+//! picture is redrawn only when one of them or the [`Look`] changed.
+
+use super::{
+    Camera, POINTS_WGSL,
+    targets::{Blit, COLOR_FORMAT, DEPTH_FORMAT, Targets},
+};
+use glam::Vec2;
+use wgpu::util::DeviceExt as _;
+
+/// Everything about a picture that is not a point. Kept equal to `Look` in points.wgsl.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct Look {
+    /// The camera.
+    pub clip_from_world: [f32; 16],
+    /// Behind the points, RGBA in display space.
+    pub background: [f32; 4],
+    /// Rings around the selected.
+    pub accent: [f32; 4],
+    /// Width, height; radius of a point in world units × pixels per unit; smallest radius. Pixels.
+    pub size: [f32; 4],
+    /// Depth where fading to the background begins, ends; how much, 0 to 1; 1 when the projection is parallel.
+    pub fog: [f32; 4],
+    /// Lowest and highest value of the colour map; decay of the glow in units of the value; brightness of
+    /// what does not glow.
+    pub range: [f32; 4],
+    /// Mode (0 class, 1 value, 2 glow); 1 when something is selected; hovered point + 1; 1 on a dark ground.
+    pub flags: [u32; 4],
+}
+
+impl Look {
+    /// A plain picture by class: camera, size in pixels, radius of a point in world units, smallest in pixels.
+    pub fn new(camera: &Camera, size_px: Vec2, radius: f32, min_radius_px: f32) -> Self {
+        let scale = if camera.orthographic { camera.half_height() } else { (camera.fov_y * 0.5).tan() };
+        let (near, far) = camera.depth_range();
+        // Parallel depth is 0 to 1 between the planes, central depth is the distance itself.
+        let (near, far, parallel) = if camera.orthographic { (0.0, 1.0, 1.0) } else { (near, far, 0.0) };
+        Self {
+            clip_from_world: camera.clip_from_world(size_px.x / size_px.y.max(1.0)).to_cols_array(),
+            background: [0.0, 0.0, 0.0, 1.0],
+            accent: [1.0; 4],
+            size: [size_px.x, size_px.y, radius * size_px.y * 0.5 / scale, min_radius_px],
+            fog: [near, far, 0.55, parallel],
+            range: [0.0, 1.0, 1.0, 1.0],
+            flags: [0, 0, 0, 1],
+        }
+    }
+
+    /// Radius in pixels of a point at a depth given by [`Projector::project`](super::Projector::project).
+    pub fn radius_px(&self, depth: f32) -> f32 {
+        (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
+    }
+}
+
+/// A class code with the mark of the selected.
+pub fn selected(code: u16, is_selected: bool) -> u32 {
+    u32::from(code) | (u32::from(is_selected) << 16)
+}
+
+/// The points and the picture.
+pub struct Scene {
+    blit: Blit,
+    body: wgpu::RenderPipeline,
+    glow: wgpu::RenderPipeline,
+    halo: wgpu::RenderPipeline,
+    layout: wgpu::BindGroupLayout,
+    look: wgpu::Buffer,
+    palette: wgpu::Texture,
+    ramp: wgpu::Texture,
+    bind: wgpu::BindGroup,
+    points: Option<Points>,
+    targets: Option<Targets>,
+    drawn: Option<Look>,
+    redraws: u64,
+}
+
+struct Points {
+    positions: wgpu::Buffer,
+    codes: wgpu::Buffer,
+    values: wgpu::Buffer,
+    len: u32,
+}
+
+impl Scene {
+    /// An empty scene for a window of this format.
+    pub fn new(device: &wgpu::Device, window_format: wgpu::TextureFormat) -> Self {
+        let layout = bind_layout(device);
+        let [body, glow, halo] = pipelines(device, &layout);
+        let look = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("look"),
+            size: size_of::<Look>() as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let (palette, ramp) = (strip(device, 1), strip(device, 1));
+        let bind = bind(device, &layout, &look, &palette, &ramp);
+        let blit = Blit::new(device, window_format);
+        Self {
+            blit,
+            body,
+            glow,
+            halo,
+            layout,
+            look,
+            palette,
+            ramp,
+            bind,
+            points: None,
+            targets: None,
+            drawn: None,
+            redraws: 0,
+        }
+    }
+
+    /// Replaces the points. Classes and values start at 0.
+    pub fn set_points(&mut self, device: &wgpu::Device, positions: &[[f32; 3]]) {
+        let zeros = vec![0u32; positions.len()];
+        let buffer = |label, contents: &[u8]| {
+            device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some(label),
+                contents,
+                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+            })
+        };
+        self.points = (!positions.is_empty()).then(|| Points {
+            positions: buffer("positions", bytemuck::cast_slice(positions)),
+            codes: buffer("codes", bytemuck::cast_slice(&zeros)),
+            values: buffer("values", bytemuck::cast_slice(&zeros)),
+            len: positions.len() as u32,
+        });
+        self.drawn = None;
+    }
+
+    /// One [`selected`] code per point; anything else is ignored.
+    pub fn set_codes(&mut self, queue: &wgpu::Queue, codes: &[u32]) {
+        if let Some(points) = self.points.as_ref().filter(|p| p.len as usize == codes.len()) {
+            queue.write_buffer(&points.codes, 0, bytemuck::cast_slice(codes));
+            self.drawn = None;
+        }
+    }
+
+    /// One value per point; anything else is ignored.
+    pub fn set_values(&mut self, queue: &wgpu::Queue, values: &[f32]) {
+        if let Some(points) = self.points.as_ref().filter(|p| p.len as usize == values.len()) {
+            queue.write_buffer(&points.values, 0, bytemuck::cast_slice(values));
+            self.drawn = None;
+        }
+    }
+
+    /// The colour of each class; with alpha 0 the class is not drawn.
+    pub fn set_palette(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, colors: &[[u8; 4]]) {
+        let rows = colors.len().div_ceil(256).max(1) as u32;
+        if self.palette.height() != rows {
+            self.palette = strip(device, rows);
+            self.bind = bind(device, &self.layout, &self.look, &self.palette, &self.ramp);
+        }
+        let mut texels = colors.to_vec();
+        texels.resize(rows as usize * 256, [0; 4]);
+        write(queue, &self.palette, &texels);
+        self.drawn = None;
+    }
+
+    /// The colour map of values, from low to high.
+    pub fn set_ramp(&mut self, queue: &wgpu::Queue, colors: &[[u8; 4]; 256]) {
+        write(queue, &self.ramp, colors);
+        self.drawn = None;
+    }
+
+    /// How often the picture was really drawn.
+    pub fn redraws(&self) -> u64 {
+        self.redraws
+    }
+
+    /// Brings the picture up to date. Does nothing when nothing changed.
+    pub fn draw(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        encoder: &mut wgpu::CommandEncoder,
+        look: &Look,
+    ) {
+        let size_px = [(look.size[0] as u32).max(1), (look.size[1] as u32).max(1)];
+        if self.targets.as_ref().is_none_or(|t| t.size_px != size_px) {
+            self.targets = Some(self.blit.targets(device, size_px));
+            self.drawn = None;
+        }
+        if self.drawn == Some(*look) {
+            return;
+        }
+        queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
+        if let Some(targets) = &self.targets {
+            self.record(encoder, targets, look);
+        }
+        self.drawn = Some(*look);
+        self.redraws += 1;
+    }
+
+    fn record(&self, encoder: &mut wgpu::CommandEncoder, targets: &Targets, look: &Look) {
+        let [r, g, b, _] = look.background.map(f64::from);
+        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+            label: Some("points"),
+            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                view: &targets.color,
+                depth_slice: None,
+                resolve_target: None,
+                ops: wgpu::Operations {
+                    load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
+                    store: wgpu::StoreOp::Store,
+                },
+            })],
+            depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
+                view: &targets.depth,
+                depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard }),
+                stencil_ops: None,
+            }),
+            timestamp_writes: None,
+            occlusion_query_set: None,
+            multiview_mask: None,
+        });
+        let Some(points) = &self.points else { return };
+        pass.set_bind_group(0, &self.bind, &[]);
+        pass.set_vertex_buffer(0, points.positions.slice(..));
+        pass.set_vertex_buffer(1, points.codes.slice(..));
+        pass.set_vertex_buffer(2, points.values.slice(..));
+        let wanted = [(&self.body, true), (&self.glow, look.flags[0] == 2), (&self.halo, look.flags[1..3] != [0, 0])];
+        for (pipeline, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+            pass.set_pipeline(pipeline);
+            pass.draw(0..4, 0..points.len);
+        }
+    }
+
+    /// Copies the picture into the window's pass, filling its viewport.
+    pub fn blit(&self, pass: &mut wgpu::RenderPass<'_>) {
+        if let Some(targets) = &self.targets {
+            self.blit.paint(targets, pass);
+        }
+    }
+}
+
+/// 256 colours a row.
+fn strip(device: &wgpu::Device, rows: u32) -> wgpu::Texture {
+    device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("colours"),
+        size: wgpu::Extent3d { width: 256, height: rows, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: COLOR_FORMAT,
+        usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+        view_formats: &[],
+    })
+}
+
+fn write(queue: &wgpu::Queue, texture: &wgpu::Texture, texels: &[[u8; 4]]) {
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(1024), rows_per_image: None };
+    queue.write_texture(texture.as_image_copy(), bytemuck::cast_slice(texels), layout, texture.size());
+}
+
+pub(super) fn texture_binding(filterable: bool) -> wgpu::BindingType {
+    wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    }
+}
+
+fn bind_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+    let uniform = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let kinds = [uniform, texture_binding(false), texture_binding(false)];
+    let entries = [0, 1, 2].map(|binding| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
+        ty: kinds[binding as usize],
+        count: None,
+    });
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some("points"), entries: &entries })
+}
+
+fn bind(
+    device: &wgpu::Device,
+    layout: &wgpu::BindGroupLayout,
+    look: &wgpu::Buffer,
+    palette: &wgpu::Texture,
+    ramp: &wgpu::Texture,
+) -> wgpu::BindGroup {
+    let (palette, ramp) = (palette.create_view(&Default::default()), ramp.create_view(&Default::default()));
+    device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("points"),
+        layout,
+        entries: &[
+            wgpu::BindGroupEntry { binding: 0, resource: look.as_entire_binding() },
+            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&palette) },
+            wgpu::BindGroupEntry { binding: 2, resource: wgpu::BindingResource::TextureView(&ramp) },
+        ],
+    })
+}
+
+/// Body, glow and halo.
+fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("points.wgsl"),
+        source: wgpu::ShaderSource::Wgsl(POINTS_WGSL.into()),
+    });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("points"),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    });
+    let passes = [("body", true), ("glow", false), ("halo", false)];
+    passes.map(|(name, is_solid)| {
+        let attribute = |array_stride, attributes| {
+            Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
+        };
+        device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout),
+            vertex: wgpu::VertexState {
+                module: &module,
+                entry_point: Some(&format!("{name}_vertex")),
+                compilation_options: Default::default(),
+                buffers: &[
+                    attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
+                    attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
+                    attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
+                ],
+            },
+            primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
+            depth_stencil: Some(wgpu::DepthStencilState {
+                format: DEPTH_FORMAT,
+                depth_write_enabled: Some(is_solid),
+                depth_compare: Some(if is_solid { wgpu::CompareFunction::Less } else { wgpu::CompareFunction::Always }),
+                stencil: Default::default(),
+                bias: Default::default(),
+            }),
+            multisample: Default::default(),
+            fragment: Some(wgpu::FragmentState {
+                module: &module,
+                entry_point: Some(&format!("{name}_fragment")),
+                compilation_options: Default::default(),
+                targets: &[Some(wgpu::ColorTargetState {
+                    format: COLOR_FORMAT,
+                    blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
+                    write_mask: wgpu::ColorWrites::ALL,
+                })],
+            }),
+            multiview_mask: None,
+            cache: None,
+        })
+    })
+}

@@ -1,0 +1,202 @@
+//! A simulation that costs nothing: plausible spikes, rates and potentials, for tests of the window.
+
+use neuropil::{
+    gpu::Pass,
+    params::Change,
+    sim::{
+        Action, Clock, Column, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, SimError,
+        Simulation, Spike, Tap,
+    },
+};
+use std::sync::Arc;
+
+const N: u32 = 4000;
+
+const PROBES: &[ProbeSpec] = &[
+    ProbeSpec { name: "spikes", docs: "Spikes of all neurons.", unit: "", shape: Shape::Spikes { over: "neurons" } },
+    ProbeSpec {
+        name: "rate",
+        docs: "Running rate of every neuron.",
+        unit: "Hz",
+        shape: Shape::Field { over: "neurons", range: (0.0, 80.0) },
+    },
+    ProbeSpec {
+        name: "v",
+        docs: "Membrane potential of chosen neurons.",
+        unit: "mV",
+        shape: Shape::Series { of: "neurons" },
+    },
+    ProbeSpec { name: "class_rates", docs: "Mean rate of every class.", unit: "Hz", shape: Shape::Series { of: "" } },
+];
+
+const CLASSES: [&str; 6] = ["optic", "central", "sensory", "ascending", "descending", "motor"];
+
+/// The simulation.
+pub struct Fake {
+    step: u64,
+    seed: u64,
+    taps: Vec<Tap>,
+    sets: Vec<Arc<ElementSet>>,
+    spikes: Vec<Spike>,
+    rows: Vec<u64>,
+    total: u64,
+    /// Changes taken up.
+    pub changes: u64,
+}
+
+fn hash(x: u64) -> u64 {
+    let x = (x ^ (x >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (x ^ (x >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 11
+}
+
+fn unit(x: u64) -> f32 {
+    (hash(x) % 1_000_000) as f32 * 1e-6
+}
+
+fn class_of(i: u32) -> usize {
+    match i * 100 / N {
+        0..55 => 0,
+        55..78 => 1,
+        78..90 => 2,
+        90..94 => 3,
+        94..97 => 4,
+        _ => 5,
+    }
+}
+
+/// Two lobes and a stalk.
+fn position(i: u32) -> [f32; 3] {
+    let (a, b, c) = (unit(i.into()), unit(u64::from(i) + 70_000), unit(u64::from(i) + 140_000));
+    let (phi, z, r) = (a * std::f32::consts::TAU, b * 2.0 - 1.0, c.cbrt());
+    let flat = (1.0 - z * z).sqrt();
+    let side = if i % 2 == 0 { 1.0 } else { -1.0 };
+    let (cx, size) = match class_of(i) {
+        0 => (side * 260.0, 120.0),
+        5 => (0.0, 40.0),
+        _ => (side * 60.0, 110.0),
+    };
+    [cx + r * size * flat * phi.cos(), r * size * z * 0.8, r * size * flat * phi.sin() * 0.6]
+}
+
+impl Fake {
+    /// A fake of this seed.
+    pub fn new(seed: u64) -> Self {
+        let classes: Vec<&str> = (0..N).map(|i| CLASSES[class_of(i)]).collect();
+        let sides: Vec<&str> = (0..N).map(|i| if i % 2 == 0 { "left" } else { "right" }).collect();
+        let transmitters: Vec<&str> = (0..N).map(|i| if hash(i.into()) % 5 == 0 { "GABA" } else { "ACH" }).collect();
+        let neurons = ElementSet {
+            name: "neurons",
+            len: N,
+            ids: (0..N).map(|i| 720_575_940_600_000_000 + hash(i.into()) % 99_999_999).collect(),
+            names: vec![],
+            positions: (0..N).map(position).collect(),
+            columns: vec![
+                Column::from_texts("super_class", &classes),
+                Column::from_texts("side", &sides),
+                Column::from_texts("nt", &transmitters),
+            ],
+        };
+        Self {
+            step: 0,
+            seed,
+            taps: vec![],
+            sets: vec![Arc::new(neurons)],
+            spikes: vec![],
+            rows: vec![],
+            total: 0,
+            changes: 0,
+        }
+    }
+
+    fn rate(&self, i: u32, step: u64) -> f32 {
+        let base = [3.0, 6.0, 22.0, 9.0, 12.0, 18.0][class_of(i)] * (0.3 + 1.4 * unit(u64::from(i) + 9_000_000));
+        let wave = (step as f32 * 1e-4 * std::f32::consts::TAU * 6.0 + class_of(i) as f32).sin();
+        (base * (1.0 + 0.8 * wave)).max(0.1)
+    }
+}
+
+impl Simulation for Fake {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        PROBES
+    }
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        if probe == 3 { CLASSES.iter().map(|c| (*c).to_owned()).collect() } else { vec![] }
+    }
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.sets
+    }
+    fn clock(&self) -> Clock {
+        Clock { step: self.step, secs_per_step: 1e-4 }
+    }
+    fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
+        self.changes += 1;
+        Ok(Effect::Applied)
+    }
+    fn act(&mut self, _: &Action) -> Result<(), SimError> {
+        Ok(())
+    }
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.taps = taps.to_vec();
+        Ok(())
+    }
+    fn advance(&mut self, steps: u32, _: &mut Pass) -> Result<(), SimError> {
+        for _ in 0..steps {
+            for k in 0..4 {
+                let i = (hash(self.seed ^ (self.step * 4 + k)) % u64::from(N)) as u32;
+                if unit(self.step * 7 + k + 5_000_000) < self.rate(i, self.step) / 40.0 {
+                    self.spikes.push(Spike { step: self.step as u32, lane: i });
+                    self.total += 1;
+                }
+            }
+            if self.step.is_multiple_of(10) {
+                self.rows.push(self.step);
+            }
+            self.step += 1;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(200));
+        Ok(())
+    }
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        let (spikes, rows) = (std::mem::take(&mut self.spikes), std::mem::take(&mut self.rows));
+        for tap in &self.taps {
+            let reading = match tap.probe {
+                0 => Reading::Spikes(spikes.clone()),
+                1 => Reading::Field((0..N).map(|i| self.rate(i, self.step)).collect()),
+                2 => {
+                    let v = |i: u32, s: u64| -52.0 + 7.0 * ((s as f32 * 0.002 * (1.0 + unit(i.into()))).fract());
+                    let values = rows.iter().flat_map(|s| tap.elements.iter().map(move |i| v(*i, *s))).collect();
+                    let lanes = tap.elements.len().max(1) as u32;
+                    Reading::Series(Series { elements: tap.elements.clone(), lanes, steps: rows.clone(), values })
+                }
+                _ => {
+                    let slow: Vec<u64> = rows.iter().copied().filter(|s| s % 50 == 0).collect();
+                    let first = [0, 2300, 3200, 3650, 3800, 3950];
+                    let values = slow.iter().flat_map(|s| first.map(|i| self.rate(i, *s))).collect();
+                    Reading::Series(Series { elements: vec![], lanes: 6, steps: slow, values })
+                }
+            };
+            if !matches!(&reading, Reading::Series(s) if s.values.len() != s.steps.len() * s.lanes as usize) {
+                frame.readings.push((tap.probe, reading));
+            }
+        }
+        Ok(())
+    }
+    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+        Ok(self.step.to_le_bytes().to_vec())
+    }
+    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+        let bytes = state.try_into().map_err(|_| SimError::Input("8 bytes expected".into()))?;
+        self.step = u64::from_le_bytes(bytes);
+        Ok(())
+    }
+    fn rewind(&mut self) -> Result<(), SimError> {
+        (self.step, self.total) = (0, 0);
+        Ok(())
+    }
+    fn digest(&self) -> Digest {
+        Digest { hash: format!("{:016x}", hash(self.total)), totals: vec![("spikes".into(), self.total)] }
+    }
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        vec![("weights", 15_091_983), ("state", 2_218_224), ("delay ring", 2_500_000)]
+    }
+}

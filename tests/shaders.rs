@@ -1,0 +1,123 @@
+//! Every shader parses, validates and makes a pipeline; and the scene draws what it is told, as seldom as it may.
+
+use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
+use egui_wgpu::{RenderState, RendererOptions, wgpu};
+use neuropil::view3d::{BLIT_WGSL, COLOR_FORMAT, Camera, Look, POINTS_WGSL, Projector, Scene, Vec2, selected};
+
+fn device() -> Option<RenderState> {
+    if !["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| std::path::Path::new(p).exists()) {
+        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to check shaders");
+        return None;
+    }
+    Some(create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE))
+}
+
+#[test]
+fn shaders_validate() {
+    let Some(state) = device() else { return };
+    for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL)] {
+        let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let source = wgpu::ShaderSource::Wgsl(source.into());
+        state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
+        let error = wait(scope.pop());
+        assert!(error.is_none(), "{name}: {error:?}");
+    }
+}
+
+/// Blocks on a future that is ready as soon as the device was polled.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        std::thread::yield_now();
+    }
+}
+
+const SIZE: u32 = 64;
+
+/// Draws into a window of our own and reads it back.
+fn picture(state: &RenderState, scene: &mut Scene, look: &Look) -> Vec<[u8; 4]> {
+    let texture = state.device.create_texture(&wgpu::TextureDescriptor {
+        label: None,
+        size: wgpu::Extent3d { width: SIZE, height: SIZE, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: COLOR_FORMAT,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    });
+    let view = texture.create_view(&Default::default());
+    let buffer = state.device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: u64::from(SIZE * SIZE * 4),
+        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = state.device.create_command_encoder(&Default::default());
+    scene.draw(&state.device, &state.queue, &mut encoder, look);
+    {
+        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                view: &view,
+                depth_slice: None,
+                resolve_target: None,
+                ops: wgpu::Operations::default(),
+            })],
+            ..Default::default()
+        });
+        scene.blit(&mut pass);
+    }
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(SIZE * 4), rows_per_image: None };
+    let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
+    encoder.copy_texture_to_buffer(texture.as_image_copy(), target, texture.size());
+    state.queue.submit([encoder.finish()]);
+    buffer.slice(..).map_async(wgpu::MapMode::Read, |r| r.expect("readable"));
+    state.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device answers");
+    let bytes = buffer.slice(..).get_mapped_range().expect("mapped");
+    bytes.chunks_exact(4).map(|c| [c[0], c[1], c[2], c[3]]).collect()
+}
+
+#[test]
+fn a_scene_draws_classes_values_glow_and_only_when_needed() {
+    let Some(state) = device() else { return };
+    let mut scene = Scene::new(&state.device, COLOR_FORMAT);
+    let points = [[0.0, 0.0, -0.4], [0.0, 0.0, 0.4]];
+    scene.set_points(&state.device, &points);
+    scene.set_codes(&state.queue, &[selected(0, false), selected(1, false)]);
+    scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255], [0, 0, 255, 255]]);
+    scene.set_ramp(&state.queue, &std::array::from_fn(|i| [0, i as u8, 0, 255]));
+    let camera = Camera::default();
+    let size = Vec2::splat(SIZE as f32);
+    let mut look = Look::new(&camera, size, 0.3, 1.0);
+    look.fog[2] = 0.0;
+    let middle = (SIZE * SIZE / 2 + SIZE / 2) as usize;
+
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 0, 255, 255], "the nearer one hides the other");
+    assert_eq!(scene.redraws(), 1);
+    picture(&state, &mut scene, &look);
+    assert_eq!(scene.redraws(), 1, "nothing changed, nothing drawn");
+
+    scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255], [0, 0, 255, 0]]);
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [255, 0, 0, 255], "a hidden class is not drawn");
+    scene.set_values(&state.queue, &[1.0, 0.0]);
+    look.flags[0] = 1;
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 255, 0, 255], "a value is coloured by the map");
+    look.flags[0] = 2;
+    look.range[2] = 100.0;
+    let glowing = picture(&state, &mut scene, &look)[middle];
+    assert!(glowing[1] > 60, "what was just active is light: {glowing:?}");
+
+    look.flags = [0, 0, 0, 1];
+    let projector = Projector::new(&camera, size);
+    let drawn = picture(&state, &mut scene, &look);
+    for (x, y) in [(32, 32), (5, 5), (40, 30), (60, 60)] {
+        let pointer = Vec2::new(x as f32 + 0.5, y as f32 + 0.5);
+        let picked = projector.pick(&points, |i| i == 0, |depth| look.radius_px(depth), pointer, 0.0);
+        let is_drawn = drawn[y * SIZE as usize + x][0] > 128;
+        assert_eq!(picked.is_some(), is_drawn, "pick and picture disagree at {x}, {y}");
+    }
+}

@@ -1,0 +1,151 @@
+//! A brain to look at: the generated stand-in's places and classes, and made-up activity.
+
+use neuropil::{
+    data::generate::fly_stand_in,
+    engine::Exhibit,
+    gpu::Timing,
+    sim::{Clock, Column, ElementSet, Frame, ProbeSpec, Reading, Series, Shape, Spike},
+};
+use std::sync::{Arc, OnceLock};
+
+const N: &str = "neurons";
+
+const fn probe(name: &'static str, unit: &'static str, shape: Shape) -> ProbeSpec {
+    ProbeSpec { name, docs: "Made up for this test.", unit, shape }
+}
+
+const PROBES: &[ProbeSpec] = &[
+    probe("spikes", "", Shape::Spikes { over: N }),
+    probe("rate", "Hz", Shape::Series { of: "" }),
+    probe("class_rates", "Hz", Shape::Series { of: "" }),
+    probe("v", "mV", Shape::Series { of: N }),
+    probe("g", "mV", Shape::Series { of: N }),
+    probe("last_spike", "ms", Shape::Field { over: N, range: (0.0, 100.0) }),
+    probe("rate_field", "Hz", Shape::Field { over: N, range: (0.0, 100.0) }),
+    probe("synaptic_events", "1/s", Shape::Series { of: "" }),
+    probe("active", "", Shape::Series { of: "" }),
+];
+
+/// The exhibit of a fly-like network; made once per process.
+pub fn exhibit() -> Exhibit {
+    static SET: OnceLock<Arc<ElementSet>> = OnceLock::new();
+    let set = SET.get_or_init(|| Arc::new(elements()));
+    let classes = set.column("super_class").map(|c| c.labels.clone()).unwrap_or_default();
+    let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
+    let one = |name: &str| vec![name.to_owned()];
+    let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
+    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], memory: vec![] }
+}
+
+fn elements() -> ElementSet {
+    let table = fly_stand_in(7, &|_, _| true).expect("the stand-in").neurons;
+    let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
+    let codes = (0..table.len).map(|i| if i % 10 < 7 { 0 } else { 1 }).collect();
+    columns.push(Column { name: "ei".into(), labels: vec!["excitatory".into(), "inhibitory".into()], codes });
+    ElementSet { name: N, len: table.len, ids: table.ids, names: table.names, positions: table.positions, columns }
+}
+
+/// Activity that comes in waves, differently in every class.
+pub struct Activity {
+    exhibit: Exhibit,
+    step: u64,
+    last: Vec<i64>,
+    rate: Vec<f32>,
+    seed: u64,
+}
+
+impl Activity {
+    pub fn new(exhibit: Exhibit) -> Self {
+        let n = exhibit.sets.first().map_or(0, |s| s.len as usize);
+        Self { exhibit, step: 0, last: vec![-1; n], rate: vec![0.0; n], seed: 1 }
+    }
+
+    fn random(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.seed >> 33
+    }
+
+    /// So many steps of 0.1 ms later, about so many spikes per ms.
+    pub fn frame(&mut self, steps: u64, per_ms: u64) -> Frame {
+        let n = self.last.len() as u64;
+        let mut spikes = vec![];
+        for step in self.step..self.step + steps {
+            let t = step as f64 * 1e-4;
+            let drive = (1.0 + (t * 40.0).sin()) * 0.3 + if (t % 0.5) > 0.15 && (t % 0.5) < 0.3 { 1.6 } else { 0.15 };
+            let count = (per_ms as f64 * 0.1 * drive * 2.0 + self.random() as f64 / (1u64 << 31) as f64) as u64;
+            for _ in 0..count.min(n) {
+                let r = self.random();
+                let lane = if r % 5 < 2 { r % (n / 8).max(1) } else { (r * 7) % n.max(1) };
+                spikes.push(Spike { step: step as u32, lane: lane as u32 });
+            }
+        }
+        spikes.sort_unstable();
+        spikes.dedup();
+        self.rate.iter_mut().for_each(|r| *r *= (-(steps as f32) * 1e-4 / 0.2).exp());
+        for spike in &spikes {
+            self.last[spike.lane as usize] = i64::from(spike.step);
+            self.rate[spike.lane as usize] += 5.0;
+        }
+        self.step += steps;
+        self.readings(spikes, steps, per_ms)
+    }
+
+    fn readings(&mut self, spikes: Vec<Spike>, steps: u64, per_ms: u64) -> Frame {
+        let now = self.step;
+        let at: Vec<u64> = (now - steps..now).step_by(10).collect();
+        let wave = |s: u64, k: usize| {
+            let t = s as f64 * 1e-4;
+            let base = 2.0
+                + k as f64 * 1.4
+                + (t * 40.0 + k as f64).sin() * 1.2
+                + (s.wrapping_mul(2_654_435_761) % 97) as f64 * 0.01;
+            (base * if (t % 0.5) > 0.15 && (t % 0.5) < 0.3 { 2.2 } else { 1.0 } * per_ms as f64 / 500.0) as f32
+        };
+        let series = |lanes: usize, scale: f32| Series {
+            elements: vec![],
+            lanes: lanes as u32,
+            steps: at.clone(),
+            values: at.iter().flat_map(|s| (0..lanes).map(move |k| wave(*s, k) * scale)).collect(),
+        };
+        let elements = [17u32, 20_500, 61_000, 90_123, 120_007];
+        let fine: Vec<u64> = (now - steps..now).step_by(2).collect();
+        let potential = |s: u64, k: usize| {
+            let phase = (s as f64 * 1e-4 * (18.0 + 7.0 * k as f64)).fract();
+            (-52.0 + 7.0 * (1.0 - (-phase * 3.0).exp()) + (s % 13) as f64 * 0.04) as f32
+        };
+        let v = Series {
+            elements: elements.to_vec(),
+            lanes: 5,
+            steps: fine.clone(),
+            values: fine.iter().flat_map(|s| (0..5).map(move |k| potential(*s, k))).collect(),
+        };
+        let ago = |l: &i64| if *l < 0 { -1.0 } else { (now as i64 - l) as f32 * 0.1 };
+        let last = self.last.iter().map(ago).collect();
+        let n_classes = self.exhibit.lanes.get(2).map_or(1, Vec::len);
+        let readings = vec![
+            (0, Reading::Spikes(spikes)),
+            (1, Reading::Series(series(1, 1.0))),
+            (2, Reading::Series(series(n_classes, 1.0))),
+            (3, Reading::Series(v)),
+            (5, Reading::Field(last)),
+            (6, Reading::Field(self.rate.clone())),
+            (7, Reading::Series(series(1, 1e5))),
+            (8, Reading::Series(series(1, 300.0))),
+        ];
+        let timing = |name, launches, nanos: u64, items| {
+            let nanos = nanos + hash_of(now, name) % (nanos / 10);
+            Timing { name, launches, nanos, max_nanos: nanos / 60, bytes: 0, items }
+        };
+        let timings = vec![
+            timing("integrate", 78, 2_800_000, 138_639 * 78),
+            timing("propagate", 78, 7_400_000, 5_400_000),
+            timing("stimulate", 78, 310_000, 21 * 78),
+            timing("copy_spikes", 1, 42_000, 0),
+        ];
+        Frame { clock: Clock { step: now, secs_per_step: 1e-4 }, readings, timings, skipped: 0, epoch: 1 }
+    }
+}
+
+fn hash_of(step: u64, name: &str) -> u64 {
+    name.bytes().fold(step, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b))) % 1_000_003
+}

@@ -1,0 +1,255 @@
+//! A window with one view in it, and hands to work it.
+
+use crate::brain::Activity;
+use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2, pos2};
+use egui_kittest::{
+    Harness,
+    kittest::Queryable as _,
+    wgpu::{WgpuTestRenderer, create_render_state, default_wgpu_setup},
+};
+use egui_wgpu::{RenderState, RendererOptions};
+use neuropil::{
+    app::{
+        style,
+        theme::Tokens,
+        views::{self, Selection, View, ViewCtx},
+    },
+    engine::Exhibit,
+    sim::{Clock, Frame},
+};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
+
+/// A device to draw with, or `None`, said aloud.
+pub fn graphics() -> Option<()> {
+    let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
+    if !has_driver {
+        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
+    }
+    has_driver.then_some(())
+}
+
+struct Inside {
+    view: Box<dyn View>,
+    exhibit: Exhibit,
+    clock: Clock,
+    running: bool,
+    selection: Selection,
+    render_state: Option<RenderState>,
+    tokens: Arc<Tokens>,
+    ui_ms: f64,
+}
+
+impl Inside {
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let start = Instant::now();
+        let mut requests = vec![];
+        let mut ctx = ViewCtx {
+            exhibit: &self.exhibit,
+            clock: self.clock,
+            running: self.running,
+            tokens: &self.tokens,
+            selection: &mut self.selection,
+            render_state: self.render_state.as_ref(),
+            requests: &mut requests,
+        };
+        self.view.ui(ui, &mut ctx);
+        self.ui_ms = start.elapsed().as_secs_f64() * 1e3;
+    }
+}
+
+/// One view on stage.
+pub struct Stage {
+    harness: Option<Harness<'static, Inside>>,
+    inside: Option<Inside>,
+    size: (f32, f32),
+    pub activity: Activity,
+}
+
+impl Stage {
+    pub fn new(name: &str, exhibit: Exhibit, size: (f32, f32)) -> Self {
+        let mut view = views::by_name(name).expect("a view of this name");
+        view.reset(&exhibit);
+        let inside = Inside {
+            view,
+            clock: Clock { step: 0, secs_per_step: 1e-4 },
+            running: false,
+            selection: Selection::default(),
+            render_state: None,
+            tokens: Tokens::dark(),
+            ui_ms: 0.0,
+            exhibit: exhibit.clone(),
+        };
+        Self { harness: None, inside: Some(inside), size, activity: Activity::new(exhibit) }
+    }
+
+    /// Without pictures.
+    pub fn headless(mut self) -> Self {
+        self.build(None, true);
+        self
+    }
+
+    /// With pictures, in a theme.
+    pub fn on(mut self, _: &(), dark: bool) -> Self {
+        let state = create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE);
+        self.build(Some(state), dark);
+        self
+    }
+
+    fn build(&mut self, state: Option<RenderState>, dark: bool) {
+        let mut inside = self.inside.take().expect("built once");
+        inside.tokens = if dark { Tokens::dark() } else { Tokens::light() };
+        inside.render_state = state.clone();
+        let mut builder = Harness::builder()
+            .with_size(Vec2::new(self.size.0, self.size.1))
+            .with_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light })
+            .with_context_setup(style::apply);
+        if let Some(state) = state {
+            builder = builder.renderer(WgpuTestRenderer::from_render_state(state));
+        }
+        let draw = |ui: &mut egui::Ui, inside: &mut Inside| {
+            let all = ui.ctx().content_rect();
+            ui.scope_builder(egui::UiBuilder::new().max_rect(all), |ui| inside.ui(ui));
+        };
+        self.harness = Some(builder.build_ui_state(draw, inside));
+    }
+
+    fn harness(&mut self) -> &mut Harness<'static, Inside> {
+        self.harness.as_mut().expect("headless() or on() first")
+    }
+
+    pub fn with(mut self, f: impl FnOnce(&mut Self)) -> Self {
+        f(&mut self);
+        self
+    }
+
+    pub fn with_mut(&mut self, f: impl FnOnce(&mut Self)) {
+        f(self);
+    }
+
+    pub fn run(&mut self, frames: usize) {
+        self.harness().run_steps(frames);
+    }
+
+    /// Frames until jobs on the pool have come in.
+    pub fn settle(&mut self) {
+        for _ in 0..12 {
+            self.run(1);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Gives the view this much more activity, and a frame to draw it.
+    pub fn feed(&mut self, steps: u64) {
+        let frame = self.activity.frame(steps, 500);
+        self.absorb(frame);
+        self.run(1);
+    }
+
+    /// Gives the view a frame.
+    pub fn absorb(&mut self, frame: Frame) {
+        let inside = self.harness().state_mut();
+        inside.clock = frame.clock;
+        inside.running = true;
+        let exhibit = inside.exhibit.clone();
+        inside.view.absorb(&exhibit, &frame);
+    }
+
+    /// Fills the history with about this many spikes.
+    pub fn crowd(&mut self, spikes: u64) {
+        for _ in 0..(spikes / 500_000).max(1) {
+            let frame = self.activity.frame(2_000, 2_500);
+            self.absorb(frame);
+        }
+    }
+
+    /// What the view's `ui` takes, ms.
+    pub fn timed_frame(&mut self) -> f64 {
+        self.run(1);
+        self.harness().state().ui_ms
+    }
+
+    pub fn select(&mut self, elements: &[u32]) {
+        self.harness().state_mut().selection.replace("neurons", elements.to_vec());
+        self.run(2);
+    }
+
+    pub fn selection(&mut self) -> Vec<u32> {
+        self.harness().state().selection.elements.to_vec()
+    }
+
+    fn event(&mut self, event: Event, modifiers: Modifiers) {
+        let harness = self.harness();
+        harness.input_mut().modifiers = modifiers;
+        harness.event_modifiers(event, modifiers);
+        harness.run_steps(1);
+    }
+
+    fn button(&mut self, at: Pos2, pressed: bool, modifiers: Modifiers) {
+        self.event(Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers }, modifiers);
+    }
+
+    pub fn click(&mut self, at: Pos2, modifiers: Modifiers) {
+        self.event(Event::PointerMoved(at), modifiers);
+        self.run(2);
+        self.button(at, true, modifiers);
+        self.button(at, false, modifiers);
+        self.run(2);
+    }
+
+    pub fn double_click(&mut self, at: Pos2) {
+        self.event(Event::PointerMoved(at), Modifiers::NONE);
+        for _ in 0..2 {
+            self.button(at, true, Modifiers::NONE);
+            self.button(at, false, Modifiers::NONE);
+        }
+        self.event(Event::PointerGone, Modifiers::NONE);
+    }
+
+    pub fn drag(&mut self, from: Pos2, by: Vec2, modifiers: Modifiers) {
+        let path: Vec<(f32, f32)> = (0..=6).map(|i| from + by * (i as f32 / 6.0)).map(|p| (p.x, p.y)).collect();
+        self.drag_path(&path, modifiers);
+    }
+
+    pub fn drag_path(&mut self, path: &[(f32, f32)], modifiers: Modifiers) {
+        let at = |i: usize| pos2(path[i].0, path[i].1);
+        self.event(Event::PointerMoved(at(0)), modifiers);
+        self.button(at(0), true, modifiers);
+        for i in 1..path.len() {
+            self.event(Event::PointerMoved(at(i)), modifiers);
+        }
+        self.button(at(path.len() - 1), false, modifiers);
+        self.event(Event::PointerGone, Modifiers::NONE);
+        // So that the next press is not a double click.
+        self.run(30);
+    }
+
+    pub fn wheel(&mut self, at: Pos2, points: f32, modifiers: Modifiers) {
+        self.event(Event::PointerMoved(at), modifiers);
+        let wheel = Event::MouseWheel {
+            unit: MouseWheelUnit::Point,
+            delta: Vec2::new(0.0, points),
+            phase: TouchPhase::Move,
+            modifiers,
+        };
+        self.event(wheel, modifiers);
+        self.run(30);
+    }
+
+    /// Chooses in a drop-down.
+    pub fn choose(&mut self, list: &str, option: &str) {
+        self.harness().get_by_label(list).click();
+        self.run(4);
+        self.harness().get_by_label(option).click();
+        self.run(4);
+        self.event(Event::PointerGone, Modifiers::NONE);
+    }
+
+    /// Renders; writes a PNG when `NEUROPIL_SHOTS` names a folder. Returns the number of different colours.
+    pub fn shoot(&mut self, name: &str) -> usize {
+        let image = self.harness().render().expect("a picture");
+        if let Ok(folder) = std::env::var("NEUROPIL_SHOTS") {
+            image.save(PathBuf::from(folder).join(format!("{name}.png"))).expect("a writable folder");
+        }
+        image.pixels().map(|p| p.0).collect::<HashSet<_>>().len()
+    }
+}

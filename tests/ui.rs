@@ -1,0 +1,346 @@
+//! The window, driven through its accessibility tree as a screen reader would.
+
+#[path = "fake_brain/mod.rs"]
+mod fake;
+
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT, Queryable},
+};
+use neuropil::{
+    app::{App, Start},
+    params::path,
+    project::Project,
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+type Window = Harness<'static, App>;
+
+fn start(engine: bool) -> Start {
+    Start {
+        engine,
+        project: Some(Project::default()),
+        native_dialogs: false,
+        state_dir: None,
+        builder: Some(Arc::new(|_, scene, progress| {
+            progress.report("Wiring neurons", 0.5)?;
+            Ok(Box::new(fake::Fake::new(scene.seed)))
+        })),
+        ..Start::default()
+    }
+}
+
+fn window(engine: bool) -> Window {
+    let start = start(engine);
+    Harness::builder()
+        .with_size([1440.0, 900.0])
+        .with_max_steps(30)
+        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+}
+
+/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
+fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
+    let since = Instant::now();
+    loop {
+        w.step();
+        if holds(w) {
+            return;
+        }
+        assert!(since.elapsed() < Duration::from_secs(10), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn value(w: &Window, name: &str) -> String {
+    let params = w.state().session().project.model.params();
+    let (id, spec) = path::find(params, name).expect("path");
+    path::show(spec, &params.get(id))
+}
+
+fn set(w: &mut Window, text: &str) {
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    let change = path::parse(params, text).expect("assignment");
+    assert!(params.set(&change));
+    w.run();
+}
+
+#[test]
+fn run_pauses_and_goes_on() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
+    until(&mut w, "steps are taken", |w| w.state().session().live.clock.step > 50);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    let step = w.state().session().live.clock.step;
+    w.get_by_label("Step × 100").click();
+    until(&mut w, "it has stepped", |w| w.state().session().live.clock.step == step + 100);
+    w.key_press(egui::Key::Space);
+    until(&mut w, "the key runs it", |w| w.query_by_label("Pause").is_some());
+}
+
+#[test]
+fn slider_edits_undo_and_redo() {
+    let mut w = window(false);
+    w.run();
+    w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "30 ms");
+    w.get_by_label("Undo").click();
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms");
+    w.key_press_modifiers(egui::Modifiers::COMMAND | egui::Modifiers::SHIFT, egui::Key::Z);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "30 ms");
+    w.get_by_label("Reset lif.tau_m").click();
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms");
+}
+
+#[test]
+fn a_drag_is_one_step() {
+    let mut w = window(false);
+    w.run();
+    let rect = w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.v_threshold").rect();
+    w.drag_at(rect.center());
+    w.run();
+    for x in [4.0, 8.0, 12.0] {
+        w.hover_at(rect.center() + egui::vec2(x, 0.0));
+        w.run();
+    }
+    w.drop_at(rect.center() + egui::vec2(12.0, 0.0));
+    w.run();
+    assert_ne!(value(&w, "lif.v_threshold"), "-45 mV");
+    assert_eq!(w.state().session().history.counts(), (1, 0));
+}
+
+#[test]
+fn typed_values_take_units() {
+    let mut w = window(false);
+    w.run();
+    let field = w.get_by_label("lif.tau_m value");
+    field.click();
+    w.run();
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    w.event(egui::Event::Text("0.015 s".into()));
+    w.run();
+    w.key_press(egui::Key::Enter);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "15 ms");
+}
+
+#[test]
+fn choices_switch_and_show_what_belongs_to_them() {
+    let mut w = window(false);
+    w.run();
+    assert!(w.query_by_label("network.in_degree").is_none());
+    w.get_by_label("network.source").click();
+    w.run();
+    w.get_by_label("Balanced").click();
+    w.run();
+    assert_eq!(value(&w, "network.source"), "Balanced");
+    assert!(w.query_all_by_label("network.in_degree").next().is_some());
+}
+
+#[test]
+fn lists_grow_and_shrink() {
+    let mut w = window(false);
+    w.run();
+    w.query_all_by_label("Add to selections").next().expect("a row").click();
+    w.run();
+    w.run();
+    assert_eq!(w.state().session().project.model.params().len(3), 1);
+    w.get_by_label("Remove Selection 1").click();
+    w.run();
+    assert_eq!(w.state().session().project.model.params().len(3), 0);
+}
+
+#[test]
+fn palette_runs_commands_and_sets_parameters() {
+    let mut w = window(false);
+    w.run();
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
+    w.run();
+    w.get_by_label("Palette").type_text("project tree");
+    w.run();
+    w.key_press(egui::Key::Enter);
+    w.run();
+    assert!(w.query_by_label("Section Model").is_none());
+    w.get_by_label("Search commands and parameters").click();
+    w.run();
+    w.get_by_label("Palette").type_text("lif.tau_m=25");
+    w.run();
+    w.key_press(egui::Key::Enter);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "25 ms");
+    assert!(w.query_by_label("Palette").is_none());
+}
+
+#[test]
+fn unsaved_changes_are_guarded() {
+    let mut w = window(false);
+    w.run();
+    set(&mut w, "lif.tau_m=11");
+    w.get_by_label("New project: spiking network").click();
+    w.run();
+    w.get_by_label("Cancel").click();
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "11 ms");
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::O);
+    w.run();
+    w.get_by_label("Discard changes").click();
+    w.run();
+    assert!(w.query_by_label("Path").is_some());
+}
+
+#[test]
+fn a_project_is_saved_and_opened_again() {
+    let folder = std::env::temp_dir().join(format!("neuropil-ui-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("kept.ron");
+    let mut w = window(false);
+    set(&mut w, "lif.tau_m=12");
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::S);
+    w.run();
+    w.get_by_label("Path").focus();
+    w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+    w.run();
+    w.event(egui::Event::Text(file.display().to_string()));
+    w.run();
+    w.get_by_label("Save").click();
+    until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
+    drop(w);
+    let start = Start { path: Some(file), ..start(false) };
+    let mut w =
+        Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| App::new(cc, start).expect("threads"));
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assert_eq!(value(&w, "lif.tau_m"), "12 ms");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn edits_and_undo_reach_the_running_simulation() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
+    w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
+    until(&mut w, "the edit was seen", |w| w.state().session().live.latency.samples.len() == 1);
+    w.get_by_label("Undo").click();
+    until(&mut w, "the undo was seen", |w| w.state().session().live.latency.samples.len() == 2);
+}
+
+#[test]
+fn rebuild_parameters_wait_and_say_so() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    let change = path::parse(params, "lif.dt=0.2").expect("assignment");
+    params.set(&change);
+    until(&mut w, "the notice is there", |w| w.query_by_label("Rebuild now").is_some());
+    w.get_by_label("Rebuild now").click();
+    until(&mut w, "the notice is gone", |w| w.query_by_label("Rebuild now").is_none());
+    until(&mut w, "it runs again", |w| w.query_by_label("Pause").is_some());
+}
+
+/// Every node a user can operate has a name; the harness also checks this each step.
+#[test]
+fn everything_has_a_name() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    let mut unnamed = vec![];
+    let mut queue = vec![w.root()];
+    while let Some(node) = queue.pop() {
+        let data = node.accesskit_node();
+        let operable = egui::accessibility::is_input(data.role());
+        if operable && data.label().is_none_or(|l| l.is_empty()) {
+            unnamed.push(format!("{:?} at {:?}", data.role(), node.rect()));
+        }
+        queue.extend(node.children());
+    }
+    assert!(unnamed.is_empty(), "{unnamed:#?}");
+}
+
+/// Pictures of the window for people to look at: `target/screenshots`, or `NEUROPIL_SCREENSHOTS`.
+#[test]
+fn pictures() {
+    let folder =
+        std::env::var_os("NEUROPIL_SCREENSHOTS").map_or_else(|| "target/screenshots".into(), std::path::PathBuf::from);
+    if std::env::var_os("NEUROPIL_NO_PICTURES").is_some() {
+        eprintln!("SKIPPED: pictures, because NEUROPIL_NO_PICTURES is set");
+        return;
+    }
+    std::fs::create_dir_all(&folder).expect("folder");
+    for (theme, name) in [(egui::Theme::Dark, "dark"), (egui::Theme::Light, "light")] {
+        let start = Start { project: Some(example()), ..start(true) };
+        let mut w: Window = Harness::builder()
+            .with_size([1440.0, 900.0])
+            .with_max_steps(30)
+            .with_theme(theme)
+            .with_render_cursor(false)
+            .wgpu()
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        w.run();
+        save(&mut w, &folder.join(format!("home-{name}.png")));
+        w.get_by_label("Run").click();
+        until(&mut w, "it has run", |w| w.state().session().live.clock.step > 6000);
+        w.get_by_label("Pause").click_accesskit();
+        w.remove_cursor();
+        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+        let session = w.state_mut().session_mut();
+        session.selection.replace("neurons", vec![3210, 3300, 3420]);
+        w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
+        w.run_steps(6);
+        save(&mut w, &folder.join(format!("workbench-{name}.png")));
+        w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
+        w.run_steps(3);
+        save(&mut w, &folder.join(format!("palette-{name}.png")));
+        w.key_press(egui::Key::Escape);
+        w.run_steps(2);
+    }
+}
+
+fn example() -> Project {
+    let mut project = Project { name: "Sugar to motor".into(), ..Project::default() };
+    let params = project.model.params_mut();
+    for (group, items) in [(3, 2), (4, 2)] {
+        for _ in 0..items {
+            params.push(group);
+        }
+    }
+    for text in [
+        "selections.0.name=Sugar GRNs",
+        "selections.0.query=class = gustatory and side = right",
+        "selections.1.name=MN9",
+        "selections.1.query=class = motor",
+        "interventions.0.name=Poisson on sugar",
+        "interventions.0.target=Sugar GRNs",
+        "interventions.1.name=Silence MN9",
+        "interventions.1.target=MN9",
+        "interventions.1.effect=SilenceBoth",
+        "interventions.1.enabled=false",
+        "lif.w_syn=0.31",
+    ] {
+        let change = path::parse(params, text).expect(text);
+        params.set(&change);
+    }
+    project.record.push("spikes".into());
+    project
+}
+
+fn save(w: &mut Window, file: &std::path::Path) {
+    match w.render() {
+        Ok(image) => image.save(file).expect("picture"),
+        Err(e) => eprintln!("SKIPPED: {}: {e}", file.display()),
+    }
+}
