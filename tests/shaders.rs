@@ -18,7 +18,7 @@ fn shaders_validate() {
     for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL)] {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());
-        state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
+        let _module = state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
         let error = wait(scope.pop());
         assert!(error.is_none(), "{name}: {error:?}");
     }

@@ -8,7 +8,7 @@ mod stage;
 
 use brain::{Activity, exhibit};
 use egui::{Modifiers, pos2, vec2};
-use neuropil::app::views::{self, View as _};
+use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 

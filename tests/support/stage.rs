@@ -179,8 +179,8 @@ impl Stage {
 
     fn event(&mut self, event: Event, modifiers: Modifiers) {
         let harness = self.harness();
-        harness.input_mut().modifiers = modifiers;
-        harness.event_modifiers(event, modifiers);
+        harness.event(Event::ModifiersChanged(modifiers));
+        harness.event(event);
         harness.run_steps(1);
     }
 
@@ -229,6 +229,7 @@ impl Stage {
             unit: MouseWheelUnit::Point,
             delta: Vec2::new(0.0, points),
             phase: TouchPhase::Move,
+            source: egui::MouseWheelSource::Wheel,
             modifiers,
         };
         self.event(wheel, modifiers);
@@ -237,7 +238,7 @@ impl Stage {
 
     /// Chooses in a drop-down.
     pub fn choose(&mut self, list: &str, option: &str) {
-        self.harness().get_by_label(list).click();
+        self.harness().get_by_role_and_label(egui::Role::ComboBox, list).click();
         self.run(4);
         self.harness().get_by_label(option).click();
         self.run(4);

@@ -273,8 +273,26 @@ pub fn legend_row_ui(
     let room =
         Rect::from_min_max(Pos2::new(mark.right() + 6.0, rect.top()), Pos2::new(number.left() - 6.0, rect.bottom()));
     let clipped = painter.with_clip_rect(room.intersect(painter.clip_rect()));
-    clipped.text(room.left_center(), Align2::LEFT_CENTER, label, small(ui), text_color);
+    let text = elide(&clipped, &label.replace('_', " "), &small(ui), room.width());
+    clipped.text(room.left_center(), Align2::LEFT_CENTER, text, small(ui), text_color);
     response
+}
+
+/// A text cut to a width, with an ellipsis when something is missing.
+pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> String {
+    let measure = |t: &str| painter.layout_no_wrap(t.to_owned(), font.clone(), Color32::WHITE).size().x;
+    if measure(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept: Vec<char> = text.chars().collect();
+    while !kept.is_empty() {
+        kept.pop();
+        let short: String = kept.iter().collect::<String>() + "…";
+        if measure(&short) <= width {
+            return short;
+        }
+    }
+    String::new()
 }
 
 /// What a tooltip says of an element: its name, and its categories.
@@ -294,7 +312,7 @@ pub fn element_ui(
         };
         row("index", &thousands(u64::from(element)));
         for column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
-            row(&column.name, column.label(element));
+            row(&column.name.replace('_', " "), &column.label(element).replace('_', " "));
         }
         for (name, text) in values {
             row(name, text);

@@ -139,14 +139,9 @@ impl Traces {
             let first = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + height - 2.0));
             for v in kit::ticks(low, high, 2) {
                 let y = first.bottom() - ((v - low) / (high - low)) as f32 * (first.height() - 9.0);
-                painter.hline(plot.left()..=plot.left() + 4.0, y, (1.0, ctx.tokens.text_sub));
-                painter.text(
-                    pos2(plot.left() + 7.0, y),
-                    Align2::LEFT_CENTER,
-                    kit::value(v),
-                    kit::mono(ui),
-                    ctx.tokens.text_sub,
-                );
+                painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, ctx.tokens.text_sub));
+                let at = pos2(plot.left() - 4.0, y);
+                painter.text(at, Align2::RIGHT_CENTER, kit::value(v), kit::mono(ui), ctx.tokens.text_sub);
             }
         }
         self.timeline.paint_axis(&painter, plot, &kit::mono(ui), ctx.tokens, ctx.clock);

@@ -67,11 +67,6 @@ impl Job {
             last_step: history.last_step().unwrap_or(0),
         }
     }
-
-    /// How many spikes at most will be looked at.
-    pub fn len(&self) -> usize {
-        self.spikes.iter().map(|c| c.len()).sum()
-    }
 }
 
 /// The counts.
@@ -230,11 +225,6 @@ impl Grid {
     /// Where in the ring a column of time is.
     pub fn slot(&self, column: i64) -> usize {
         column.rem_euclid(self.cells.columns as i64) as usize
-    }
-
-    /// Largest count in a cell so far.
-    pub fn max(&self) -> u16 {
-        self.max
     }
 }
 

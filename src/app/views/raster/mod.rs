@@ -187,7 +187,8 @@ impl Raster {
 
     fn toolbar_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let Some(set) = self.set.clone() else { return };
-        let mut columns: Vec<(String, String)> = set.columns.iter().map(|c| (c.name.clone(), c.name.clone())).collect();
+        let mut columns: Vec<(String, String)> =
+            set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
         columns.push((String::new(), "index".into()));
         if kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.column, &columns) {
             let column = std::mem::take(&mut self.column);

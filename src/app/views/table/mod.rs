@@ -286,8 +286,8 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
         Cell::Field(_, spec) => format!("{} ({})", spec.name.replace('_', " "), spec.unit),
     };
     let (text, color) = match sorted {
-        Some(true) => (format!("{name} ⏶"), tokens.accent),
-        Some(false) => (format!("{name} ⏷"), tokens.accent),
+        Some(true) => (format!("{name} ↑"), tokens.accent),
+        Some(false) => (format!("{name} ↓"), tokens.accent),
         None => (name, tokens.text_sub),
     };
     let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
