@@ -12,7 +12,9 @@ fn open_window(project: Option<PathBuf>) -> ExitCode {
         // Coordinator: `neuropil::app::open(project)` goes here; on an error it falls through to headless.
         eprintln!("neuropil: this build has no window; running the project without one");
     } else {
-        eprintln!("neuropil: no display (neither DISPLAY nor WAYLAND_DISPLAY is set); running the project without a window");
+        eprintln!(
+            "neuropil: no display (neither DISPLAY nor WAYLAND_DISPLAY is set); running the project without a window"
+        );
     }
     neuropil::cli::headless(project)
 }

@@ -194,8 +194,10 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
         out["disk_wait_s"] = json!(outcome.stalled_s);
         out["realtime_factor"] = json!(factor);
         out["hash"] = json!(digest.hash);
-        out["totals"] = digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
-        out["memory_bytes"] = outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["totals"] =
+            digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["memory_bytes"] =
+            outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
         out["interrupted"] = json!(outcome.interrupted);
         out!("{out:#}");
         return;

@@ -166,16 +166,14 @@ impl Engine {
         let frames = Arc::new(Mailbox::default());
         let gauges = Arc::new(Gauges::default());
         let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
-        let thread = std::thread::Builder::new()
-            .name("engine".into())
-            .spawn(move || {
-                let last_words = outbox.clone();
-                let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
-                if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
-                    let what = "a fault inside the program stopped the simulation; load it again".to_owned();
-                    last_words.send(Event::Failed(SimError::Diverged(what))).ok();
-                }
-            })?;
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
+            let last_words = outbox.clone();
+            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
+            if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
+                let what = "a fault inside the program stopped the simulation; load it again".to_owned();
+                last_words.send(Event::Failed(SimError::Diverged(what))).ok();
+            }
+        })?;
         Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
     }
 
