@@ -43,6 +43,7 @@
 //! before the threads meet ([`team`]). Whether a stretch of windows is worth threads is decided from the work of
 //! the last one; results do not depend on it, because parts are the same and do not see each other in a window.
 
+pub mod cells;
 pub mod drive;
 pub mod neuron;
 pub mod part;
@@ -130,7 +131,7 @@ impl<T: Real> CpuSim<T> {
 
     fn refile(&mut self) {
         for part in &mut self.parts {
-            part.refile(self.step as u32, &self.constants);
+            part.cells.refile(self.step as u32, &self.constants);
         }
     }
 
@@ -150,7 +151,7 @@ impl<T: Real> CpuSim<T> {
                 self.enter_situation();
             }
             if self.step.is_multiple_of(SETTLE_EVERY) {
-                self.parts.iter_mut().for_each(|p| p.settle(self.step as u32, &self.constants));
+                self.parts.iter_mut().for_each(|p| p.cells.settle(self.step as u32, &self.constants));
             }
             let settle = (self.step / SETTLE_EVERY + 1) * SETTLE_EVERY;
             let stretch = self.step + STRETCH * window(&self.constants);

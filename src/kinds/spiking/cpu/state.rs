@@ -25,14 +25,14 @@ pub fn write<T: Real>(sim: &CpuSim<T>) -> Vec<u8> {
     out.u32(c.delay);
     out.u64(c.dt_ms.to_bits());
     out.u64(sim.step);
-    for neuron in sim.parts.iter().flat_map(|p| &p.neurons) {
+    for neuron in sim.parts.iter().flat_map(|p| &p.cells.neurons) {
         out.u64(neuron.u.to_bits());
         out.u64(neuron.g.to_bits());
         out.u32(neuron.anchor);
         out.u32(neuron.last_spike);
         out.u32(neuron.flags & (CLOSED | DRIVEN | CURRENT | FIRED));
     }
-    let currents: Vec<u64> = sim.parts.iter().flat_map(|p| &p.currents).map(|i| i.to_bits()).collect();
+    let currents: Vec<u64> = sim.parts.iter().flat_map(|p| &p.cells.currents).map(|i| i.to_bits()).collect();
     out.list(&currents, Writer::u64);
     for sent in sim.step.saturating_sub(c.delay.into())..sim.step {
         let lanes: Vec<u32> = sim.rings.iter().flat_map(|r| r.read(sent).spikes.clone()).collect();
@@ -60,10 +60,10 @@ pub fn read<T: Real>(sim: &mut CpuSim<T>, bytes: &[u8]) -> Result<(), SimError> 
     sim.step = saved.step;
     let mut at = 0;
     for (part, ring) in sim.parts.iter_mut().zip(&mut sim.rings) {
-        let n = part.neurons.len();
+        let n = part.cells.neurons.len();
         part.rewind();
-        part.neurons.copy_from_slice(&saved.neurons[at..at + n]);
-        part.currents = saved.currents.get(at..at + n).unwrap_or_default().to_vec();
+        part.cells.neurons.copy_from_slice(&saved.neurons[at..at + n]);
+        part.cells.currents = saved.currents.get(at..at + n).unwrap_or_default().to_vec();
         ring.clear();
         let range = part.range();
         for (step, lanes) in &saved.spikes {
