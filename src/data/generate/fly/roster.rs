@@ -51,6 +51,7 @@ impl Roster {
         let (mut groups, mut first_group) = (Vec::new(), Vec::new());
         let mut at = 0;
         for population in ALL {
+            debug_assert_eq!(population.id as usize, first_group.len(), "the table is in the order of the names");
             first_group.push(groups.len());
             let mut add = |count: u32, side| {
                 groups.push(Group { population, neurons: at..at + count, side });
