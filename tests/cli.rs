@@ -274,6 +274,7 @@ fn an_interrupt_closes_the_run() {
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
         if !sent.is_ok_and(|s| s.success()) {
             child.kill().unwrap();
+            child.wait().unwrap();
             eprintln!("SKIPPED: no `kill` to interrupt with");
             return;
         }

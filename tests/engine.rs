@@ -26,10 +26,10 @@ fn engine(sim: Box<dyn Simulation>) -> Engine {
 fn wait(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
-        if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100)) {
-            if wanted(&event) {
-                return event;
-            }
+        if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100))
+            && wanted(&event)
+        {
+            return event;
         }
     }
     panic!("the event did not come");

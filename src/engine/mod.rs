@@ -160,8 +160,11 @@ impl Engine {
     /// the app, nothing in tests.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (commands, inbox) = bounded(256);
-        // At most a few events per command: bounded by its sender. A bound here could stop both sides, each
-        // waiting for the other to listen.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "at most a few events per command, so its sender bounds it; a bound here would let the two \
+                      sides wait for each other, one full channel each"
+        )]
         let (outbox, events) = unbounded();
         let frames = Arc::new(Mailbox::default());
         let gauges = Arc::new(Gauges::default());
