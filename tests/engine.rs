@@ -26,10 +26,10 @@ fn engine(sim: Box<dyn Simulation>) -> Engine {
 fn wait(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
-        if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100)) {
-            if wanted(&event) {
-                return event;
-            }
+        if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100))
+            && wanted(&event)
+        {
+            return event;
         }
     }
     panic!("the event did not come");
@@ -124,7 +124,9 @@ fn batches_change_nothing() {
         engine.send(Command::RunTo(3000));
         wait_paused(&engine);
         engine.send(Command::StopRecording);
-        let Event::Recorded(digest, clock) = wait(&engine, |e| matches!(e, Event::Recorded(..))) else { unreachable!() };
+        let Event::Recorded(digest, clock) = wait(&engine, |e| matches!(e, Event::Recorded(..))) else {
+            unreachable!()
+        };
         assert_eq!(clock.step, 3000);
         assert_eq!(kept.lock().unwrap().spikes, expected(0, 3000, 3), "batch {batch:?}");
         digests.push(digest);
@@ -182,7 +184,11 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
 #[test]
 fn frames_nobody_takes_fold() {
     let engine = engine(Fake::boxed());
-    engine.send(Command::Watch(vec![SPIKES, Tap { probe: 1, elements: vec![2, 4] }, Tap { probe: 2, elements: vec![] }]));
+    engine.send(Command::Watch(vec![
+        SPIKES,
+        Tap { probe: 1, elements: vec![2, 4] },
+        Tap { probe: 2, elements: vec![] },
+    ]));
     engine.send(Command::Batch(Some(13)));
     engine.send(Command::RunTo(2600));
     wait_paused(&engine);

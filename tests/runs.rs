@@ -41,14 +41,14 @@ impl Drop for Temp {
 }
 
 fn taps() -> Vec<Tap> {
-    vec![
-        Tap { probe: 0, elements: vec![] },
-        Tap { probe: 1, elements: vec![3, 1] },
-        Tap { probe: 2, elements: vec![] },
-    ]
+    vec![Tap { probe: 0, elements: vec![] }, Tap { probe: 1, elements: vec![3, 1] }, Tap { probe: 2, elements: vec![] }]
 }
 
-fn start<'a>(project: &'a Project, sets: &'a [std::sync::Arc<neuropil::sim::ElementSet>], taps: Vec<Tap>) -> RunStart<'a> {
+fn start<'a>(
+    project: &'a Project,
+    sets: &'a [std::sync::Arc<neuropil::sim::ElementSet>],
+    taps: Vec<Tap>,
+) -> RunStart<'a> {
     RunStart {
         project,
         base: Path::new("."),
@@ -216,7 +216,8 @@ fn record_with_edits(project: &Project, folder: &Path) {
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Load(sim));
     engine.send(Command::Record(taps, Box::new(writer)));
-    for (step, set) in [(700, "interventions.background.rate_hz=300"), (1500, "lif.w_syn=0.3"), (2222, "lif.tau_m=15")] {
+    for (step, set) in [(700, "interventions.background.rate_hz=300"), (1500, "lif.w_syn=0.3"), (2222, "lif.tau_m=15")]
+    {
         engine.send(Command::RunTo(step));
         wait_for(&engine, |e| matches!(e, Event::Running(false, _)));
         engine.send(Command::Set(parse(project.model.params(), set).unwrap()));

@@ -36,7 +36,8 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
 
 /// The measurements of a kind.
 fn job(args: &BenchArgs) -> Option<impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static> {
-    let threads = args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize);
+    let threads =
+        args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize);
     let options = match args.kind.as_str() {
         "spiking" => spiking::BenchOptions {
             network: args.network.clone(),

@@ -39,7 +39,12 @@ pub struct Fake {
 
 impl Fake {
     pub fn new() -> Self {
-        let set = ElementSet { name: "cells", len: LEN, ids: (0..u64::from(LEN)).map(|i| i << 40).collect(), ..Default::default() };
+        let set = ElementSet {
+            name: "cells",
+            len: LEN,
+            ids: (0..u64::from(LEN)).map(|i| i << 40).collect(),
+            ..Default::default()
+        };
         Self {
             step: 0,
             stride: 3,
@@ -71,7 +76,9 @@ impl Fake {
 /// The spikes of steps `from..to` at a stride.
 pub fn expected(from: u64, to: u64, stride: u64) -> Vec<Spike> {
     let at = |step: u64| {
-        (0..LEN).filter(move |l| (step + u64::from(*l) * stride).is_multiple_of(10)).map(move |lane| Spike { step: step as u32, lane })
+        (0..LEN)
+            .filter(move |l| (step + u64::from(*l) * stride).is_multiple_of(10))
+            .map(move |lane| Spike { step: step as u32, lane })
     };
     (from..to).flat_map(at).collect()
 }
