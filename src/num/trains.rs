@@ -56,15 +56,13 @@ impl Train {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     fn events_avx512(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        // SAFETY: the processor has the feature, or this function would not have been called.
-        self.events(group, lanes, out, |words, bound| unsafe { below_avx512(words, bound) });
+        self.events(group, lanes, out, |words, bound| below_avx512(words, bound));
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn events_avx2(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        // SAFETY: the processor has the feature, or this function would not have been called.
-        self.events(group, lanes, out, |words, bound| unsafe { below_avx2(words, bound) });
+        self.events(group, lanes, out, |words, bound| below_avx2(words, bound));
     }
 
     /// Compiled once per instruction set.
