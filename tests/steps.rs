@@ -26,8 +26,8 @@ fn setup(seed: u64) -> Arc<Setup> {
     for pre in 0..N {
         for post in 0..N {
             let w = Draw { seed, purpose: Purpose::Wiring, step: u64::from(pre), lane: post }.words();
-            if w[0] % 8 == 0 {
-                let size = if w[1] % 50 == 0 { 900 } else { (w[1] % 60 + 1) as i32 };
+            if w[0].is_multiple_of(8) {
+                let size = if w[1].is_multiple_of(50) { 900 } else { (w[1] % 60 + 1) as i32 };
                 let count = if pre % 4 == 3 { -size } else { size };
                 if count.abs() > Csr::largest_count(target_bits) {
                     csr.overflow.push((csr.words.len() as u32, count));
@@ -136,7 +136,7 @@ fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
     let mut left = steps;
     while left > 0 {
         let now = batch.min(left);
-        sim.advance(now, &mut Pass { profiled: left % 3 == 0, ..Pass::default() }).expect("it runs");
+        sim.advance(now, &mut Pass { profiled: left.is_multiple_of(3), ..Pass::default() }).expect("it runs");
         left -= now;
     }
     format!("{:?}", sim.digest())

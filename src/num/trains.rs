@@ -87,13 +87,7 @@ impl Train {
     /// is the one Philox needs. The high halves hold anything.
     #[inline(always)]
     fn words(&self, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
-        let mut c = [[0_u64; BLOCK]; 4];
-        for i in 0..BLOCK {
-            c[0][i] = u64::from(ids[i]);
-            c[1][i] = u64::from(self.address);
-            c[2][i] = group & LOW;
-            c[3][i] = group >> 32;
-        }
+        let mut c = [ids.map(u64::from), [u64::from(self.address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
         let mut key = [self.seed as u32, (self.seed >> 32) as u32];
         for _ in 0..10 {
             let (k0, k1) = (u64::from(key[0]), u64::from(key[1]));
