@@ -86,6 +86,7 @@ impl Train {
     /// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
     /// is the one Philox needs. The high halves hold anything.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
     fn words(&self, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
         let mut c = [ids.map(u64::from), [u64::from(self.address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
         let mut key = [self.seed as u32, (self.seed >> 32) as u32];
