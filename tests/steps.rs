@@ -26,8 +26,8 @@ fn setup(seed: u64) -> Arc<Setup> {
     for pre in 0..N {
         for post in 0..N {
             let w = Draw { seed, purpose: Purpose::Wiring, step: u64::from(pre), lane: post }.words();
-            if w[0] % 8 == 0 {
-                let size = if w[1] % 50 == 0 { 900 } else { (w[1] % 60 + 1) as i32 };
+            if w[0].is_multiple_of(8) {
+                let size = if w[1].is_multiple_of(50) { 900 } else { (w[1] % 60 + 1) as i32 };
                 let count = if pre % 4 == 3 { -size } else { size };
                 if count.abs() > Csr::largest_count(target_bits) {
                     csr.overflow.push((csr.words.len() as u32, count));
@@ -136,7 +136,7 @@ fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
     let mut left = steps;
     while left > 0 {
         let now = batch.min(left);
-        sim.advance(now, &mut Pass { profiled: left % 3 == 0, ..Pass::default() }).expect("it runs");
+        sim.advance(now, &mut Pass { profiled: left.is_multiple_of(3), ..Pass::default() }).expect("it runs");
         left -= now;
     }
     format!("{:?}", sim.digest())
@@ -267,4 +267,59 @@ fn what_cannot_be_changed_live_or_at_all() {
     assert!(sim.act(&Action { name: "kick".into(), elements: vec![N], values: vec![Value::Real(1.0)] }).is_err());
     assert!(sim.act(&Action { name: "kcik".into(), elements: vec![0], values: vec![Value::Real(1.0)] }).is_err());
     digest_of(&mut sim, 100, 100);
+}
+
+/// What the probes say agrees with the spikes and the states, however the run is cut.
+#[test]
+fn probes_agree_with_the_run() {
+    let setup = setup(10);
+    let mut params = busy();
+    params.measure.group_by = "ei".to_owned();
+    let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
+        .map(|probe| Tap { probe, elements: if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] } })
+        .collect();
+    let run = |threads, batch: u32| {
+        let mut sim = cpu::<f64>(&params, &setup, threads);
+        sim.tap(&taps).expect("all tapped");
+        let mut all = Frame::default();
+        for at in (0..2000).step_by(batch as usize) {
+            sim.advance(batch.min(2000 - at), &mut Pass::default()).expect("runs");
+            let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
+            sim.sample(&mut frame).expect("reads");
+            all.absorb(frame);
+        }
+        (all, sim)
+    };
+    let (all, sim) = run(1, 2000);
+    for (threads, batch) in [(2, 13), (3, 500), (1, 1)] {
+        assert_eq!(run(threads, batch).0.readings, all.readings, "{threads} threads, batches of {batch}");
+    }
+    let series = |probe| match all.reading(probe) {
+        Some(Reading::Series(s)) => s.clone(),
+        other => panic!("a series, not {other:?}"),
+    };
+    let field = |probe| match all.reading(probe) {
+        Some(Reading::Field(f)) => f.clone(),
+        other => panic!("a field, not {other:?}"),
+    };
+    let Some(Reading::Spikes(spikes)) = all.reading(probes::SPIKES) else { panic!("spikes") };
+    let rate = series(probes::RATE);
+    assert_eq!((rate.steps.len(), rate.steps[0], rate.lanes), (40, 50, 1));
+    let counted: f64 = rate.values.iter().map(|r| f64::from(*r) * f64::from(N) * 5e-3).sum();
+    assert!((counted - spikes.len() as f64).abs() < 1e-2 && spikes.len() > 50, "{counted} {}", spikes.len());
+    let classes = series(probes::CLASS_RATES);
+    assert_eq!(sim.lanes(probes::CLASS_RATES), ["unknown", "excitatory", "inhibitory"]);
+    assert_eq!((classes.lanes, classes.values.len()), (3, 120));
+    let v = series(probes::V);
+    assert_eq!((v.elements.as_slice(), v.lanes, v.steps.len(), v.steps[0]), (&[90, 4][..], 2, 400, 5));
+    assert_eq!(*v.values.last().expect("values"), field(probes::V_FIELD)[4]);
+    assert_eq!(f64::from(*series(probes::G).values.last().expect("values")) as f32, sim.states()[4].1 as f32);
+    let last = spikes.iter().rev().find(|s| s.lane == spikes[0].lane).expect("it fired");
+    assert_eq!(field(probes::LAST_SPIKE)[last.lane as usize], (f64::from(1999 - last.step) * 0.1) as f32);
+    let running: f32 = field(probes::RATE_FIELD).iter().sum();
+    assert!(running > 0.0 && running.is_finite());
+    let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
+    assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
+    assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));
+    assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }

@@ -56,15 +56,13 @@ impl Train {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     fn events_avx512(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        // SAFETY: the processor has the feature, or this function would not have been called.
-        self.events(group, lanes, out, |words, bound| unsafe { below_avx512(words, bound) });
+        self.events(group, lanes, out, |words, bound| below_avx512(words, bound));
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn events_avx2(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        // SAFETY: the processor has the feature, or this function would not have been called.
-        self.events(group, lanes, out, |words, bound| unsafe { below_avx2(words, bound) });
+        self.events(group, lanes, out, |words, bound| below_avx2(words, bound));
     }
 
     /// Compiled once per instruction set.
@@ -88,14 +86,9 @@ impl Train {
     /// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
     /// is the one Philox needs. The high halves hold anything.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
     fn words(&self, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
-        let mut c = [[0_u64; BLOCK]; 4];
-        for i in 0..BLOCK {
-            c[0][i] = u64::from(ids[i]);
-            c[1][i] = u64::from(self.address);
-            c[2][i] = group & LOW;
-            c[3][i] = group >> 32;
-        }
+        let mut c = [ids.map(u64::from), [u64::from(self.address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
         let mut key = [self.seed as u32, (self.seed >> 32) as u32];
         for _ in 0..10 {
             let (k0, k1) = (u64::from(key[0]), u64::from(key[1]));

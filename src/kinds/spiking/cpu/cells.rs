@@ -1,6 +1,6 @@
 //! The neurons of one part, and the calendar of those that have to be looked at.
 
-use super::neuron::{CLOSED, CURRENT, DRIVEN, FILED, FIRED, Neuron, steps_to_threshold};
+use super::neuron::{CLOSED, CURRENT, DRIVEN, FILED, FIRED, Neuron, is_quiet_for, steps_to_threshold};
 use crate::{
     kinds::spiking::{
         layout::{Constants, Real},
@@ -12,6 +12,9 @@ use crate::{
 /// Steps the calendar looks ahead; a power of two. A neuron that can cross later than that is looked at once
 /// in between.
 const AHEAD: u32 = 64;
+
+/// Steps that stand for "no look is due": beyond the calendar, exact in single precision.
+const FAR: u32 = 1 << 20;
 
 /// A contiguous range of neurons. Indices count from the start of the range.
 pub struct Cells<T> {
@@ -68,7 +71,7 @@ impl<T: Real> Cells<T> {
             if !frozen && u > constants.theta {
                 self.spiked.push(i);
             } else {
-                self.file(i, step, u, g, constants);
+                self.file(i, step, u, g, current, constants);
             }
         }
         due.clear();
@@ -79,7 +82,15 @@ impl<T: Real> Cells<T> {
 
     /// Enters into the calendar when a neuron must be looked at, given its state after `step`.
     #[inline(always)]
-    fn file(&mut self, i: u32, step: u32, u: T, g: T, constants: &Constants<T>) {
+    fn file(&mut self, i: u32, step: u32, u: T, g: T, current: T, constants: &Constants<T>) {
+        let neuron = &self.neurons[i as usize];
+        let pending = if neuron.is(FILED) { neuron.check.wrapping_sub(step) } else { FAR };
+        if !is_quiet_for(pending, u, g, current, constants) {
+            self.file_anew(i, step, u, g, constants);
+        }
+    }
+
+    fn file_anew(&mut self, i: u32, step: u32, u: T, g: T, constants: &Constants<T>) {
         let current = self.current(i as usize);
         let Some(bound) = steps_to_threshold(u, g, current, constants) else { return };
         let neuron = &mut self.neurons[i as usize];
@@ -96,8 +107,8 @@ impl<T: Real> Cells<T> {
 
     /// Re-anchors a neuron at the end of this step, with its input.
     #[inline(always)]
-    pub fn accept(&mut self, i: u32, step: u32, sum: i32, kick: T, constants: &Constants<T>) {
-        let current = self.current(i as usize);
+    pub fn accept<const CURRENTS: bool>(&mut self, i: u32, step: u32, sum: i32, kick: T, constants: &Constants<T>) {
+        let current = if CURRENTS { self.current(i as usize) } else { T::ZERO };
         let neuron = &mut self.neurons[i as usize];
         if neuron.refuses(step) {
             return;
@@ -108,7 +119,7 @@ impl<T: Real> Cells<T> {
         neuron.g = g + constants.w_syn * T::of_count(sum);
         neuron.anchor = completed;
         let (u, g) = (neuron.u, neuron.g);
-        self.file(i, step, u, g, constants);
+        self.file(i, step, u, g, current, constants);
     }
 
     /// 4: resets, which undo whatever reached the spiking neurons in this step.
@@ -122,7 +133,8 @@ impl<T: Real> Cells<T> {
             neuron.anchor = step.wrapping_add(refractory);
             neuron.last_spike = step;
             neuron.put(FIRED, true);
-            self.file(i, step, constants.u_reset, T::ZERO, constants);
+            let current = self.current(i as usize);
+            self.file(i, step, constants.u_reset, T::ZERO, current, constants);
         }
     }
 
@@ -151,7 +163,7 @@ impl<T: Real> Cells<T> {
                 self.neurons[i].put(CURRENT, new != T::ZERO);
                 self.currents[i] = new;
                 let Neuron { u, g, .. } = self.neurons[i];
-                self.file(i as u32, completed.wrapping_sub(1), u, g, constants);
+                self.file(i as u32, completed.wrapping_sub(1), u, g, new, constants);
             }
         }
         if situation.currents.is_empty() {
@@ -186,7 +198,8 @@ impl<T: Real> Cells<T> {
         for i in 0..self.neurons.len() {
             self.neurons[i].put(FILED, false);
             let (u, g) = self.state_of(i, completed, constants);
-            self.file(i as u32, completed.wrapping_sub(1), u, g, constants);
+            let current = self.current(i);
+            self.file(i as u32, completed.wrapping_sub(1), u, g, current, constants);
         }
     }
 

@@ -110,8 +110,8 @@ impl<T: Real> CpuSim<T> {
         let ring_len = u64::from(constants.delay) + 2 * window(&constants);
         let mut sim = Self {
             situation: plan.at(0, setup.n()),
-            parts: (0..split.len()).map(|i| Part::new(i, split.neurons(i))).collect(),
-            rings: (0..split.len()).map(|_| Ring::new(ring_len as usize)).collect(),
+            parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
+            rings: (0..split.parts()).map(|_| Ring::new(ring_len as usize)).collect(),
             meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),

@@ -28,8 +28,8 @@ impl Split {
         Self { bounds, cuts }
     }
 
-    /// Number of parts.
-    pub fn len(&self) -> usize {
+    /// Number of parts, at least 1.
+    pub fn parts(&self) -> usize {
         self.bounds.len() - 1
     }
 
