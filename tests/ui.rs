@@ -61,10 +61,14 @@ fn value(w: &Window, name: &str) -> String {
 }
 
 fn set(w: &mut Window, text: &str) {
+    assign(w, text);
+    w.run();
+}
+
+fn assign(w: &mut Window, text: &str) {
     let params = w.state_mut().session_mut().project.model.params_mut();
     let change = path::parse(params, text).expect("assignment");
     assert!(params.set(&change));
-    w.run();
 }
 
 #[test]
@@ -223,6 +227,33 @@ fn a_project_is_saved_and_opened_again() {
 }
 
 #[test]
+fn unsaved_work_survives_a_crash() {
+    let folder = std::env::temp_dir().join(format!("neuropil-journal-{}", std::process::id()));
+    let with_state = |folder: &std::path::Path| Start { state_dir: Some(folder.to_owned()), ..start(false) };
+    let open = |start: Start| -> Window {
+        Harness::builder()
+            .with_size([1440.0, 900.0])
+            .with_max_steps(30)
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    };
+    let mut w = open(with_state(&folder));
+    w.run();
+    std::thread::sleep(Duration::from_millis(2100));
+    set(&mut w, "lif.tau_m=17");
+    let mine = folder.join(format!("journal-{}.ron", std::process::id()));
+    until(&mut w, "it is kept", |_| mine.exists());
+    std::mem::forget(w); // the crash
+    std::fs::rename(&mine, folder.join("journal-4194999.ron")).expect("a process that is gone");
+    let mut w = open(with_state(&folder));
+    until(&mut w, "it is offered", |w| w.query_by_label("Restore").is_some());
+    w.get_by_label("Restore").click();
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "17 ms");
+    assert!(w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
 fn edits_and_undo_reach_the_running_simulation() {
     let mut w = window(true);
     w.run();
@@ -292,21 +323,32 @@ fn pictures() {
             .build_eframe(move |cc| App::new(cc, start).expect("threads"));
         w.run();
         save(&mut w, &folder.join(format!("home-{name}.png")));
-        w.get_by_label("Run").click();
-        until(&mut w, "it has run", |w| w.state().session().live.clock.step > 6000);
-        w.get_by_label("Pause").click_accesskit();
-        w.remove_cursor();
-        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
-        let session = w.state_mut().session_mut();
-        session.selection.replace("neurons", vec![3210, 3300, 3420]);
+        w.get_by_label("Run").click_accesskit();
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 1000);
+        w.state_mut().session_mut().selection.replace("neurons", vec![3210, 3300, 3420]);
         w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m").set_value_accesskit(30.0);
-        w.run_steps(6);
+        until(&mut w, "it has run", |w| w.state().session().live.clock.step > 30_000);
         save(&mut w, &folder.join(format!("workbench-{name}.png")));
+        w.get_by_label("Pause").click_accesskit();
+        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
         w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
         w.run_steps(3);
         save(&mut w, &folder.join(format!("palette-{name}.png")));
         w.key_press(egui::Key::Escape);
         w.run_steps(2);
+        w.get_by_label("Simulation").click_accesskit();
+        w.key_press(egui::Key::F12);
+        w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::J);
+        assign(&mut w, "network.source=Balanced");
+        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Stimulate);
+        w.run_steps(4);
+        save(&mut w, &folder.join(format!("menu-{name}.png")));
+        w.key_press(egui::Key::Escape);
+        w.run_steps(2);
+        w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::O);
+        w.run_steps(4);
+        save(&mut w, &folder.join(format!("dialog-{name}.png")));
     }
 }
 
@@ -335,6 +377,7 @@ fn example() -> Project {
         params.set(&change);
     }
     project.record.push("spikes".into());
+    project.run.speed = 2.0;
     project
 }
 

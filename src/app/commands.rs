@@ -330,6 +330,7 @@ impl UiCommand {
 /// The command whose keys were pressed this frame. Keys without Ctrl or Alt are left to text fields that have the focus.
 pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
     let typing = ctx.text_edit_focused() || app.is_modal();
+    let menu_is_open = egui::Popup::is_any_open(ctx);
     let mut all = UiCommand::all(app);
     // Ctrl+Shift+Z must be tried before Ctrl+Z, which would match it as well.
     all.sort_by_key(|c| std::cmp::Reverse(c.shortcut().map_or(0, |s| s.modifiers.shift as u8)));
@@ -340,12 +341,16 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
         if input.consume_shortcut(&KeyboardShortcut::new(Modifiers { shift: true, ..Modifiers::COMMAND }, Key::P)) {
             return Some(UiCommand::Palette);
         }
+        if !typing && input.consume_key(Modifiers::NONE, Key::Questionmark) {
+            return Some(UiCommand::Help);
+        }
         all.into_iter().find(|command| {
             let Some(shortcut) = command.shortcut() else { return false };
             let plain =
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
-            !leave && !app.is_modal() && input.consume_shortcut(&shortcut)
+            let closes_menu = menu_is_open && *command == UiCommand::SelectNone;
+            !leave && !closes_menu && !app.is_modal() && input.consume_shortcut(&shortcut)
         })
     })
 }

@@ -43,8 +43,14 @@ fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
         return;
     };
     sparkline_ui(ui, samples, p99.max(1.0));
-    let figures = format!("median {median:.1}   p95 {p95:.1}   p99 {p99:.1}   max {max:.1} ms");
-    ui.label(RichText::new(figures).monospace());
+    ui.horizontal(|ui| {
+        for (name, ms) in [("median", median), ("p95", p95), ("p99", p99), ("max", max)] {
+            ui.label(widgets::sub(ui, name).small());
+            ui.label(RichText::new(format!("{ms:.1}")).monospace());
+            ui.add_space(4.0);
+        }
+        ui.label(widgets::sub(ui, "ms").small());
+    });
     ui.add_space(4.0);
 }
 

@@ -3,6 +3,7 @@
 use super::{
     App, help,
     jobs::Purpose,
+    journal::Leftover,
     theme::{TITLE, Tokens},
     widgets,
 };
@@ -33,11 +34,15 @@ pub enum Dialog {
         /// What has been typed.
         text: String,
     },
+    /// Unsaved work of a window that crashed.
+    Restore(Leftover),
     /// A title and a text in little markdown.
     Text(&'static str, String),
 }
 
 enum Answer {
+    Restore,
+    Forget,
     Cancel,
     Save(Intent),
     Discard(Intent),
@@ -55,14 +60,19 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             match dialog {
                 Dialog::Unsaved(intent) => unsaved_ui(ui, &name, intent),
                 Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
+                Dialog::Restore(left) => restore_ui(ui, left),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
         });
         let close = modal.should_close();
         let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel));
         if let Some(answer) = answer {
-            app.dialog = None;
-            answered(app, answer);
+            let dialog = app.dialog.take();
+            match (answer, dialog) {
+                (Answer::Restore, Some(Dialog::Restore(left))) => app.restore(left),
+                (Answer::Forget, Some(Dialog::Restore(left))) => drop(std::fs::remove_file(left.file)),
+                (answer, _) => answered(app, answer),
+            }
         }
     }
     if app.may_close() {
@@ -72,7 +82,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 
 fn answered(app: &mut App, answer: Answer) {
     match answer {
-        Answer::Cancel => {}
+        Answer::Cancel | Answer::Restore | Answer::Forget => {}
         Answer::Save(intent) => app.save_then(intent),
         Answer::Discard(intent) => app.carry_out(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
@@ -89,17 +99,36 @@ fn unsaved_ui(ui: &mut Ui, name: &str, intent: &Intent) -> Option<Answer> {
     title_ui(ui, &format!("Save changes to {name}?"));
     ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
     ui.add_space(14.0);
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        if widgets::primary(ui, "Save").clicked() {
-            return Some(Answer::Save(intent.clone()));
-        }
-        if ui.button("Cancel").clicked() {
-            return Some(Answer::Cancel);
-        }
-        ui.add_space(ui.available_width() - 128.0);
+    ui.horizontal(|ui| {
         let t = Tokens::of(ui.ctx());
-        let discard = Button::new(RichText::new("Discard changes").color(t.error));
-        ui.add(discard).clicked().then(|| Answer::Discard(intent.clone()))
+        let discard = ui.add(Button::new(RichText::new("Discard changes").color(t.error))).clicked();
+        let (save, cancel) = ui
+            .with_layout(Layout::right_to_left(Align::Center), |ui| {
+                (widgets::primary(ui, "Save").clicked(), ui.button("Cancel").clicked())
+            })
+            .inner;
+        match (save, discard, cancel) {
+            (true, ..) => Some(Answer::Save(intent.clone())),
+            (_, true, _) => Some(Answer::Discard(intent.clone())),
+            (.., cancel) => cancel.then_some(Answer::Cancel),
+        }
+    })
+    .inner
+}
+
+fn restore_ui(ui: &mut Ui, left: &Leftover) -> Option<Answer> {
+    title_ui(ui, "Restore unsaved work?");
+    let from = left.path.as_ref().map_or_else(|| "never saved".to_owned(), |p| p.display().to_string());
+    ui.label(format!("The last window ended unexpectedly while “{}” had unsaved changes.", left.project.name));
+    ui.label(widgets::sub(ui, from));
+    ui.add_space(14.0);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let restore = widgets::primary(ui, "Restore").clicked();
+        let forget = ui.button("Discard").clicked();
+        match (restore, forget) {
+            (true, _) => Some(Answer::Restore),
+            (_, forget) => forget.then_some(Answer::Forget),
+        }
     })
     .inner
 }

@@ -84,6 +84,11 @@ impl History {
         self.committed = to;
     }
 
+    /// The document as of the last step.
+    pub fn committed(&self) -> &Arc<Project> {
+        &self.committed
+    }
+
     /// How many steps can be undone and redone.
     pub fn counts(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())

@@ -39,7 +39,7 @@ fn loading_ui(
     ui.add_space(4.0);
     ui.label(widgets::sub(ui, if stage.is_empty() { "Starting".to_owned() } else { stage }));
     ui.add_space(8.0);
-    ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0));
+    ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0).fill(t.accent));
     ui.add_space(4.0);
     ui.label(widgets::sub(ui, runbar::eta(fraction, since)).small());
     ui.add_space(12.0);

@@ -37,6 +37,8 @@ pub enum Done {
     RecordingReady(Vec<Tap>, PathBuf, Result<Box<RunWriter>, String>),
     /// A run was exported; the summary for the toast.
     Exported(Result<String, String>),
+    /// What a crashed window left behind, if anything.
+    Journal(Option<super::journal::Leftover>),
     /// The runs found beside the project.
     Runs(Vec<PathBuf>),
 }

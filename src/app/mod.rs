@@ -20,6 +20,7 @@ mod home;
 mod inspector;
 mod interventions;
 mod jobs;
+mod journal;
 pub mod live;
 pub mod log;
 mod log_panel;
@@ -103,6 +104,7 @@ pub struct App {
     pub(crate) log: log::Log,
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
+    journal: journal::Journal,
     pub(crate) runs: Vec<PathBuf>,
     pub(crate) step_size: u32,
     pub(crate) frames: meter::Samples,
@@ -137,7 +139,8 @@ impl App {
             toasts: toasts::Toasts::default(),
             log: log::Log::default(),
             jobs: jobs::Jobs::new(ctx),
-            recent: recent::Recent::load(start.state_dir),
+            journal: journal::Journal::new(start.state_dir.as_deref()),
+            recent: recent::Recent::load(start.state_dir.clone()),
             runs: vec![],
             step_size: 100,
             frames: meter::Samples::keeping(600),
@@ -148,6 +151,9 @@ impl App {
             render_state: cc.wgpu_render_state.clone(),
             title: String::new(),
         };
+        if let Some(folder) = start.state_dir {
+            app.jobs.spawn("journal", move || journal::find(&folder))?;
+        }
         if let Some(path) = start.path {
             app.open_path(path);
         } else if start.run {
@@ -164,6 +170,11 @@ impl App {
     /// To edit the document from a test, as a widget would.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
+    }
+
+    /// To carry out a command from a test, as a menu would.
+    pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
+        self.obey(ctx, command);
     }
 
     /// The messages on screen.
@@ -294,11 +305,16 @@ impl eframe::App for App {
         if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }
+        self.journal.keep(&self.session);
         self.session.live.latency.drawn();
         self.update_title(&ctx);
         if self.session.live.progress().is_some() {
             ctx.request_repaint_after(std::time::Duration::from_millis(50));
         }
+    }
+
+    fn on_exit(&mut self) {
+        self.journal.clear();
     }
 
     fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {

@@ -182,6 +182,13 @@ impl App {
         self.list_runs();
     }
 
+    /// Takes up what a crashed window left behind.
+    pub(super) fn restore(&mut self, left: super::journal::Leftover) {
+        self.take_document(*left.project, left.path);
+        self.session.mark_unsaved();
+        std::fs::remove_file(left.file).ok();
+    }
+
     /// Reads a project on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         if let Err(e) = self.jobs.open(path) {
@@ -275,6 +282,8 @@ impl App {
             Done::RecordingReady(_, _, Err(e)) => self.say(Level::Error, format!("Could not record: {e}")),
             Done::Exported(Ok(text)) => self.say(Level::Info, text),
             Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
+            Done::Journal(None) => {}
+            Done::Journal(Some(left)) => self.dialog = Some(Dialog::Restore(left)),
             Done::Runs(runs) => self.runs = runs,
         }
     }

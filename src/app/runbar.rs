@@ -181,12 +181,12 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         return;
     }
     let t = Tokens::of(ui.ctx());
-    let frame = Frame::new().fill(Tokens::fade(t.warn, 0.12)).inner_margin(Margin::symmetric(12, 0));
+    let frame = Frame::new().fill(t.panel.lerp_to_gamma(t.warn, 0.14)).inner_margin(Margin::symmetric(12, 0));
     Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| match progress {
             Some((stage, fraction, since)) => {
                 ui.label(format!("Rebuilding: {stage}"));
-                ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0));
+                ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0).fill(t.accent));
                 ui.label(widgets::sub(ui, eta(fraction, since)));
                 if ui.button("Cancel").clicked() {
                     queue.push(UiCommand::CancelLoading);

@@ -79,6 +79,11 @@ impl Session {
         self.saved_at = Some(Instant::now());
     }
 
+    /// The document is not what is on the disk, whatever that is: it was restored after a crash.
+    pub fn mark_unsaved(&mut self) {
+        self.saved = Arc::new(Project { version: 0, ..Project::default() });
+    }
+
     /// The folder relative paths of the document start from.
     pub fn folder(&self) -> PathBuf {
         let parent = self.path.as_deref().and_then(Path::parent);

@@ -88,7 +88,7 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
         for set in &exhibit.sets {
             leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
         }
-        for (owner, bytes) in exhibit.memory.iter().take(6) {
+        for (owner, bytes) in exhibit.memory.iter().filter(|(_, bytes)| *bytes > 0).take(6) {
             leaf(ui, icons::MEMORY, &text::title(owner), false, |ui| number(ui, text::bytes(*bytes)));
         }
     });

@@ -17,10 +17,10 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         ui.set_width(ui.available_width());
         let title = interventions::label(exhibit, selection);
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        Grid::new("selection facts")
-            .num_columns(2)
-            .spacing([12.0, 3.0])
-            .show(ui, |ui| facts_ui(ui, set, &selection.elements));
+        Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
+            ui.spacing_mut().interact_size.y = 14.0;
+            facts_ui(ui, set, &selection.elements);
+        });
         ui.add_space(4.0);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
