@@ -198,10 +198,11 @@ impl Stage {
 
     pub fn double_click(&mut self, at: Pos2) {
         self.event(Event::PointerMoved(at), Modifiers::NONE);
-        for _ in 0..2 {
-            self.button(at, true, Modifiers::NONE);
-            self.button(at, false, Modifiers::NONE);
+        for pressed in [true, false, true, false] {
+            let button = PointerButton::Primary;
+            self.harness().event(Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
         }
+        self.run(1);
         self.event(Event::PointerGone, Modifiers::NONE);
     }
 

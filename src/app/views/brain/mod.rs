@@ -281,7 +281,7 @@ impl Brain {
         let glowing: f32 = seen.clone().map(|v| if *v < self.tau_ms * 2.0 { 1.0 } else { 0.0 }).sum();
         self.has_glowed = self.has_glowed || seen.count() > 0;
         let share = glowing / self.values.len().max(1) as f32;
-        self.exposure = (0.03 / share.max(1e-6)).powf(0.6).clamp(0.16, 1.0);
+        self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
     fn look_from(&mut self, preset: Preset, aspect: f32) {

@@ -283,6 +283,9 @@ impl View for Traces {
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let unit = ctx.exhibit.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
     }
