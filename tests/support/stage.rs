@@ -102,6 +102,7 @@ impl Stage {
         let mut builder = Harness::builder()
             .with_size(Vec2::new(self.size.0, self.size.1))
             .with_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light })
+            .with_step_dt(1.0 / 60.0)
             .with_context_setup(style::apply);
         if let Some(state) = state {
             builder = builder.renderer(WgpuTestRenderer::from_render_state(state));

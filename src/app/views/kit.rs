@@ -183,7 +183,7 @@ fn round3(v: f64) -> f64 {
 /// At most `most` round values between two bounds.
 pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     let span = max - min;
-    if !(span > 0.0) || !span.is_finite() || most == 0 {
+    if span <= 0.0 || !span.is_finite() || most == 0 {
         return vec![];
     }
     let raw = span / most as f64;
