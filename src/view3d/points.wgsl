@@ -109,14 +109,12 @@ fn body_vertex(point: Point) -> Sprite {
     color = fogged(color, clip);
     if is_selected(point.code) {
         grow = 1.35;
-        color = class_rgba.rgb;
     } else if look.flags.y != 0u {
         let grey = vec3<f32>(dot(color, vec3<f32>(0.3, 0.59, 0.11)));
         color = mix(look.background.rgb, mix(grey, color, 0.35), 0.42);
     }
     if look.flags.z == point.index + 1u {
         grow = 1.8;
-        color = class_rgba.rgb;
     }
     return sprite(point, clip, radius_of(clip) * grow, vec4<f32>(color, 1.0));
 }

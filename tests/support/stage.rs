@@ -102,6 +102,7 @@ impl Stage {
         let mut builder = Harness::builder()
             .with_size(Vec2::new(self.size.0, self.size.1))
             .with_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light })
+            .with_step_dt(1.0 / 60.0)
             .with_context_setup(style::apply);
         if let Some(state) = state {
             builder = builder.renderer(WgpuTestRenderer::from_render_state(state));
@@ -198,10 +199,11 @@ impl Stage {
 
     pub fn double_click(&mut self, at: Pos2) {
         self.event(Event::PointerMoved(at), Modifiers::NONE);
-        for _ in 0..2 {
-            self.button(at, true, Modifiers::NONE);
-            self.button(at, false, Modifiers::NONE);
+        for pressed in [true, false, true, false] {
+            let button = PointerButton::Primary;
+            self.harness().event(Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
         }
+        self.run(1);
         self.event(Event::PointerGone, Modifiers::NONE);
     }
 

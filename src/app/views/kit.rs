@@ -39,6 +39,11 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     canvas
 }
 
+/// Whether a canvas is too small for axes and lines.
+pub fn is_tiny(canvas: Rect) -> bool {
+    canvas.width() < 150.0 || canvas.height() < 60.0
+}
+
 /// The font of captions and axis labels.
 pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
@@ -178,7 +183,7 @@ fn round3(v: f64) -> f64 {
 /// At most `most` round values between two bounds.
 pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     let span = max - min;
-    if !(span > 0.0) || !span.is_finite() || most == 0 {
+    if span <= 0.0 || !span.is_finite() || most == 0 {
         return vec![];
     }
     let raw = span / most as f64;
@@ -220,6 +225,9 @@ pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
 
 /// A vertical axis left of a plot.
 pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    if plot.height() < 14.0 {
+        return;
+    }
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
     let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
     let digits = tick_digits(&marks);

@@ -44,6 +44,7 @@ impl Kernels {
             ui.label(RichText::new(text).font(kit::mono(ui)).color(tokens.text));
         };
         let right = Layout::right_to_left(Align::Center);
+        ui.spacing_mut().item_spacing.y = 2.0;
         TableBuilder::new(ui)
             .id_salt("kernels")
             .striped(false)
@@ -64,7 +65,7 @@ impl Kernels {
                 }
             })
             .body(|body| {
-                body.rows(20.0, rows.len() + 1, |mut row| {
+                body.rows(22.0, rows.len() + 1, |mut row| {
                     let sum;
                     let i = row.index();
                     let timing = match rows.get(i) {

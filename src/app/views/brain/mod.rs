@@ -263,14 +263,17 @@ impl Brain {
         });
     }
 
-    /// Sets the range from the data, when it is automatic.
+    /// Sets the range from the data, when it is automatic: all but the outermost half percent at both ends, from
+    /// a sample of 4,096, so that one outlier does not wash out the rest.
     fn take_range(&mut self) {
         if !self.is_auto_range {
             return;
         }
-        let finite = self.values.iter().filter(|v| v.is_finite());
-        let (min, max) = finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-        if min <= max {
+        let every = (self.values.len() / 4096).max(1);
+        let mut sample: Vec<f32> = self.values.iter().step_by(every).copied().filter(|v| v.is_finite()).collect();
+        sample.sort_unstable_by(f32::total_cmp);
+        if let Some(last) = sample.len().checked_sub(1) {
+            let (min, max) = (sample[last / 200], sample[last - last / 200]);
             self.range = (min, if max > min { max } else { min + 1.0 });
         }
     }
@@ -281,7 +284,7 @@ impl Brain {
         let glowing: f32 = seen.clone().map(|v| if *v < self.tau_ms * 2.0 { 1.0 } else { 0.0 }).sum();
         self.has_glowed = self.has_glowed || seen.count() > 0;
         let share = glowing / self.values.len().max(1) as f32;
-        self.exposure = (0.03 / share.max(1e-6)).powf(0.6).clamp(0.16, 1.0);
+        self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
     fn look_from(&mut self, preset: Preset, aspect: f32) {

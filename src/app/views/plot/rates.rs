@@ -293,6 +293,9 @@ impl View for Rates {
         }
         self.clock = ctx.clock;
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts share one column of pixels, so that times line up.

@@ -7,7 +7,7 @@ use super::{
     timeline::Timeline,
 };
 use crate::{
-    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, tap},
+    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, take_pin, tap},
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
@@ -265,7 +265,8 @@ impl View for Traces {
             return;
         };
         let Some(set) = ctx.exhibit.set(name).cloned() else { return };
-        if !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P)) {
+        let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
+        if take_pin(ui.ctx()) || is_key {
             self.pin(name, ctx.selection);
         }
         let wanted = self.elements(name, ctx.selection).to_vec();
@@ -283,6 +284,9 @@ impl View for Traces {
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let unit = ctx.exhibit.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
     }
