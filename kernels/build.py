@@ -20,7 +20,9 @@ DEVICES = [75, 80, 86, 89, 90, 100, 120]
 def fetch_tools():
     if not (TOOLS / "nvidia" / "cuda_nvrtc").exists():
         quiet = ["-q", "--disable-pip-version-check", "--root-user-action=ignore"]
-        subprocess.check_call([sys.executable, "-m", "pip", "install", *quiet, "--no-deps", "--target", TOOLS, *WHEELS])
+        pip = [sys.executable, "-m", "pip", "install", *quiet, "--no-deps", "--target", str(TOOLS), *WHEELS]
+        if subprocess.run(pip).returncode:
+            sys.exit(f"pip could not fetch {' and '.join(WHEELS)}")
 
 
 def load_nvrtc():

@@ -57,6 +57,11 @@ fn buffers_keep_what_they_are_given() {
     buffer.download(100_000..100_003, &mut pinned).unwrap();
     assert_eq!(pinned.get().unwrap()[..4], [100_000, 100_001, 100_002, 0], "only what was asked for is copied");
     buffer.download(500..2_500, &mut pinned).unwrap();
+    let mut other = Buf::zeros(&gpu, "other", values.len()).unwrap();
+    other.copy_from(&buffer).unwrap();
+    other.write_at(1, &[-5, -6]).unwrap();
+    assert_eq!(other.read().unwrap()[..4], [0, -5, -6, 3]);
+    assert!(other.write_at(100_002, &[1, 2]).is_err());
     buffer.clear().unwrap();
     assert_eq!(pinned.get().unwrap(), &values[500..2_500], "what comes later does not overtake the copy");
     assert!(buffer.download(0..2_001, &mut pinned).is_err());

@@ -184,3 +184,9 @@ fn a_swapped_argument_does_not_compile() {
     let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), 75).unwrap_err();
     assert!(log.contains("apply_twins"), "{log}");
 }
+
+#[test]
+fn the_newest_known_target_is_taken() {
+    let Some(tools) = tools() else { return };
+    assert_eq!([75, 86, 90, 120].map(|capability| tools.nvrtc.target(capability)), [75, 86, 90, 90]);
+}

@@ -48,12 +48,21 @@ const ODD: &[(&str, &str)] = &[
     ("(run: (\n\n duration: 3))", "line 3: unknown field `duration` is left out"),
     ("(model: Spiking((lif: (\n tau_n: 3.0))))", "line 2: unknown field `tau_n` is left out; did you mean `tau_m`?"),
     ("(model: Spiking((\n liv: ())))", "line 2: unknown field `liv` is left out; did you mean `lif`?"),
-    ("(model: Spiking((selections: [\n(name: \"a\"),\n(nme: \"b\")])))", "line 3: unknown field `nme` is left out; did you mean `name`?"),
-    ("(model: Spiking((lif: (\n dt: 1.0,\n tau_m: 1e9))))", "line 3: lif.tau_m: 1000000000 ms is out of range (0.1 to 10000); 10000 ms is used"),
+    (
+        "(model: Spiking((selections: [\n(name: \"a\"),\n(nme: \"b\")])))",
+        "line 3: unknown field `nme` is left out; did you mean `name`?",
+    ),
+    (
+        "(model: Spiking((lif: (\n dt: 1.0,\n tau_m: 1e9))))",
+        "line 3: lif.tau_m: 1000000000 ms is out of range (0.1 to 10000); 10000 ms is used",
+    ),
     ("(model: Spiking((lif: (dt: -1))))", "line 1: lif.dt: -1 ms is out of range (0.001 to 10); 0.001 ms is used"),
     ("(model: Spiking((lif: (dt: NaN))))", "line 1: lif.dt: NaN ms is out of range"),
     ("(model: Spiking((network: (n_neurons: 4000000000))))", "line 1: network.n_neurons: 4000000000 is out of range"),
-    ("(model: Spiking((interventions: [(),\n(rate_hz: -3)])))", "line 2: interventions.1.rate_hz: -3 Hz is out of range"),
+    (
+        "(model: Spiking((interventions: [(),\n(rate_hz: -3)])))",
+        "line 2: interventions.1.rate_hz: -3 Hz is out of range",
+    ),
     ("(run: (speed: inf))", "line 1: run.speed: inf is out of range"),
     ("(gone: {\"a\": [(1, \"x)\")]}, seed: 2)", "line 1: unknown field `gone` is left out"),
 ];
@@ -159,7 +168,9 @@ fn set_takes_every_parameter_back() {
 fn set_speaks_of_seed_run_and_places() {
     let mut project = Project::default();
     let here = Path::new("/here");
-    for text in ["seed=7", "name=A b", "run.duration_ms=2 s", "run.device=cpu", "network.path=data/x", "lif.tau_m=0.015 s"] {
+    for text in
+        ["seed=7", "name=A b", "run.duration_ms=2 s", "run.device=cpu", "network.path=data/x", "lif.tau_m=0.015 s"]
+    {
         project.set(text, here).unwrap_or_else(|e| panic!("{text}: {e}"));
     }
     assert_eq!((project.seed, project.name.as_str(), project.run.duration_ms), (7, "A b", 2000.0));

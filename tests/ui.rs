@@ -1,6 +1,7 @@
 //! The window, driven through its accessibility tree as a screen reader would.
 
-mod ui_fake;
+#[path = "fake_brain/mod.rs"]
+mod fake;
 
 use egui_kittest::{
     Harness,
@@ -26,7 +27,7 @@ fn start(engine: bool) -> Start {
         state_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {
             progress.report("Wiring neurons", 0.5)?;
-            Ok(Box::new(ui_fake::Fake::new(scene.seed)))
+            Ok(Box::new(fake::Fake::new(scene.seed)))
         })),
         ..Start::default()
     }

@@ -8,7 +8,7 @@ mod stage;
 
 use brain::{Activity, exhibit};
 use egui::{Modifiers, pos2, vec2};
-use neuropil::app::views::{self, View as _};
+use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 
@@ -115,7 +115,7 @@ fn close_up_pictures() {
         brain.settle();
         assert!(!brain.selection().is_empty(), "the lasso caught nothing");
         brain.shoot(&format!("brain-lasso-{theme}"));
-        brain.choose("Colour", "rate_field");
+        brain.choose("Colour", "rate field");
         brain.with_mut(|s| s.feed(200));
         brain.settle();
         brain.shoot(&format!("brain-field-{theme}"));

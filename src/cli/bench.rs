@@ -1,12 +1,88 @@
-//! `neuropil bench`: the only place outside `kinds` where a kind is told from another.
+//! `neuropil bench`: the only place outside `kinds` where one kind is told from another.
 
-use super::{args::BenchArgs, error::CliError};
-use crate::kinds::Model;
+use super::{args::BenchArgs, error::CliError, meter::Meter, say::out, signal};
+use crate::{
+    kinds::{Model, spiking::bench as spiking},
+    sim::{Progress, SimError},
+};
+use serde_json::{Value as Json, json};
+use std::{
+    sync::{
+        Arc,
+        mpsc::{RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+
+/// One measurement: as JSON, and as a line.
+type Rows = Vec<(Json, String)>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
-    if Model::by_name(&args.kind).is_none() {
+    signal::listen();
+    let Some(job) = job(args) else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
-        return Err(CliError::Usage(format!("there is no kind `{}`; there are: {}", args.kind, known.join(", "))));
+        let kind = &args.kind;
+        return Err(CliError::Usage(format!("`{kind}` has no benchmark; there are the kinds {}", known.join(", "))));
+    };
+    let rows = watched(job)?;
+    if args.json {
+        let list: Vec<Json> = rows.into_iter().map(|(row, _)| row).collect();
+        out!("{:#}", json!({ "kind": args.kind, "app": crate::project::run::app_version(), "cases": list }));
+    } else {
+        rows.iter().for_each(|(_, line)| out!("{line}"));
     }
-    Err(CliError::Failed(format!("the kind `{}` has no benchmark", args.kind)))
+    Ok(())
+}
+
+/// The measurements of a kind.
+fn job(args: &BenchArgs) -> Option<impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static> {
+    let threads =
+        args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize);
+    let options = match args.kind.as_str() {
+        "spiking" => spiking::BenchOptions {
+            network: args.network.clone(),
+            bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
+            threads,
+            only: None,
+        },
+        _ => return None,
+    };
+    Some(move |progress: &Progress| {
+        let rows = spiking::run(&options, progress)?;
+        Ok(rows.iter().map(|row| (json!(row), spiking_line(row))).collect())
+    })
+}
+
+fn spiking_line(row: &spiking::BenchRow) -> String {
+    format!(
+        "{:14} {:7.2}x real time  {:8.2} µs/step  {:7.2} Hz  {:9} spikes  {:6.1} M events/s  {:6.1} MB  {}",
+        row.name,
+        row.realtime_factor,
+        row.us_per_step,
+        row.mean_rate_hz,
+        row.spikes,
+        row.events_per_wall_s * 1e-6,
+        row.memory_bytes as f64 * 1e-6,
+        row.note
+    )
+}
+
+/// Measures on a thread of its own, so that an interrupt is heard.
+fn watched(job: impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static) -> Result<Rows, CliError> {
+    let (progress, meter) = (Arc::new(Progress::default()), Meter::new());
+    let (sender, receiver) = channel();
+    let shared = progress.clone();
+    std::thread::Builder::new().name("bench".into()).spawn(move || drop(sender.send(job(&shared))))?;
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(rows) => return Ok(rows?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(_) => return Err(CliError::Failed("a fault inside the program stopped the benchmark".into())),
+        }
+        if signal::interrupted() {
+            progress.cancel();
+        }
+        let (stage, fraction) = progress.now();
+        meter.update(f64::from(fraction), 1.0, || stage);
+    }
 }

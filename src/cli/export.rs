@@ -3,6 +3,7 @@
 use super::{
     args::{ExportArgs, Format},
     error::CliError,
+    say::out,
 };
 use crate::{export, project::RunFolder};
 
@@ -16,7 +17,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
         Format::Png => export::Format::Png,
     };
     for file in export::export(&run, format, args.out.as_deref())? {
-        println!("{}", file.display());
+        out!("{}", file.display());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `neuropil info`, `validate` and `params`.
 
-use super::error::CliError;
+use super::{error::CliError, say::out};
 use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
@@ -36,17 +36,17 @@ fn project_info(project: &Project, as_json: bool) {
             "parameters": values(model.params()),
             "changed": changed,
         });
-        println!("{out:#}");
+        out!("{out:#}");
         return;
     }
-    println!("{}: {} ({})", project.name, model.title(), model.name());
+    out!("{}: {} ({})", project.name, model.title(), model.name());
     if !project.notes.is_empty() {
-        println!("{}", project.notes);
+        out!("{}", project.notes);
     }
-    println!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
-    println!("records {}", project.record.join(", "));
-    println!("{} parameters differ from the default:", changed.len());
-    changed.iter().for_each(|line| println!("  {line}"));
+    out!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
+    out!("records {}", project.record.join(", "));
+    out!("{} parameters differ from the default:", changed.len());
+    changed.iter().for_each(|line| out!("  {line}"));
 }
 
 fn changed_from_default(model: &Model) -> Vec<String> {
@@ -78,27 +78,27 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         let mut out = serde_json::to_value(m).map_err(|e| CliError::Failed(e.to_string()))?;
         out["notes"] = json!(run.notes);
         out["path"] = json!(run.path);
-        println!("{out:#}");
+        out!("{out:#}");
         return Ok(());
     }
-    println!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
-    println!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
+    out!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
+    out!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
     let secs = |step: u64| step as f64 * m.secs_per_step;
-    println!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
+    out!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
     for stream in &m.streams {
-        println!("  {:12} {:8} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
+        out!("  {:12} {:8} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
     }
     for (name, n) in &m.digest.totals {
-        println!("  {n} {}", name.replace('_', " "));
+        out!("  {n} {}", name.replace('_', " "));
     }
     if m.trials > 0 {
-        println!("  {} trials", m.trials);
+        out!("  {} trials", m.trials);
     }
     if !m.digest.hash.is_empty() {
-        println!("hash {}", m.digest.hash);
+        out!("hash {}", m.digest.hash);
     }
-    println!("{} live edits", run.commands()?.len());
-    run.notes.iter().for_each(|note| println!("{note}"));
+    out!("{} live edits", run.commands()?.len());
+    run.notes.iter().for_each(|note| out!("{note}"));
     Ok(())
 }
 
@@ -108,11 +108,11 @@ pub(super) fn validate(path: &Path, strict: bool) -> Result<(), CliError> {
     let place = path.display();
     let mut said: Vec<String> = warnings.iter().map(|w| format!("{place}:{}: {}", w.line, w.what)).collect();
     said.extend(project.taps().1.into_iter().map(|problem| format!("{place}: {problem}")));
-    said.iter().for_each(|line| println!("{line}"));
+    said.iter().for_each(|line| out!("{line}"));
     match said.len() {
-        0 => println!("{place}: fine"),
+        0 => out!("{place}: fine"),
         n if strict => return Err(CliError::Failed(format!("{place} opens with {n} warnings"))),
-        n => println!("{place}: opens with {n} warnings"),
+        n => out!("{place}: opens with {n} warnings"),
     }
     Ok(())
 }
@@ -132,15 +132,15 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     }
     if as_json {
         let list: Vec<Json> = all.iter().map(|(path, group, spec)| spec_json(&model, path, group, spec)).collect();
-        println!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
+        out!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
         return Ok(());
     }
-    println!("{}: {}", model.title(), model.about());
+    out!("{}: {}", model.title(), model.about());
     for (path, group, spec) in all {
         let rebuild = if spec.apply == Apply::Rebuild { ", rebuilds" } else { "" };
         let default = path::show(spec, &default_of(&model, group, spec));
-        println!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
-        spec.docs.lines().for_each(|line| println!("    {}", line.trim()));
+        out!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
+        spec.docs.lines().for_each(|line| out!("    {}", line.trim()));
     }
     Ok(())
 }

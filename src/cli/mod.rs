@@ -12,6 +12,7 @@ mod info;
 mod meter;
 mod replay;
 mod run;
+mod say;
 mod session;
 mod signal;
 mod trials;
@@ -52,7 +53,9 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Params { kind, json } => info::params(&kind, json),
         Task::Bench(args) => bench::bench(&args),
         Task::Completions { shell } => {
-            clap_complete::generate(shell, &mut Args::command(), "neuropil", &mut std::io::stdout());
+            let mut script = vec![];
+            clap_complete::generate(shell, &mut Args::command(), "neuropil", &mut script);
+            say::line(String::from_utf8_lossy(&script).trim_end());
             Ok(())
         }
     }

@@ -1,6 +1,6 @@
 //! `neuropil replay`.
 
-use super::{args::ReplayArgs, device, error::CliError, meter::Meter, session, signal};
+use super::{args::ReplayArgs, device, error::CliError, meter::Meter, say::out, session, signal};
 use crate::{
     project::{
         RunFolder, provenance,
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-pub(super) fn replay(args: &super::args::ReplayArgs) -> Result<(), CliError> {
+pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     signal::listen();
     let run = RunFolder::open(&args.run)?;
     for note in run.notes.iter().chain(&provenance::changed(&run.manifest.data)) {
@@ -79,16 +79,16 @@ fn say(run: &RunFolder, verdicts: &[Verdict], as_json: bool) {
             })
             .collect();
         let identical = verdicts.iter().all(|v| matches!(v, Verdict::Identical { .. }));
-        println!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
+        out!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
         return;
     }
     for (k, verdict) in verdicts.iter().enumerate() {
         let which = if verdicts.len() > 1 { format!("trial {k}: ") } else { String::new() };
         match verdict {
             Verdict::Identical { steps, spikes, digest } => {
-                println!("{which}identical: {spikes} spikes in {steps} steps, hash {}", digest.hash);
+                out!("{which}identical: {spikes} spikes in {steps} steps, hash {}", digest.hash);
             }
-            Verdict::Differs(what) => println!("{which}different: {what}"),
+            Verdict::Differs(what) => out!("{which}different: {what}"),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{
     device,
     error::CliError,
     meter::Meter,
+    say::out,
     session::{self, Outcome, Pacing},
     signal, trials,
 };
@@ -193,16 +194,18 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
         out["disk_wait_s"] = json!(outcome.stalled_s);
         out["realtime_factor"] = json!(factor);
         out["hash"] = json!(digest.hash);
-        out["totals"] = digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
-        out["memory_bytes"] = outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["totals"] =
+            digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["memory_bytes"] =
+            outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
         out["interrupted"] = json!(outcome.interrupted);
-        println!("{out:#}");
+        out!("{out:#}");
         return;
     }
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
-    println!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
-    println!("{}; hash {}", totals.join(", "), digest.hash);
-    println!("{}", folder.display());
+    out!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
+    out!("{}; hash {}", totals.join(", "), digest.hash);
+    out!("{}", folder.display());
 }
 
 /// What every result says about its run.
@@ -228,20 +231,20 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
-    print!("{}", project::write(&job.project)?);
-    println!("// runs on {}", chosen.name);
+    out!("{}", project::write(&job.project)?.trim_end());
+    out!("// runs on {}", chosen.name);
     for set in sim.sets() {
-        println!("// {} {}", set.len, set.name);
+        out!("// {} {}", set.len, set.name);
     }
     for (owner, n_bytes) in sim.memory() {
-        println!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
+        out!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
     }
     match job.project.planned_steps() {
-        Some(steps) => println!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
-        None => println!("// until it is interrupted"),
+        Some(steps) => out!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
+        None => out!("// until it is interrupted"),
     }
     if let Device::Cuda(_) = chosen.device {
-        println!("// memory is on the device");
+        out!("// memory is on the device");
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::{
     error::CliError,
     meter::Meter,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
+    say::out,
     session::{self, Outcome},
     signal,
 };
@@ -56,7 +57,8 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let writer = RunWriter::create(&folder, start)?;
     drop(first);
     let stepping = Instant::now();
-    let series = Series { job, folder: &folder, prepared: &*prepared, taps: &taps, plan: &plan, chosen: &chosen, n, until };
+    let series =
+        Series { job, folder: &folder, prepared: &*prepared, taps: &taps, plan: &plan, chosen: &chosen, n, until };
     let trials = series.run()?;
     let wall_s = stepping.elapsed().as_secs_f64();
     let secs_per_step = job.project.model.secs_per_step();
@@ -78,11 +80,11 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     out["realtime_factor"] = json!(realtime(model_s, wall_s));
     out["n_active"] = json!(active);
     if args.json {
-        println!("{out:#}");
+        out!("{out:#}");
     } else {
         let factor = realtime(model_s, wall_s);
-        println!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
-        println!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
+        out!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
+        out!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
     }
     Ok(())
 }
@@ -162,10 +164,8 @@ impl Series<'_> {
     fn trial(&self, k: u32, device: &Device, done: &[AtomicU64], meter: &Meter) -> Result<Trial, CliError> {
         let seed = self.job.project.seed.wrapping_add(u64::from(k));
         let sim: Box<dyn Simulation> = self.prepared.start(seed, device)?;
-        let start = RunStart {
-            trial: Some((seed, "../../")),
-            ..run_start(self.job, &self.chosen.name, self.chosen.threads)
-        };
+        let start =
+            RunStart { trial: Some((seed, "../../")), ..run_start(self.job, &self.chosen.name, self.chosen.threads) };
         let tick = |clock: Clock| {
             done[k as usize].store(clock.step, Ordering::Relaxed);
             let steps: u64 = done.iter().map(|d| d.load(Ordering::Relaxed)).sum();

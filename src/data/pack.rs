@@ -154,6 +154,9 @@ fn place(
     Ok((words.into_iter().map(AtomicU32::into_inner).collect(), clipped))
 }
 
+/// Where the packed count was clipped: (index into the words, exact count).
+type Overflow = Vec<(u32, i32)>;
+
 /// Rows of one stretch after sorting and adding up.
 #[derive(Default)]
 struct Tidied {
@@ -170,7 +173,7 @@ fn tidy(
     target_bits: u32,
     clipped: Vec<Clipped>,
     watch: &Watcher,
-) -> Result<(Vec<u32>, Vec<(u32, i32)>), DataError> {
+) -> Result<(Vec<u32>, Overflow), DataError> {
     const STRETCH: usize = 2048;
     let n = rows.len() - 1;
     let mut jobs = Vec::with_capacity(n / STRETCH + 1);
@@ -204,7 +207,7 @@ fn tidy(
 }
 
 /// Moves rows together after some became shorter; overflow gets its final places.
-fn close_gaps(old: Vec<u32>, words: &mut Vec<u32>, done: &[Tidied]) -> (Vec<u32>, Vec<(u32, i32)>) {
+fn close_gaps(old: Vec<u32>, words: &mut Vec<u32>, done: &[Tidied]) -> (Vec<u32>, Overflow) {
     let mut rows = Vec::with_capacity(old.len());
     let mut at = 0_u32;
     for (row, length) in done.iter().flat_map(|t| &t.lengths).enumerate() {

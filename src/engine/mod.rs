@@ -17,7 +17,7 @@ use crate::{
     params::Change,
     sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
 };
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -160,28 +160,26 @@ impl Engine {
     /// the app, nothing in tests.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (commands, inbox) = bounded(256);
-        // At most a few events per command: bounded by its sender. A bound here could stop both sides, each
-        // waiting for the other to listen.
-        let (outbox, events) = unbounded();
+        // A few events per command at most, so this many wait only when nobody listens any more.
+        let (outbox, events) = bounded(4096);
         let frames = Arc::new(Mailbox::default());
         let gauges = Arc::new(Gauges::default());
         let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
-        let thread = std::thread::Builder::new()
-            .name("engine".into())
-            .spawn(move || {
-                let last_words = outbox.clone();
-                let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
-                if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
-                    let what = "a fault inside the program stopped the simulation; load it again".to_owned();
-                    last_words.send(Event::Failed(SimError::Diverged(what))).ok();
-                }
-            })?;
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
+            let last_words = outbox.clone();
+            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
+            if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
+                let what = "a fault inside the program stopped the simulation; load it again".to_owned();
+                last_words.send(Event::Failed(SimError::Diverged(what))).ok();
+            }
+        })?;
         Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
     }
 
-    /// Sends a command; `false` when the engine is gone.
+    /// Sends a command; `false` when the engine is gone, or does not listen because nobody took its events:
+    /// two full channels must not wait for each other for ever.
     pub fn send(&self, command: Command) -> bool {
-        self.commands.send(command).is_ok()
+        self.commands.send_timeout(command, std::time::Duration::from_secs(2)).is_ok()
     }
 
     /// The newest frame, with everything that piled up since the last call folded in.

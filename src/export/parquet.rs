@@ -49,7 +49,10 @@ fn fill(file: File, run: &RunFolder, trials: &[Trial]) -> parquet::errors::Resul
     Ok(())
 }
 
-fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: Vec<T::T>) -> parquet::errors::Result<()> {
+fn column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: Vec<T::T>,
+) -> parquet::errors::Result<()> {
     if let Some(mut column) = group.next_column()? {
         column.typed::<T>().write_batch(&values, None, None)?;
         column.close()?;

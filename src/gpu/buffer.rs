@@ -61,12 +61,31 @@ impl<T: CudaType> Buf<T> {
         if values.len() != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
         }
+        self.write_at(0, values)
+    }
+
+    /// Replaces `values.len()` elements from `start` on. The host memory is free again on return.
+    pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<(), GpuError> {
+        let end = start.saturating_add(values.len());
+        if end > self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: end });
+        }
         if values.is_empty() {
             return Ok(());
         }
-        let (what, bytes) = (self.what, self.bytes());
+        let (what, bytes) = (self.what, size_of_val(values));
+        let mut target = self.slice.slice_mut(start..end);
         // The source is pageable: the driver has staged or copied all of it before the call returns.
-        self.gpu.compute.memcpy_htod(values, &mut self.slice).doing(|| format!("writing {what} ({bytes} B)"))
+        self.gpu.compute.memcpy_htod(values, &mut target).doing(|| format!("writing {what} ({bytes} B)"))
+    }
+
+    /// Copies another buffer of the same length, on the device.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), GpuError> {
+        if other.len != self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: other.len });
+        }
+        let (from, to) = (other.what, self.what);
+        self.gpu.compute.memcpy_dtod(&other.slice, &mut self.slice).doing(|| format!("copying {from} to {to}"))
     }
 
     /// Sets every element to zero.

@@ -187,7 +187,8 @@ impl Kernel {
             args.record_kernel_launch(sys::CUevent_flags::CU_EVENT_DEFAULT);
         }
         // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
-        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel.
+        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. Bounds are what the
+        // kernel's own `Size` arguments say.
         let events = unsafe { args.launch(config) }.map_err(|e| GpuError::Launch {
             kernel: self.spec.name,
             threads,

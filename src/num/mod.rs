@@ -3,5 +3,6 @@
 pub mod exact;
 pub mod fixed;
 pub mod hash;
+pub mod prefetch;
 pub mod rng;
 pub mod trains;

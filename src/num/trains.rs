@@ -18,7 +18,7 @@ pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 
 }
 
 /// Lanes evaluated together.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// One train over many lanes.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,8 @@ impl Train {
         }
         #[cfg(target_arch = "x86_64")]
         {
-            if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl") {
-                // SAFETY: the processor has the features.
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                // SAFETY: the processor has the feature.
                 return unsafe { self.events_avx512(group, lanes, out) };
             }
             if std::arch::is_x86_feature_detected!("avx2") {
@@ -50,74 +50,45 @@ impl Train {
                 return unsafe { self.events_avx2(group, lanes, out) };
             }
         }
-        self.events(group, lanes, out);
+        self.events(group, lanes, out, below);
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
+    #[target_feature(enable = "avx512f")]
     fn events_avx512(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        self.events(group, lanes, out);
+        self.events(group, lanes, out, |words, bound| below_avx512(words, bound));
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn events_avx2(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        self.events(group, lanes, out);
+        self.events(group, lanes, out, |words, bound| below_avx2(words, bound));
     }
 
     /// Compiled once per instruction set.
     #[inline(always)]
-    fn events(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        let mut blocks = lanes.chunks_exact(BLOCK);
-        for block in &mut blocks {
+    fn events(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4], below: impl Fn(&Words, u64) -> u32) {
+        for some in lanes.chunks(BLOCK) {
             let mut ids = [0_u32; BLOCK];
-            ids.copy_from_slice(block);
-            let flags = self.flags(group, &ids);
-            for (half, first) in [0, BLOCK / 2].into_iter().enumerate() {
-                let mut word = 0_u64;
-                for i in 0..BLOCK / 2 {
-                    word |= u64::from(flags[first + i]) << (8 * i);
-                }
-                while word != 0 {
-                    let i = word.trailing_zeros() / 8;
-                    let steps = (word >> (8 * i)) & 15;
-                    let lane = ids[half * BLOCK / 2 + i as usize];
-                    for (s, list) in out.iter_mut().enumerate() {
-                        if steps >> s & 1 == 1 {
-                            list.push(lane);
-                        }
-                    }
-                    word &= !(0xff << (8 * i));
-                }
-            }
-        }
-        let rest = blocks.remainder();
-        if !rest.is_empty() {
-            let mut ids = [0_u32; BLOCK];
-            ids[..rest.len()].copy_from_slice(rest);
-            let flags = self.flags(group, &ids);
-            for (lane, flags) in rest.iter().zip(flags) {
-                for (s, list) in out.iter_mut().enumerate() {
-                    if flags >> s & 1 == 1 {
-                        list.push(*lane);
-                    }
+            ids[..some.len()].copy_from_slice(some);
+            let words = self.words(group, &ids);
+            let valid = u32::MAX >> (BLOCK - some.len());
+            for (words, list) in words.iter().zip(out.iter_mut()) {
+                let mut events = below(words, self.bound) & valid;
+                while events != 0 {
+                    list.push(ids[events.trailing_zeros() as usize % BLOCK]);
+                    events &= events - 1;
                 }
             }
         }
     }
 
-    /// Per lane: bit s is set when it has an event in step `4 group + s`. The words are kept in the low halves
-    /// of 64-bit lanes, because the vector product of the low halves is the one Philox needs.
+    /// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
+    /// is the one Philox needs. The high halves hold anything.
     #[inline(always)]
-    fn flags(&self, group: u64, ids: &[u32; BLOCK]) -> [u8; BLOCK] {
-        const LOW: u64 = 0xffff_ffff;
-        let mut c = [[0_u64; BLOCK]; 4];
-        for i in 0..BLOCK {
-            c[0][i] = u64::from(ids[i]);
-            c[1][i] = u64::from(self.address);
-            c[2][i] = group & LOW;
-            c[3][i] = group >> 32;
-        }
+    #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
+    fn words(&self, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
+        let mut c = [ids.map(u64::from), [u64::from(self.address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
         let mut key = [self.seed as u32, (self.seed >> 32) as u32];
         for _ in 0..10 {
             let (k0, k1) = (u64::from(key[0]), u64::from(key[1]));
@@ -131,16 +102,44 @@ impl Train {
             }
             key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
         }
-        let mut flags = [0_u8; BLOCK];
-        for i in 0..BLOCK {
-            let mut f = 0_u64;
-            for (s, words) in c.iter().enumerate() {
-                f |= u64::from((words[i] & LOW) < self.bound) << s;
-            }
-            flags[i] = f as u8;
-        }
-        flags
+        c
     }
+}
+
+/// One word per lane.
+type Words = [u64; BLOCK];
+
+const LOW: u64 = 0xffff_ffff;
+
+/// Bit i: the low half of word i lies below the bound.
+fn below(words: &Words, bound: u64) -> u32 {
+    words.iter().enumerate().fold(0, |bits, (i, w)| bits | u32::from((w & LOW) < bound) << i)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn below_avx512(words: &Words, bound: u64) -> u32 {
+    use std::arch::x86_64::*;
+    let (low, bound) = (_mm512_set1_epi64(LOW as i64), _mm512_set1_epi64(bound as i64));
+    words.chunks_exact(8).enumerate().fold(0, |bits, (i, eight)| {
+        // SAFETY: eight words are 64 bytes.
+        let word = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+        bits | u32::from(_mm512_cmplt_epu64_mask(_mm512_and_si512(word, low), bound)) << (8 * i)
+    })
+}
+
+/// Words and bounds have 33 bits, so that the signed comparison serves.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn below_avx2(words: &Words, bound: u64) -> u32 {
+    use std::arch::x86_64::*;
+    let (low, bound) = (_mm256_set1_epi64x(LOW as i64), _mm256_set1_epi64x(bound as i64));
+    words.chunks_exact(4).enumerate().fold(0, |bits, (i, four)| {
+        // SAFETY: four words are 32 bytes.
+        let word = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
+        let less = _mm256_cmpgt_epi64(bound, _mm256_and_si256(word, low));
+        bits | (_mm256_movemask_pd(_mm256_castsi256_pd(less)) as u32) << (4 * i)
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +157,7 @@ mod tests {
             let (mut got, mut plain) = (<[Vec<u32>; 4]>::default(), <[Vec<u32>; 4]>::default());
             train.events_of_group(group, &lanes, &mut got);
             if bound > 0 {
-                train.events(group, &lanes, &mut plain);
+                train.events(group, &lanes, &mut plain, below);
                 assert_eq!(got, plain);
             }
             for s in 0..4 {

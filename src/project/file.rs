@@ -79,7 +79,7 @@ pub(super) fn options() -> Options {
 }
 
 fn pretty() -> PrettyConfig {
-    PrettyConfig::new().indentor("    ").new_line("\n")
+    PrettyConfig::new().indentor("    ").new_line("\n").escape_strings(false)
 }
 
 /// Any value as readable RON, for settings and the like.

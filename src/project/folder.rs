@@ -38,7 +38,9 @@ impl RunFolder {
     pub fn open(path: &Path) -> io::Result<Self> {
         let manifest_path = path.join(MANIFEST);
         let text = fs::read_to_string(&manifest_path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => io::Error::new(e.kind(), format!("{} is not a run: it has no {MANIFEST}", path.display())),
+            ErrorKind::NotFound => {
+                io::Error::new(e.kind(), format!("{} is not a run: it has no {MANIFEST}", path.display()))
+            }
             _ => at(&manifest_path, &e),
         })?;
         let manifest: Manifest = file::from_ron(&text).map_err(|e| invalid(e.in_file(&manifest_path)))?;
@@ -98,7 +100,8 @@ impl RunFolder {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut out = vec![];
         for (i, line) in whole.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")) {
-            let entry = file::from_ron(line).map_err(|e| invalid(format!("{}:{}: {}", path.display(), i + 1, e.what)))?;
+            let entry =
+                file::from_ron(line).map_err(|e| invalid(format!("{}:{}: {}", path.display(), i + 1, e.what)))?;
             out.push(entry);
         }
         Ok(out)

@@ -22,13 +22,9 @@ pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
-/// Reads a file of a version up to [`VERSION`] and brings it up to date.
-pub(super) fn read(version: u32, text: &str) -> SpannedResult<Project> {
-    // There is one version so far. A second one keeps the old structs here and adds
-    // `1 => v1::Project::into_v2(options().from_str(text)?)`.
-    let mut project: Project = match version {
-        _ => options().from_str(text)?,
-    };
-    project.version = VERSION;
-    Ok(project)
+/// Reads a file of a version up to [`VERSION`] and brings it up to date. There is one version so far; when
+/// the meaning of a field changes, its old structs move here and `version` decides which are read.
+pub(super) fn read(_version: u32, text: &str) -> SpannedResult<Project> {
+    let project: Project = options().from_str(text)?;
+    Ok(Project { version: VERSION, ..project })
 }

@@ -35,7 +35,8 @@ pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
         let parameter = project.model.params().path(id);
         let path = scene.resolve(&typed.0);
         if path.is_dir() {
-            let mut inside: Vec<PathBuf> = fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            let mut inside: Vec<PathBuf> =
+                fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()).collect();
             inside.sort();
             out.extend(inside.into_iter().take(MAX_LISTED).filter_map(|p| describe(&parameter, p)));
         } else {

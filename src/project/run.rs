@@ -159,7 +159,13 @@ impl Manifest {
 const STATE_EVERY_S: f64 = 0.01;
 
 /// How a probe is recorded.
-pub(super) fn stream_of(probe: &ProbeSpec, tap: &Tap, lanes: &[String], sets: &[SetInfo], secs_per_step: f64) -> Stream {
+pub(super) fn stream_of(
+    probe: &ProbeSpec,
+    tap: &Tap,
+    lanes: &[String],
+    sets: &[SetInfo],
+    secs_per_step: f64,
+) -> Stream {
     let len_of = |over: &str| sets.iter().find(|s| s.name == over).map_or(0, |s| s.len);
     let every = if secs_per_step < STATE_EVERY_S { (STATE_EVERY_S / secs_per_step).round() as u64 } else { 0 };
     let base = Stream { probe: probe.name.into(), unit: probe.unit.into(), ..Stream::default() };
@@ -174,7 +180,8 @@ pub(super) fn stream_of(probe: &ProbeSpec, tap: &Tap, lanes: &[String], sets: &[
             ..base
         },
         Shape::Series { of } => {
-            let (elements, lanes) = if of.is_empty() { (vec![], lanes.to_vec()) } else { (tap.elements.clone(), vec![]) };
+            let (elements, lanes) =
+                if of.is_empty() { (vec![], lanes.to_vec()) } else { (tap.elements.clone(), vec![]) };
             let width = if of.is_empty() { lanes.len().max(1) } else { elements.len() } as u32;
             let (file, dtype) = (format!("{name}.f32"), record_dtype(width));
             Stream { file, shape: "series".into(), dtype, width, lanes, elements, over: of.into(), ..base }

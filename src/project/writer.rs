@@ -169,7 +169,8 @@ impl RunWriter {
         let target = &mut files[which];
         let stream = &mut manifest.streams[target.stream];
         if matches!(reading, Reading::Field(_) | Reading::Matrix(..)) {
-            let is_due = target.last_step.is_none_or(|last| clock.step > last && clock.step - last >= stream.every_steps);
+            let is_due =
+                target.last_step.is_none_or(|last| clock.step > last && clock.step - last >= stream.every_steps);
             if !is_due {
                 return Ok(());
             }
@@ -190,11 +191,7 @@ impl RunWriter {
         self.buffer.clear();
         for t in &block.timings {
             let (step, name) = (block.clock.step, t.name);
-            writeln!(
-                self.buffer,
-                "{step},{name},{},{},{},{},{}",
-                t.launches, t.nanos, t.max_nanos, t.bytes, t.items
-            )?;
+            writeln!(self.buffer, "{step},{name},{},{},{},{},{}", t.launches, t.nanos, t.max_nanos, t.bytes, t.items)?;
         }
         if self.buffer.is_empty() { Ok(()) } else { self.timings.append(&self.buffer) }
     }

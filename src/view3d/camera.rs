@@ -149,11 +149,15 @@ impl Camera {
     pub fn fit(&mut self, min: Vec3, max: Vec3, aspect: f32) {
         self.target = (min + max) * 0.5;
         let half = ((max - min) * 0.5).max(Vec3::splat(1e-3));
-        let extent = |axis: Vec3| half.dot(axis.abs());
-        let (half_w, half_h) = (extent(self.right()), extent(self.up()));
-        let needed = half_h.max(half_w / aspect.max(0.05)) * 1.08;
-        let depth = if self.orthographic { 0.0 } else { extent(self.backward()) * 0.6 };
-        self.distance = needed / (self.fov_y * 0.5).tan() + depth;
+        let tan = (self.fov_y * 0.5).tan();
+        let signs = |i: u32| Vec3::new(sign(i & 1), sign(i & 2), sign(i & 4));
+        let needed = (0..8).map(|i| {
+            let corner = half * signs(i);
+            let (x, y) = (corner.dot(self.right()).abs(), corner.dot(self.up()).abs());
+            let nearer = if self.orthographic { 0.0 } else { corner.dot(self.backward()) };
+            y.max(x / aspect.max(0.05)) * 1.06 / tan + nearer
+        });
+        self.distance = needed.fold(1e-3, f32::max);
     }
 
     /// Declares what there is to see: sets the depth range.
@@ -172,6 +176,10 @@ impl Camera {
             Preset::Top => (0.0, 1.55),
         };
     }
+}
+
+fn sign(bit: u32) -> f32 {
+    if bit == 0 { -1.0 } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -226,7 +234,7 @@ mod tests {
                     let corner = Vec3::new(pick(0, min.x, max.x), pick(1, min.y, max.y), pick(2, min.z, max.z));
                     let seen = ndc(&camera, corner);
                     assert!(
-                        seen.x.abs() <= 1.1 && seen.y.abs() <= 1.1 && (0.0..=1.0).contains(&seen.z),
+                        seen.x.abs() <= 1.0 && seen.y.abs() <= 1.0 && (0.0..=1.0).contains(&seen.z),
                         "{preset:?} {seen}"
                     );
                 }

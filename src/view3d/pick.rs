@@ -40,7 +40,8 @@ impl Projector {
         pointer: Vec2,
         slack_px: f32,
     ) -> Option<u32> {
-        let (mut hit, mut near): (Option<(f32, u32)>, Option<(f32, u32)>) = (None, None);
+        let mut hit: Option<(f32, u32)> = None;
+        let mut near: Option<(f32, u32)> = None;
         for (i, p) in points.iter().enumerate() {
             let Some((at, depth)) = self.project(*p) else { continue };
             let d2 = at.distance_squared(pointer);

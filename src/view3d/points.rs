@@ -16,7 +16,7 @@ use wgpu::util::DeviceExt as _;
 pub struct Look {
     /// The camera.
     pub clip_from_world: [f32; 16],
-    /// Behind the points, RGBA in display space.
+    /// Behind the points, RGB in display space; how bright a glow is, 0 to 1, less when many glow.
     pub background: [f32; 4],
     /// Rings around the selected.
     pub accent: [f32; 4],
@@ -27,7 +27,7 @@ pub struct Look {
     /// Lowest and highest value of the colour map; decay of the glow in units of the value; brightness of
     /// what does not glow.
     pub range: [f32; 4],
-    /// Mode (0 class, 1 value, 2 glow); 1 when something is selected; hovered point + 1; 1 on a dark ground.
+    /// Mode (0 class, 1 value, 2 glow); selection: 0 none, 1 with rings, 2 without; hovered point + 1; 1 on a dark ground.
     pub flags: [u32; 4],
 }
 
@@ -225,7 +225,11 @@ impl Scene {
         pass.set_vertex_buffer(0, points.positions.slice(..));
         pass.set_vertex_buffer(1, points.codes.slice(..));
         pass.set_vertex_buffer(2, points.values.slice(..));
-        let wanted = [(&self.body, true), (&self.glow, look.flags[0] == 2), (&self.halo, look.flags[1..3] != [0, 0])];
+        let wanted = [
+            (&self.body, true),
+            (&self.glow, look.flags[0] == 2),
+            (&self.halo, look.flags[1] == 1 || look.flags[2] != 0),
+        ];
         for (pipeline, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             pass.set_pipeline(pipeline);
             pass.draw(0..4, 0..points.len);

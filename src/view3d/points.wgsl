@@ -7,6 +7,7 @@
 // Kept equal to `Look` in points.rs: vectors and scalars in the same order, no padding.
 struct Look {
     clip_from_world: mat4x4<f32>,
+    // Colour behind the points; how bright a glow is, less when many glow.
     background: vec4<f32>,
     accent: vec4<f32>,
     // Width and height of the picture, radius in world units times pixels per unit, smallest radius: pixels.
@@ -15,7 +16,7 @@ struct Look {
     fog: vec4<f32>,
     // Lowest and highest value of the colour map; decay of the glow, in units of the value; its strength.
     range: vec4<f32>,
-    // Mode (0 class, 1 value, 2 glow), whether something is selected, hovered point + 1, whether light adds up.
+    // Mode (0 class, 1 value, 2 glow), selection (0 none, 1 with rings, 2 too many for rings), hovered point + 1, whether light adds up.
     flags: vec4<u32>,
 }
 
@@ -101,21 +102,19 @@ fn body_vertex(point: Point) -> Sprite {
     var grow = 1.0;
     if look.flags.x == 1u {
         color = select(vec3<f32>(0.42, 0.45, 0.5), value_color(point.value), point.value == point.value);
-    } else if look.flags.x == 2u {
+    } else if look.flags.x == 2u && look.flags.y == 0u {
         color = mix(look.background.rgb, color, look.range.w);
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
     color = fogged(color, clip);
     if is_selected(point.code) {
         grow = 1.35;
-        color = class_rgba.rgb;
     } else if look.flags.y != 0u {
         let grey = vec3<f32>(dot(color, vec3<f32>(0.3, 0.59, 0.11)));
-        color = mix(look.background.rgb, mix(grey, color, 0.35), 0.45);
+        color = mix(look.background.rgb, mix(grey, color, 0.35), 0.42);
     }
     if look.flags.z == point.index + 1u {
         grow = 1.8;
-        color = class_rgba.rgb;
     }
     return sprite(point, clip, radius_of(clip) * grow, vec4<f32>(color, 1.0));
 }
@@ -142,10 +141,10 @@ fn glow_vertex(point: Point) -> Sprite {
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
     // On a dark ground light adds up to white, on a light one colour deepens.
-    let hot = select(class_rgba.rgb * 0.85, mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.55), look.flags.w != 0u);
-    let radius = radius_of(clip) * (1.5 + 2.5 * strength);
+    let hot = select(class_rgba.rgb * 0.85, mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.3), look.flags.w != 0u);
+    let radius = radius_of(clip) * (1.4 + 2.2 * strength);
     let near = mix(1.0, 0.45, clamp((depth_of(clip) - look.fog.x) / max(look.fog.y - look.fog.x, 1e-6), 0.0, 1.0));
-    return sprite(point, clip, radius, vec4<f32>(hot, strength * near));
+    return sprite(point, clip, radius, vec4<f32>(hot, strength * near * look.background.a));
 }
 
 @fragment
@@ -158,14 +157,14 @@ fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
 @vertex
 fn halo_vertex(point: Point) -> Sprite {
     let is_hovered = look.flags.z == point.index + 1u;
-    if !(is_selected(point.code) || is_hovered) || class_color(point.code).a < 0.5 {
+    if !((is_selected(point.code) && look.flags.y == 1u) || is_hovered) || class_color(point.code).a < 0.5 {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
     let radius = radius_of(clip) * select(1.35, 1.8, is_hovered) + 2.5;
     // Through depth: nothing hides what is selected.
     let front = vec4<f32>(clip.xy, 0.0, clip.w);
-    return sprite(point, front, radius, vec4<f32>(look.accent.rgb, select(0.85, 1.0, is_hovered)));
+    return sprite(point, front, radius, vec4<f32>(look.accent.rgb, select(0.75, 1.0, is_hovered)));
 }
 
 @fragment

@@ -102,6 +102,7 @@ impl Stage {
         let mut builder = Harness::builder()
             .with_size(Vec2::new(self.size.0, self.size.1))
             .with_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light })
+            .with_step_dt(1.0 / 60.0)
             .with_context_setup(style::apply);
         if let Some(state) = state {
             builder = builder.renderer(WgpuTestRenderer::from_render_state(state));
@@ -179,8 +180,8 @@ impl Stage {
 
     fn event(&mut self, event: Event, modifiers: Modifiers) {
         let harness = self.harness();
-        harness.input_mut().modifiers = modifiers;
-        harness.event_modifiers(event, modifiers);
+        harness.event(Event::ModifiersChanged(modifiers));
+        harness.event(event);
         harness.run_steps(1);
     }
 
@@ -198,10 +199,11 @@ impl Stage {
 
     pub fn double_click(&mut self, at: Pos2) {
         self.event(Event::PointerMoved(at), Modifiers::NONE);
-        for _ in 0..2 {
-            self.button(at, true, Modifiers::NONE);
-            self.button(at, false, Modifiers::NONE);
+        for pressed in [true, false, true, false] {
+            let button = PointerButton::Primary;
+            self.harness().event(Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
         }
+        self.run(1);
         self.event(Event::PointerGone, Modifiers::NONE);
     }
 
@@ -229,6 +231,7 @@ impl Stage {
             unit: MouseWheelUnit::Point,
             delta: Vec2::new(0.0, points),
             phase: TouchPhase::Move,
+            source: egui::MouseWheelSource::Wheel,
             modifiers,
         };
         self.event(wheel, modifiers);
@@ -237,7 +240,7 @@ impl Stage {
 
     /// Chooses in a drop-down.
     pub fn choose(&mut self, list: &str, option: &str) {
-        self.harness().get_by_label(list).click();
+        self.harness().get_by_role_and_label(egui::Role::ComboBox, list).click();
         self.run(4);
         self.harness().get_by_label(option).click();
         self.run(4);

@@ -45,7 +45,8 @@ impl Ramp {
     pub fn table(self, dark: bool) -> [[u8; 4]; 256] {
         std::array::from_fn(|i| {
             let t = i as f32 / 255.0;
-            self.at(if dark { t } else { 1.0 - t }).to_array()
+            // The end that would vanish into the ground is left out.
+            self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }).to_array()
         })
     }
 }

@@ -193,6 +193,9 @@ impl View for Histogram {
             return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see how values are distributed");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let name = probe.name.replace('_', " ");
         let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
         self.paint(ui, canvas, &title, ctx);

@@ -39,6 +39,11 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     canvas
 }
 
+/// Whether a canvas is too small for axes and lines.
+pub fn is_tiny(canvas: Rect) -> bool {
+    canvas.width() < 150.0 || canvas.height() < 60.0
+}
+
 /// The font of captions and axis labels.
 pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
@@ -178,7 +183,7 @@ fn round3(v: f64) -> f64 {
 /// At most `most` round values between two bounds.
 pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
     let span = max - min;
-    if !(span > 0.0) || !span.is_finite() || most == 0 {
+    if span <= 0.0 || !span.is_finite() || most == 0 {
         return vec![];
     }
     let raw = span / most as f64;
@@ -220,6 +225,9 @@ pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
 
 /// A vertical axis left of a plot.
 pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    if plot.height() < 14.0 {
+        return;
+    }
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
     let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
     let digits = tick_digits(&marks);
@@ -273,8 +281,26 @@ pub fn legend_row_ui(
     let room =
         Rect::from_min_max(Pos2::new(mark.right() + 6.0, rect.top()), Pos2::new(number.left() - 6.0, rect.bottom()));
     let clipped = painter.with_clip_rect(room.intersect(painter.clip_rect()));
-    clipped.text(room.left_center(), Align2::LEFT_CENTER, label, small(ui), text_color);
+    let text = elide(&clipped, &label.replace('_', " "), &small(ui), room.width());
+    clipped.text(room.left_center(), Align2::LEFT_CENTER, text, small(ui), text_color);
     response
+}
+
+/// A text cut to a width, with an ellipsis when something is missing.
+pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> String {
+    let measure = |t: &str| painter.layout_no_wrap(t.to_owned(), font.clone(), Color32::WHITE).size().x;
+    if measure(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept: Vec<char> = text.chars().collect();
+    while !kept.is_empty() {
+        kept.pop();
+        let short: String = kept.iter().collect::<String>() + "…";
+        if measure(&short) <= width {
+            return short;
+        }
+    }
+    String::new()
 }
 
 /// What a tooltip says of an element: its name, and its categories.
@@ -294,7 +320,7 @@ pub fn element_ui(
         };
         row("index", &thousands(u64::from(element)));
         for column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
-            row(&column.name, column.label(element));
+            row(&column.name.replace('_', " "), &column.label(element).replace('_', " "));
         }
         for (name, text) in values {
             row(name, text);

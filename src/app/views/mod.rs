@@ -179,6 +179,22 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
     }
 }
 
+fn pin_id() -> egui::Id {
+    egui::Id::unique("views: pin the selection")
+}
+
+/// Asks the traces to keep the selected elements: what the shell's probe command does after showing them.
+pub fn ask_pin(ctx: &egui::Context) {
+    ctx.data_mut(|d| d.insert_temp(pin_id(), ctx.cumulative_pass_nr()));
+    ctx.request_repaint();
+}
+
+/// Whether pinning was asked for a moment ago; answers once.
+pub(crate) fn take_pin(ctx: &egui::Context) -> bool {
+    let now = ctx.cumulative_pass_nr();
+    ctx.data_mut(|d| d.remove_temp::<u64>(pin_id())).is_some_and(|asked| now.saturating_sub(asked) <= 3)
+}
+
 fn focus_id() -> egui::Id {
     egui::Id::unique("views: focus the selection")
 }

@@ -44,11 +44,12 @@ impl Kernels {
             ui.label(RichText::new(text).font(kit::mono(ui)).color(tokens.text));
         };
         let right = Layout::right_to_left(Align::Center);
+        ui.spacing_mut().item_spacing.y = 2.0;
         TableBuilder::new(ui)
             .id_salt("kernels")
             .striped(false)
             .cell_layout(Layout::left_to_right(Align::Center))
-            .column(Column::initial(150.0).at_least(80.0).clip(true).resizable(true))
+            .column(Column::initial(150.0).at_least(80.0).clip(true))
             .column(Column::remainder().at_least(90.0))
             .columns(Column::initial(78.0).at_least(56.0).clip(true), 4)
             .header(24.0, |mut header| {
@@ -64,7 +65,7 @@ impl Kernels {
                 }
             })
             .body(|body| {
-                body.rows(20.0, rows.len() + 1, |mut row| {
+                body.rows(22.0, rows.len() + 1, |mut row| {
                     let sum;
                     let i = row.index();
                     let timing = match rows.get(i) {
@@ -75,7 +76,7 @@ impl Kernels {
                         }
                     };
                     let is_total = i == rows.len();
-                    let color = if is_total { tokens.text_sub } else { color_of(timing.name, ctx) };
+                    let color = if is_total { tokens.text_sub } else { color_of(timing.name, rows, ctx) };
                     row.col(|ui| {
                         let text = RichText::new(timing.name.replace('_', " "));
                         ui.label(text.color(if is_total { tokens.text_strong } else { tokens.text }));
@@ -127,10 +128,9 @@ fn total_of(rows: &[Timing]) -> Timing {
     sum
 }
 
-/// A kernel keeps its colour: by its name, not by its rank.
-fn color_of(name: &str, ctx: &ViewCtx<'_>) -> Color32 {
-    let hash = name.bytes().fold(0u32, |h, b| h.wrapping_mul(31).wrapping_add(u32::from(b)));
-    colors::categorical(hash as usize % 7, ctx.tokens)
+/// A kernel keeps its colour whatever its rank: by the place of its name in the alphabet.
+fn color_of(name: &str, rows: &[Timing], ctx: &ViewCtx<'_>) -> Color32 {
+    colors::categorical(rows.iter().filter(|r| r.name < name).count(), ctx.tokens)
 }
 
 fn share_ui(ui: &mut Ui, share: f64, color: Color32, ctx: &ViewCtx<'_>) {

@@ -1,1 +1,218 @@
-//! bench
+//! How fast the fly's brain runs: three drives that load different parts of the step.
+//!
+//! | case | drive | what it measures |
+//! | --- | --- | --- |
+//! | `sugar21` | 21 sugar neurons at 150 Hz | a nearly silent network: the cost of a step |
+//! | `gustatory408` | 408 gustatory neurons at 150 Hz | sparse activity: deliveries |
+//! | `broad10` | kicks of 1 mV at 200 Hz to every neuron | everything at 8 to 10 Hz: all of it |
+
+use super::{Card, Effect, Intervention, Params, Source, probes, setup::Setup};
+use crate::{
+    gpu::Pass,
+    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Tap},
+};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+/// Steps before the clock starts.
+const UNTIMED_STEPS: u32 = 400;
+/// Steps per call of `advance`.
+const BATCH: u32 = 1000;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Folder or file of a network; the generated stand-in of the fly's brain if there is none.
+    pub network: Option<PathBuf>,
+    /// Simulated seconds to time.
+    pub bio_s: f64,
+    /// Threads.
+    pub threads: usize,
+    /// Only the case of this name.
+    pub only: Option<String>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct BenchRow {
+    /// The case.
+    pub name: String,
+    /// Simulated seconds timed.
+    pub bio_s: f64,
+    /// Time they took.
+    pub wall_s: f64,
+    /// Simulated over wall time.
+    pub realtime_factor: f64,
+    /// Wall time per step, µs.
+    pub us_per_step: f64,
+    /// Spikes in the timed stretch.
+    pub spikes: u64,
+    /// Deliveries over a synapse in the timed stretch.
+    pub synaptic_events: u64,
+    /// Deliveries per second of wall time.
+    pub events_per_wall_s: f64,
+    /// Memory held by the simulation.
+    pub memory_bytes: u64,
+    /// Reading or generating the network, and starting.
+    pub build_s: f64,
+    /// Mean rate of all neurons.
+    pub mean_rate_hz: f64,
+    /// Network, active neurons, and whether the statistics are as they should be.
+    pub note: String,
+}
+
+struct Case {
+    name: &'static str,
+    effect: Effect,
+    rate_hz: f64,
+    weight_mv: f64,
+    /// Driven neurons when the network brings no `stim_<name>.csv`.
+    query: &'static str,
+    /// Spikes per simulated second on the reference stand-in, and the tolerated relative error.
+    expected: (f64, f64),
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "sugar21",
+        effect: Effect::Poisson,
+        rate_hz: 150.0,
+        weight_mv: 68.75,
+        query: "first 21 of class = gustatory",
+        expected: (4_132.0, 0.1),
+    },
+    Case {
+        name: "gustatory408",
+        effect: Effect::Poisson,
+        rate_hz: 150.0,
+        weight_mv: 68.75,
+        query: "class = gustatory",
+        expected: (95_850.0, 0.03),
+    },
+    Case {
+        name: "broad10",
+        effect: Effect::Noise,
+        rate_hz: 200.0,
+        weight_mv: 1.0,
+        query: "all",
+        expected: (7.94 * 138_639.0, 0.05),
+    },
+];
+
+/// Neurons and connections of the stand-in for which `Case::expected` was measured.
+const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
+
+/// Runs the cases, on the CPU.
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
+    let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();
+    if cases.is_empty() {
+        let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
+        return Err(SimError::Input(format!("there is no such case; there is {}", names.join(", "))));
+    }
+    if !(options.bio_s > 0.0 && options.bio_s.is_finite()) {
+        return Err(SimError::Input("the simulated time must be more than 0 s".to_owned()));
+    }
+    let mut params = Params::default();
+    if let Some(path) = &options.network {
+        params.network.source = Source::Files;
+        params.network.path = path.display().to_string().into();
+    }
+    let scene = Scene::default();
+    let since = Instant::now();
+    let setup = Arc::new(Card::prepare(&params, &scene, progress)?);
+    let prepared_s = since.elapsed().as_secs_f64();
+    cases.into_iter().map(|case| measure(case, &params, &scene, &setup, options, prepared_s, progress)).collect()
+}
+
+fn measure(
+    case: &Case,
+    params: &Params,
+    scene: &Scene,
+    setup: &Arc<Setup>,
+    options: &BenchOptions,
+    prepared_s: f64,
+    progress: &Progress,
+) -> Result<BenchRow, SimError> {
+    let mut params = params.clone();
+    params.interventions.push(Intervention {
+        name: case.name.to_owned(),
+        effect: case.effect,
+        rate_hz: case.rate_hz,
+        weight_mv: case.weight_mv,
+        target: target(case, options.network.as_deref()).into(),
+        ..Intervention::default()
+    });
+    let since = Instant::now();
+    let mut sim = Card::start(&params, scene, setup.clone(), &Device::Cpu { threads: options.threads.max(1) })?;
+    let build_s = prepared_s + since.elapsed().as_secs_f64();
+    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
+    let mut pass = Pass::default();
+    sim.advance(UNTIMED_STEPS, &mut pass)?;
+    sim.sample(&mut Frame::default())?;
+
+    let steps = (options.bio_s / Card::secs_per_step(&params)).round().max(1.0) as u64;
+    let before = totals(&*sim);
+    let mut fired = HashSet::new();
+    let (mut wall_s, mut left) = (0.0, steps);
+    while left > 0 {
+        progress.report(case.name, 1.0 - left as f32 / steps as f32)?;
+        let batch = left.min(BATCH.into());
+        let since = Instant::now();
+        sim.advance(batch as u32, &mut pass)?;
+        let mut frame = Frame::default();
+        sim.sample(&mut frame)?;
+        wall_s += since.elapsed().as_secs_f64();
+        if let Some(Reading::Spikes(spikes)) = frame.reading(probes::SPIKES) {
+            fired.extend(spikes.iter().map(|s| s.lane));
+        }
+        left -= batch;
+    }
+    let after = totals(&*sim);
+    let (spikes, synaptic_events) = (after.0 - before.0, after.1 - before.1);
+    let bio_s = steps as f64 * Card::secs_per_step(&params);
+    Ok(BenchRow {
+        name: case.name.to_owned(),
+        bio_s,
+        wall_s,
+        realtime_factor: bio_s / wall_s,
+        us_per_step: wall_s * 1e6 / steps as f64,
+        spikes,
+        synaptic_events,
+        events_per_wall_s: synaptic_events as f64 / wall_s,
+        memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
+        build_s,
+        mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
+        note: note(case, setup, options, spikes as f64 / bio_s, fired.len()),
+    })
+}
+
+/// The driven neurons: the list beside the network, or a query.
+fn target(case: &Case, network: Option<&Path>) -> String {
+    let list = network.map(|folder| folder.join(format!("stim_{}.csv", case.name))).filter(|p| p.exists());
+    list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))
+}
+
+fn totals(sim: &dyn crate::sim::Simulation) -> (u64, u64) {
+    let digest = sim.digest();
+    let total = |name| digest.totals.iter().find(|(n, _)| n == name).map_or(0, |(_, v)| *v);
+    (total("spikes"), total("synaptic_events"))
+}
+
+fn note(case: &Case, setup: &Setup, options: &BenchOptions, spikes_per_s: f64, active: usize) -> String {
+    let size = (setup.n(), setup.wiring.len());
+    let sizes = format!("{} neurons, {} connections; {active} active", size.0, size.1);
+    let (want, tolerance) = case.expected;
+    if options.network.is_none() || size != REFERENCE_SIZE {
+        return sizes;
+    }
+    // Short runs scatter more: counts of bursts, not of independent spikes.
+    let tolerance = tolerance * (1.0 / options.bio_s).sqrt().max(1.0);
+    let off = (spikes_per_s / want - 1.0).abs() > tolerance;
+    let verdict = if off { "STATISTICS ARE OFF: this measurement does not count" } else { "statistics as expected" };
+    format!("{sizes}; {spikes_per_s:.0} spikes per s, reference {want:.0} ± {:.0} %: {verdict}", tolerance * 100.0)
+}

@@ -14,8 +14,12 @@ struct Table {
 pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimError> {
     let table = Table::open(path)?;
     let mut out: Vec<u32> = match (table.position("idx"), table.position("root_id")) {
-        (Some(column), _) => table.rows().map(|(line, row)| table.index(line, &row, column, n)).collect::<Result<_, _>>(),
-        (None, Some(column)) => table.rows().map(|(line, row)| table.root_id(line, &row, column, ids)).collect::<Result<_, _>>(),
+        (Some(column), _) => {
+            table.rows().map(|(line, row)| table.index(line, &row, column, n)).collect::<Result<_, _>>()
+        }
+        (None, Some(column)) => {
+            table.rows().map(|(line, row)| table.root_id(line, &row, column, ids)).collect::<Result<_, _>>()
+        }
         (None, None) => Err(table.wrong(1, &format!("no column idx or root_id; there is {}", table.header.join(", ")))),
     }?;
     out.sort_unstable();
@@ -54,7 +58,12 @@ impl Table {
 
     /// Line numbers and cells, without the header and empty lines.
     fn rows(&self) -> impl Iterator<Item = (usize, Vec<&str>)> {
-        self.text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()).map(|(i, l)| (i + 1, cells(l).collect()))
+        self.text
+            .lines()
+            .enumerate()
+            .skip(1)
+            .filter(|(_, l)| !l.trim().is_empty())
+            .map(|(i, l)| (i + 1, cells(l).collect()))
     }
 
     fn number(&self, line: usize, row: &[&str], column: usize) -> Result<u64, SimError> {

@@ -105,7 +105,7 @@ pub struct Propagator<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constants<T> {
     /// `k = 0 ..= TABLE`.
-    pub propagators: Vec<Propagator<T>>,
+    pub propagators: Box<[Propagator<T>; TABLE as usize + 1]>,
     /// Threshold above rest, mV.
     pub theta: T,
     /// u after a spike, mV.
@@ -138,7 +138,7 @@ impl Lif {
     pub fn derive<T: Real>(&self) -> Constants<T> {
         let leak = 1.0 - propagator(self, f64::from(TABLE) * self.dt).a;
         Constants {
-            propagators: (0..=TABLE).map(|k| propagator(self, f64::from(k) * self.dt).narrow()).collect(),
+            propagators: Box::new(std::array::from_fn(|k| propagator(self, k as f64 * self.dt).narrow())),
             theta: T::of(self.v_threshold - self.v_rest),
             u_reset: T::of(self.v_reset - self.v_rest),
             w_syn: T::of(self.w_syn),

@@ -131,7 +131,10 @@ impl Meter {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
         }
         if let Some(beyond) = taps.iter().flat_map(|t| &t.elements).find(|e| **e >= n) {
-            return Err(SimError::Input(format!("there is no neuron {beyond}; the last one is {}", n.saturating_sub(1))));
+            return Err(SimError::Input(format!(
+                "there is no neuron {beyond}; the last one is {}",
+                n.saturating_sub(1)
+            )));
         }
         let before = self.tapped;
         self.tapped.fill(false);

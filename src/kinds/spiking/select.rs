@@ -140,7 +140,8 @@ impl Parser<'_> {
         }
         if random {
             let seed = self.of.scene.seed;
-            members.sort_by_key(|lane| (Draw { seed, purpose: Purpose::Choice, step: 0, lane: *lane }.words()[0], *lane));
+            members
+                .sort_by_key(|lane| (Draw { seed, purpose: Purpose::Choice, step: 0, lane: *lane }.words()[0], *lane));
         }
         let mut out = vec![false; of.len()];
         members[..count].iter().for_each(|i| out[*i as usize] = true);
@@ -248,7 +249,8 @@ impl Parser<'_> {
 
     fn mark_range(&self, value: &str, out: &mut [bool]) -> Result<(), SimError> {
         let (from, to) = value.split_once("..").unwrap_or((value, value));
-        let parse = |s: &str| s.trim().parse::<usize>().map_err(|_| self.wrong(&format!("`{value}` is no index or range")));
+        let parse =
+            |s: &str| s.trim().parse::<usize>().map_err(|_| self.wrong(&format!("`{value}` is no index or range")));
         let (from, to) = (parse(from)?, parse(to)?);
         let last = out.len().saturating_sub(1);
         if from > to || to > last {
@@ -322,14 +324,18 @@ mod tests {
             ids: (100..108).collect(),
             names: ["a", "b", "MN9", "", "", "", "", ""].map(str::to_owned).to_vec(),
             columns: vec![
-                Column::from_texts("class", &["gustatory", "gustatory", "optic", "optic", "", "central", "central", "central"]),
+                Column::from_texts(
+                    "class",
+                    &["gustatory", "gustatory", "optic", "optic", "", "central", "central", "central"],
+                ),
                 Column::from_texts("side", &["left", "right", "left", "right", "left", "right", "left", "right"]),
                 Column::from_texts("cell_type", &["LB3 a", "", "", "", "", "", "", ""]),
             ],
             ..ElementSet::default()
         };
         let named = |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into() };
-        let selections = [named("sugar", "class = gustatory"), named("x", "y"), named("y", "x"), named("P 9", "idx = 7")];
+        let selections =
+            [named("sugar", "class = gustatory"), named("x", "y"), named("y", "x"), named("P 9", "idx = 7")];
         let scene = Scene { seed: 5, ..Scene::default() };
         let selector = Selector { set: &set, selections: &selections, scene: &scene };
         selector.select(query).map_err(|e| e.to_string())

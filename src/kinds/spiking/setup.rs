@@ -53,7 +53,9 @@ impl Setup {
         let Connectome { neurons, synapses, provenance } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
             let (a, b) = (neurons.len, synapses.n());
-            return Err(SimError::Input(format!("the neuron table has {a} rows, the wiring {b}; both need the same, not 0")));
+            return Err(SimError::Input(format!(
+                "the neuron table has {a} rows, the wiring {b}; both need the same, not 0"
+            )));
         }
         let ei = signs(&synapses);
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), wiring: synapses, provenance })
@@ -69,7 +71,14 @@ impl Setup {
 fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
     columns.push(ei);
-    ElementSet { name: "neurons", len: table.len, ids: table.ids, names: table.names, positions: table.positions, columns }
+    ElementSet {
+        name: "neurons",
+        len: table.len,
+        ids: table.ids,
+        names: table.names,
+        positions: table.positions,
+        columns,
+    }
 }
 
 /// Excitatory or inhibitory by the sign of all outgoing synapses together.

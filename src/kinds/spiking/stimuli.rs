@@ -45,14 +45,31 @@ impl Gain {
 /// What an item of the plan does while it lasts.
 #[derive(Clone, Debug)]
 enum What {
-    Train { train: Train, lanes: Arc<[u32]>, weight_mv: f64 },
-    Kicks { kicks: Arc<[(u64, u32)]>, weight_mv: f64 },
+    Train {
+        train: Train,
+        lanes: Arc<[u32]>,
+        weight_mv: f64,
+    },
+    Kicks {
+        kicks: Arc<[(u64, u32)]>,
+        weight_mv: f64,
+    },
     /// The neurons have no refractory period.
-    Free { lanes: Arc<[u32]> },
-    Current { lanes: Arc<[u32]>, current_mv: f64 },
-    Weights { lanes: Arc<[u32]>, gain: Gain },
+    Free {
+        lanes: Arc<[u32]>,
+    },
+    Current {
+        lanes: Arc<[u32]>,
+        current_mv: f64,
+    },
+    Weights {
+        lanes: Arc<[u32]>,
+        gain: Gain,
+    },
     /// Nothing reaches the neurons.
-    Close { lanes: Arc<[u32]> },
+    Close {
+        lanes: Arc<[u32]>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -157,7 +174,9 @@ impl Plan {
 
 fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
     match error {
-        SimError::Input(what) if intervention.name.is_empty() => SimError::Input(format!("intervention {}: {what}", i + 1)),
+        SimError::Input(what) if intervention.name.is_empty() => {
+            SimError::Input(format!("intervention {}: {what}", i + 1))
+        }
         SimError::Input(what) => SimError::Input(format!("intervention `{}`: {what}", intervention.name)),
         other => other,
     }
@@ -250,7 +269,9 @@ impl Draft<'_> {
                 self.items.push(Item { from, to, what: What::Free { lanes } });
             }
             Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, from, to),
-            Effect::Current => self.items.push(Item { from, to, what: What::Current { lanes, current_mv: v.current_mv } }),
+            Effect::Current => {
+                self.items.push(Item { from, to, what: What::Current { lanes, current_mv: v.current_mv } })
+            }
             Effect::SilenceBoth => {
                 self.items.push(Item { from, to, what: What::Weights { lanes: lanes.clone(), gain } });
                 self.items.push(Item { from, to, what: What::Close { lanes } });
@@ -285,7 +306,16 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn train(&mut self, purpose: Purpose, stream: u32, rate_hz: f64, weight_mv: f64, lanes: &Arc<[u32]>, from: u64, to: u64) {
+    fn train(
+        &mut self,
+        purpose: Purpose,
+        stream: u32,
+        rate_hz: f64,
+        weight_mv: f64,
+        lanes: &Arc<[u32]>,
+        from: u64,
+        to: u64,
+    ) {
         let bound = bound_from_probability(rate_hz * self.dt_ms * 1e-3);
         let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), bound };
         self.items.push(Item { from, to, what: What::Train { train, lanes: lanes.clone(), weight_mv } });

@@ -62,6 +62,7 @@ pub struct Brain {
     values_of: Option<ProbeId>,
     values_generation: u64,
     has_glowed: bool,
+    exposure: f32,
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
@@ -92,6 +93,7 @@ impl Default for Brain {
             values_of: None,
             values_generation: 0,
             has_glowed: false,
+            exposure: 1.0,
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
@@ -211,13 +213,13 @@ impl Brain {
             if is_time_since(probe) {
                 options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
             }
-            options.push((Coloring::Field(id), probe.name.to_owned()));
+            options.push((Coloring::Field(id), probe.name.replace('_', " ")));
         }
         if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
             self.coloring = Some(chosen);
         }
         if !matches!(chosen, Coloring::Field(_)) {
-            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.clone())).collect();
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
             if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
                 self.hidden_generation += 1;
             }
@@ -233,11 +235,11 @@ impl Brain {
         ui.separator();
         for (i, preset) in Preset::ALL.into_iter().enumerate() {
             let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
-            if ui.small_button(preset.label()).on_hover_text(hint).clicked() {
+            if ui.button(preset.label()).on_hover_text(hint).clicked() {
                 self.look_from(preset, aspect);
             }
         }
-        if ui.small_button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
+        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
             self.fit(aspect);
         }
         ui.toggle_value(&mut self.camera.orthographic, "Ortho")
@@ -261,16 +263,28 @@ impl Brain {
         });
     }
 
-    /// Sets the range from the data, when it is automatic.
+    /// Sets the range from the data, when it is automatic: all but the outermost half percent at both ends, from
+    /// a sample of 4,096, so that one outlier does not wash out the rest.
     fn take_range(&mut self) {
         if !self.is_auto_range {
             return;
         }
-        let finite = self.values.iter().filter(|v| v.is_finite());
-        let (min, max) = finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-        if min <= max {
+        let every = (self.values.len() / 4096).max(1);
+        let mut sample: Vec<f32> = self.values.iter().step_by(every).copied().filter(|v| v.is_finite()).collect();
+        sample.sort_unstable_by(f32::total_cmp);
+        if let Some(last) = sample.len().checked_sub(1) {
+            let (min, max) = (sample[last / 200], sample[last - last / 200]);
             self.range = (min, if max > min { max } else { min + 1.0 });
         }
+    }
+
+    /// Less light from each when many glow at once, so that the picture never burns out.
+    fn expose(&mut self) {
+        let seen = self.values.iter().filter(|v| **v >= 0.0);
+        let glowing: f32 = seen.clone().map(|v| if *v < self.tau_ms * 2.0 { 1.0 } else { 0.0 }).sum();
+        self.has_glowed = self.has_glowed || seen.count() > 0;
+        let share = glowing / self.values.len().max(1) as f32;
+        self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
     fn look_from(&mut self, preset: Preset, aspect: f32) {
@@ -313,7 +327,7 @@ impl View for Brain {
         self.values.clone_from(values);
         self.values_of = Some(probe);
         self.values_generation += 1;
-        self.has_glowed = self.has_glowed || values.iter().any(|v| *v >= 0.0);
+        self.expose();
         if matches!(self.coloring(exhibit), Coloring::Field(_)) {
             self.take_range();
         }

@@ -10,6 +10,9 @@ use egui::{Rect, Ui};
 use egui_wgpu::{CallbackResources, CallbackTrait, ScreenDescriptor, wgpu};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// More selected points than this are told by their colour alone.
+const MOST_RINGS: usize = 1_500;
+
 /// The scene, and what of it is already on the device.
 #[derive(Default)]
 pub(super) struct Picture {
@@ -58,16 +61,18 @@ impl Brain {
         let (mode, base) = match coloring {
             Coloring::Class => (0, 1.0),
             Coloring::Field(_) if is_fresh => (1, 1.0),
-            Coloring::Glow(_) if is_fresh && self.has_glowed => (2, if ctx.tokens.dark { 0.34 } else { 0.4 }),
+            Coloring::Glow(_) if is_fresh && self.has_glowed => (2, if ctx.tokens.dark { 0.42 } else { 0.4 }),
             _ => (0, 1.0),
         };
         let selection = ctx.selection.of(set.name);
+        let rings = if selection.is_empty() { 0 } else { 1 + u32::from(selection.len() > MOST_RINGS) };
         let hovered = ctx.selection.hovered_in(set.name).map_or(0, |h| h + 1);
         let mut look = Look::new(&self.camera, size_px, radius, min_px);
         look.background = colors::rgba(ctx.tokens.canvas);
+        look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
         look.range = [self.range.0, self.range.1, self.tau_ms, base];
-        look.flags = [mode, u32::from(!selection.is_empty()), hovered, u32::from(ctx.tokens.dark)];
+        look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
         look
     }
 

@@ -13,7 +13,7 @@ use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Response, Sense, Stroke
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEFT: f32 = 52.0;
-const LEGEND: f32 = 150.0;
+const LEGEND: f32 = 176.0;
 const AXIS: f32 = 21.0;
 
 /// The rates view.
@@ -76,12 +76,11 @@ impl Rates {
         text
     }
 
-    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, hover: Option<f32>) {
+    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, right: f32, hover: Option<f32>) {
         let spec = &ctx.exhibit.probes[usize::from(probe)];
         let names = ctx.exhibit.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
         let n = names.len().max(1);
-        let has_legend = n > 1 && area.width() > 380.0;
-        let right = if has_legend { LEGEND } else { 12.0 };
+        let has_legend = n > 1 && right == LEGEND;
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
         let lane_colors = lane_colors(ctx, &names);
@@ -294,6 +293,9 @@ impl View for Rates {
         }
         self.clock = ctx.clock;
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts share one column of pixels, so that times line up.
@@ -305,9 +307,8 @@ impl View for Rates {
         let height = all.height() / shown.len().max(1) as f32;
         for (i, probe) in shown.iter().enumerate() {
             let top = all.top() + height * i as f32;
-            let wide = if right == LEGEND { canvas.right() } else { canvas.right() };
-            let area = Rect::from_min_max(pos2(canvas.left(), top), pos2(wide, top + height - 6.0));
-            self.chart_ui(ui, area, *probe, ctx, hover);
+            let area = Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0));
+            self.chart_ui(ui, area, *probe, ctx, right, hover);
         }
         let painter = ui.painter_at(canvas);
         self.timeline.paint_axis(&painter, all, &kit::mono(ui), ctx.tokens, ctx.clock);

@@ -7,7 +7,7 @@ use super::{
     timeline::Timeline,
 };
 use crate::{
-    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, tap},
+    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, take_pin, tap},
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
@@ -139,14 +139,9 @@ impl Traces {
             let first = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + height - 2.0));
             for v in kit::ticks(low, high, 2) {
                 let y = first.bottom() - ((v - low) / (high - low)) as f32 * (first.height() - 9.0);
-                painter.hline(plot.left()..=plot.left() + 4.0, y, (1.0, ctx.tokens.text_sub));
-                painter.text(
-                    pos2(plot.left() + 7.0, y),
-                    Align2::LEFT_CENTER,
-                    kit::value(v),
-                    kit::mono(ui),
-                    ctx.tokens.text_sub,
-                );
+                painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, ctx.tokens.text_sub));
+                let at = pos2(plot.left() - 4.0, y);
+                painter.text(at, Align2::RIGHT_CENTER, kit::value(v), kit::mono(ui), ctx.tokens.text_sub);
             }
         }
         self.timeline.paint_axis(&painter, plot, &kit::mono(ui), ctx.tokens, ctx.clock);
@@ -270,7 +265,8 @@ impl View for Traces {
             return;
         };
         let Some(set) = ctx.exhibit.set(name).cloned() else { return };
-        if !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P)) {
+        let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
+        if take_pin(ui.ctx()) || is_key {
             self.pin(name, ctx.selection);
         }
         let wanted = self.elements(name, ctx.selection).to_vec();
@@ -288,6 +284,9 @@ impl View for Traces {
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
         let unit = ctx.exhibit.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
     }

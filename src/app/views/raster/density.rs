@@ -171,5 +171,5 @@ impl Density {
 }
 
 fn job_len(history: &History, cells: &Cells) -> usize {
-    history.count(cells.from_step(), cells.to_step())
+    history.count(cells.first_step(), cells.end_step())
 }

@@ -5,7 +5,7 @@ use crate::app::{
     theme::Tokens,
     views::{ViewCtx, kit},
 };
-use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Ui, Vec2, pos2};
+use egui::{Align2, Mesh, Painter, Pos2, Rect, Response, Ui, Vec2, pos2};
 
 /// Where things are.
 pub struct Layout {
@@ -88,7 +88,7 @@ impl Raster {
             // Labels only where they fit, without running into the one below.
             let middle = f32::midpoint(top, bottom);
             if room > 40.0 && middle + 7.0 < free_below && bottom - top > 9.0 {
-                let text = elide(painter, &group.label, font, room);
+                let text = kit::elide(painter, &group.label.replace('_', " "), font, room);
                 painter.text(
                     pos2(plot.left() - 13.0, middle),
                     Align2::RIGHT_CENTER,
@@ -106,8 +106,8 @@ impl Raster {
         let colors = self.rows.colors(set, ctx.tokens);
         let selected = ctx.selection.of(set.name);
         let row_height = plot.height() / self.window.rows() as f32;
-        let height = (row_height * 0.8).clamp(2.0, 14.0);
-        let width = (plot.width() / self.window.span() as f32 * 0.7).clamp(1.0, 2.5);
+        let height = (row_height * 0.8).clamp(3.0, 14.0);
+        let width = (plot.width() / self.window.span() as f32 * 0.7).clamp(1.25, 2.5);
         let mut mesh = Mesh::default();
         mesh.reserve_triangles(self.ticks.len() * 2);
         mesh.reserve_vertices(self.ticks.len() * 4);
@@ -146,12 +146,12 @@ impl Raster {
         }
     }
 
-    /// Mean rate of the rows in view, in bins of at least two pixels and one step.
+    /// Mean rate of the rows in view, in bins of at least three points and one step.
     fn paint_rate(&self, painter: &Painter, strip: Rect, font: &egui::FontId, tokens: &Tokens) {
         let Some(grid) = self.density.grid() else { return };
         let cells = grid.cells;
         let columns_per_px = self.window.span() / f64::from(cells.steps) / f64::from(strip.width().max(1.0));
-        let per_bin = (2.0 * columns_per_px).ceil().max(1.0) as i64;
+        let per_bin = (3.0 * columns_per_px).ceil().max(1.0) as i64;
         let rows = (cells.height as u32 * cells.rows).min(self.rows.len() - cells.row0.min(self.rows.len())).max(1);
         let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.secs_per_step;
         let scale = 1.0 / (f64::from(rows) * secs);
@@ -220,21 +220,4 @@ impl Raster {
 fn nice_above(v: f64) -> f64 {
     let magnitude = 10f64.powf(v.log10().floor());
     [1.0, 1.5, 2.0, 2.5, 4.0, 5.0, 7.5, 10.0].into_iter().map(|m| m * magnitude).find(|m| *m >= v).unwrap_or(v)
-}
-
-/// A text cut to a width, with an ellipsis when something is missing.
-pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> String {
-    let measure = |t: &str| painter.layout_no_wrap(t.to_owned(), font.clone(), Color32::WHITE).size().x;
-    if measure(text) <= width {
-        return text.to_owned();
-    }
-    let mut kept: Vec<char> = text.chars().collect();
-    while !kept.is_empty() {
-        kept.pop();
-        let short: String = kept.iter().collect::<String>() + "…";
-        if measure(&short) <= width {
-            return short;
-        }
-    }
-    String::new()
 }

@@ -62,15 +62,10 @@ impl Job {
     /// What a window needs of a history.
     pub fn new(history: &History, cells: &Cells) -> Self {
         Self {
-            spikes: history.share(cells.from_step(), cells.to_step()),
+            spikes: history.share(cells.first_step(), cells.end_step()),
             sequence: history.sequence(),
             last_step: history.last_step().unwrap_or(0),
         }
-    }
-
-    /// How many spikes at most will be looked at.
-    pub fn len(&self) -> usize {
-        self.spikes.iter().map(|c| c.len()).sum()
     }
 }
 
@@ -105,7 +100,7 @@ impl Grid {
             sequence: job.sequence,
             binned_to: job.last_step,
         };
-        let (from, to) = (cells.from_step(), cells.to_step());
+        let (from, to) = (cells.first_step(), cells.end_step());
         for chunk in &job.spikes {
             grid.add(between(chunk, from, to));
         }
@@ -140,7 +135,7 @@ impl Grid {
     /// Whether the window can be reached by scrolling: the same cut, not earlier, and everything that came so
     /// far lay within the ring.
     pub fn can_scroll_to(&self, cells: &Cells) -> bool {
-        self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.to_step()
+        self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.end_step()
     }
 
     /// Scrolls to a later window of the same cut and counts what came since. Returns the range of columns that
@@ -158,7 +153,7 @@ impl Grid {
         }
         let mut changed = (self.cells.first + columns).max(first);
         self.cells.first = first;
-        let (from, to, steps) = (self.cells.from_step(), self.cells.to_step(), i64::from(self.cells.steps));
+        let (from, to, steps) = (self.cells.first_step(), self.cells.end_step(), i64::from(self.cells.steps));
         for slice in history.after(self.sequence) {
             let slice = between(slice, from, to);
             changed = slice.first().map_or(changed, |s| changed.min(i64::from(s.step) / steps));
@@ -230,11 +225,6 @@ impl Grid {
     /// Where in the ring a column of time is.
     pub fn slot(&self, column: i64) -> usize {
         column.rem_euclid(self.cells.columns as i64) as usize
-    }
-
-    /// Largest count in a cell so far.
-    pub fn max(&self) -> u16 {
-        self.max
     }
 }
 

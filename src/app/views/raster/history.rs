@@ -57,11 +57,6 @@ impl History {
         }
     }
 
-    /// Spikes in memory.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -75,11 +70,6 @@ impl History {
     /// The step that relative step 0 stands for.
     pub fn origin(&self) -> u64 {
         self.origin.unwrap_or(0)
-    }
-
-    /// Relative step of the oldest spike.
-    pub fn first_step(&self) -> Option<u32> {
-        self.chunks.front().map_or(self.tail.first(), |c| c.first()).map(|s| s.step)
     }
 
     /// The slices that hold relative steps `from..to`, in time order.
@@ -152,9 +142,9 @@ mod tests {
     fn the_oldest_go_first_and_are_counted() {
         let mut history = History::with_capacity(3 * CHUNK);
         history.push(&spikes(0..5 * CHUNK as u64), 5 * CHUNK as u64);
-        assert!(history.len() <= 3 * CHUNK);
-        assert_eq!(history.dropped() + history.len() as u64, 5 * CHUNK as u64);
-        assert_eq!(history.first_step(), Some(history.dropped() as u32));
+        assert!(history.len <= 3 * CHUNK);
+        assert_eq!(history.dropped() + history.len as u64, 5 * CHUNK as u64);
+        assert_eq!(history.slices(0, u32::MAX).flatten().next().map(|s| s.step), Some(history.dropped() as u32));
     }
 
     #[test]

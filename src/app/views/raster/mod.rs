@@ -124,6 +124,9 @@ impl Raster {
 
     fn caption(&self, plot_px: egui::Vec2) -> String {
         let rows = f64::from(self.rows.len());
+        if plot_px.x < 1.0 {
+            return format!("{} rows", kit::thousands(rows as u64));
+        }
         let (in_view, total) = ((self.window.r1.ceil() - self.window.r0.floor()).min(rows) as u64, rows as u64);
         let spikes = self.spikes_in_view();
         let per_px = kit::duration(self.window.span() * self.clock.secs_per_step / f64::from(plot_px.x.max(1.0)));
@@ -187,7 +190,8 @@ impl Raster {
 
     fn toolbar_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let Some(set) = self.set.clone() else { return };
-        let mut columns: Vec<(String, String)> = set.columns.iter().map(|c| (c.name.clone(), c.name.clone())).collect();
+        let mut columns: Vec<(String, String)> =
+            set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
         columns.push((String::new(), "index".into()));
         if kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.column, &columns) {
             let column = std::mem::take(&mut self.column);
@@ -269,6 +273,10 @@ impl View for Raster {
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if self.history.is_empty() && !ctx.running {
             super::run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see who fires when");
+            return;
+        }
+        if kit::is_tiny(canvas) {
+            ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
             return;
         }
         let layout = draw::Layout::of(canvas);

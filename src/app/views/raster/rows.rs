@@ -67,17 +67,6 @@ impl Rows {
         self.row_of.len() as u32
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.row_of.is_empty()
-    }
-
-    /// The block a row belongs to.
-    pub fn group_at(&self, row: u32) -> Option<&Group> {
-        let at = self.groups.partition_point(|g| g.end <= row);
-        self.groups.get(at).filter(|g| g.first <= row)
-    }
-
     /// One colour per block.
     pub fn colors(&self, set: &ElementSet, tokens: &Tokens) -> Vec<Color32> {
         let of_column = set.column(&self.column).map(|c| colors::of_column(c, tokens)).unwrap_or_default();
@@ -105,7 +94,6 @@ mod tests {
         assert!(blocks.contains(&("b", rows.groups[0].first, rows.groups[0].end)) || blocks.len() == 3);
         let b: Vec<u32> = rows.groups.iter().find(|g| g.label == "b").map(|g| (g.first..g.end).collect()).unwrap();
         assert_eq!(b.iter().map(|r| rows.element_of[*r as usize]).collect::<Vec<_>>(), [0, 2, 5]);
-        assert_eq!(rows.group_at(5).map(|g| g.end), Some(6));
         assert_eq!(Rows::new(&set, "nothing").groups, []);
     }
 }

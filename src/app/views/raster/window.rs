@@ -92,12 +92,12 @@ impl Cells {
     }
 
     /// First relative step, not below 0.
-    pub fn from_step(&self) -> u32 {
+    pub fn first_step(&self) -> u32 {
         (self.first.max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
     }
 
     /// One past the last relative step.
-    pub fn to_step(&self) -> u32 {
+    pub fn end_step(&self) -> u32 {
         ((self.first + self.columns as i64).max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
     }
 
@@ -124,7 +124,7 @@ mod tests {
     fn cells_cover_the_window() {
         let window = Window { t0: 1234.5, t1: 56_789.0, r0: 10.0, r1: 138_639.0 };
         let cells = Cells::of(&window, 1000, 600, 138_639);
-        assert!(f64::from(cells.from_step()) <= window.t0 && f64::from(cells.to_step()) >= window.t1);
+        assert!(f64::from(cells.first_step()) <= window.t0 && f64::from(cells.end_step()) >= window.t1);
         assert!(cells.columns <= 1003 && cells.height <= 601);
         assert!(cells.row0 + cells.height as u32 * cells.rows >= 138_639);
     }

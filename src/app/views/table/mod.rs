@@ -28,6 +28,7 @@ pub struct Table {
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
     filter: String,
     order: Order,
+    has_names: bool,
     cursor: Option<usize>,
     scroll_to: Option<usize>,
 }
@@ -50,6 +51,7 @@ impl Table {
             || (self.set.is_none() && set.is_none());
         if !same {
             self.set = set.cloned();
+            self.has_names = set.is_some_and(|s| s.names.iter().any(|n| !n.is_empty()));
             self.values.clear();
             self.order = Order::default();
             self.cursor = None;
@@ -72,9 +74,9 @@ impl Table {
     fn cells<'a>(&self, set: &'a ElementSet, exhibit: &'a Exhibit) -> Vec<Cell<'a>> {
         let mut cells = vec![Cell::Index];
         cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
-        cells.extend((!set.names.is_empty()).then_some(Cell::Name));
-        cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
+        cells.extend(self.has_names.then_some(Cell::Name));
         cells.extend(self.shown_fields(exhibit).into_iter().map(|(id, spec)| Cell::Field(id, spec)));
+        cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
         cells
     }
 
@@ -132,6 +134,8 @@ impl Table {
         let cells = self.cells(set, ctx.exhibit);
         let rows = self.order.rows();
         let class_colors: Vec<_> = set.columns.iter().map(|c| colors::of_column(c, ctx.tokens)).collect();
+        ui.spacing_mut().item_spacing.y = 0.0;
+        ui.visuals_mut().widgets.noninteractive.bg_stroke.color = ctx.tokens.line.gamma_multiply(0.35);
         let mut table = TableBuilder::new(ui)
             .id_salt(set.name)
             .striped(false)
@@ -221,9 +225,11 @@ impl Table {
                 let column_colors = &colors[column];
                 let code = set.columns[column].codes.get(i).copied().unwrap_or(0);
                 let color = column_colors.get(usize::from(code)).copied().unwrap_or(tokens.other);
-                let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
-                ui.painter().circle_filled(dot.center(), 3.0, color);
-                ui.label(number(set.columns[column].label(element).to_owned()));
+                if column_colors.len() <= 22 {
+                    let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
+                    ui.painter().circle_filled(dot.center(), 3.0, color);
+                }
+                ui.label(number(set.columns[column].label(element).replace('_', " ")));
             }
             Cell::Field(probe, spec) => {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
@@ -286,8 +292,8 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
         Cell::Field(_, spec) => format!("{} ({})", spec.name.replace('_', " "), spec.unit),
     };
     let (text, color) = match sorted {
-        Some(true) => (format!("{name} ⏶"), tokens.accent),
-        Some(false) => (format!("{name} ⏷"), tokens.accent),
+        Some(true) => (format!("{name} ↑"), tokens.accent),
+        Some(false) => (format!("{name} ↓"), tokens.accent),
         None => (name, tokens.text_sub),
     };
     let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);

@@ -79,17 +79,17 @@ impl Shape {
         match self {
             Self::Retina => rind([232.0, 4.0, 0.0], [138.0, 150.0, 118.0], 0, (0.38, 1.0), 0.03),
             Self::Lamina => rind([232.0, 4.0, 0.0], [122.0, 138.0, 106.0], 0, (0.34, 1.0), 0.06),
-            Self::MedullaCortex => rind([222.0, 4.0, 0.0], [100.0, 124.0, 94.0], 0, (-0.12, 1.0), 0.24),
+            Self::MedullaCortex => rind([214.0, 4.0, 0.0], [108.0, 126.0, 96.0], 0, (-0.05, 1.0), 0.26),
             Self::LobulaCortex => rind([196.0, 2.0, 14.0], [44.0, 84.0, 52.0], 1, (-1.0, 1.0), 0.22),
             Self::PlateCortex => rind([188.0, 2.0, -46.0], [38.0, 80.0, 40.0], 2, (-1.0, 0.25), 0.32),
-            Self::Stalk => rind([158.0, 8.0, 6.0], [30.0, 62.0, 66.0], 1, (-1.0, 1.0), 0.30),
-            Self::AntennalNerve => rind([54.0, -34.0, 122.0], [20.0, 18.0, 22.0], 2, (-1.0, 1.0), 0.9),
+            Self::Stalk => rind([160.0, 10.0, 4.0], [38.0, 74.0, 74.0], 1, (-1.0, 1.0), 0.45),
+            Self::AntennalNerve => rind([52.0, -34.0, 124.0], [22.0, 20.0, 38.0], 2, (-1.0, 1.0), 0.9),
             Self::AntennalLobe => rind([46.0, -22.0, 92.0], [40.0, 38.0, 32.0], 2, (-0.5, 1.0), 0.22),
-            Self::JohnstonNerve => rind([92.0, -82.0, 62.0], [24.0, 16.0, 26.0], 0, (-1.0, 1.0), 0.9),
+            Self::JohnstonNerve => rind([98.0, -70.0, 66.0], [44.0, 20.0, 30.0], 0, (-1.0, 1.0), 0.9),
             Self::Wedge => rind([78.0, -62.0, 22.0], [46.0, 34.0, 50.0], 1, (-1.0, 1.0), 0.35),
-            Self::LabialNerve => rind([34.0, -146.0, 66.0], [15.0, 13.0, 22.0], 1, (-1.0, 1.0), 0.9),
-            Self::Ocelli => rind([0.0, 142.0, -52.0], [24.0, 7.0, 10.0], 1, (-1.0, 1.0), 0.9),
-            Self::Neck => rind([24.0, -138.0, -84.0], [22.0, 26.0, 30.0], 1, (-1.0, 1.0), 0.9),
+            Self::LabialNerve => rind([34.0, -146.0, 62.0], [18.0, 16.0, 34.0], 1, (-1.0, 1.0), 0.9),
+            Self::Ocelli => rind([0.0, 136.0, -46.0], [26.0, 10.0, 14.0], 1, (-1.0, 1.0), 0.9),
+            Self::Neck => rind([24.0, -132.0, -92.0], [28.0, 30.0, 46.0], 1, (-1.0, 1.0), 0.9),
             Self::Calyx => rind([60.0, 84.0, -92.0], [46.0, 34.0, 34.0], 2, (-1.0, 0.55), 0.55),
             Self::MushroomLobe => rind([46.0, 48.0, 84.0], [34.0, 42.0, 24.0], 2, (-1.0, 1.0), 0.3),
             Self::LateralHorn => rind([136.0, 62.0, -6.0], [26.0, 30.0, 36.0], 0, (-0.2, 1.0), 0.35),
@@ -109,30 +109,62 @@ impl Shape {
         !matches!(self, Self::Ocelli)
     }
 
+    /// Long soft bumps in a lobe's surface, different for every lobe.
+    fn lump(self, direction: [f32; 3]) -> f32 {
+        let [x, y, z] = direction;
+        let own = self as u32 as f32 * 0.37;
+        let waves = [0.45 * x + 0.8 * y + own, 0.9 * y - 0.6 * z + 2.0 * own, 0.85 * z + 0.7 * x + 3.0 * own];
+        0.045 * waves.iter().map(|w| sine_of_turn(*w)).sum::<f32>()
+    }
+
     /// A point, from the place `u` on the group's map and four random numbers in (0, 1).
     pub fn point(self, u: f32, chance: [f32; 4], right: bool) -> [f32; 3] {
         let rind = self.rind();
         let [a, b] = hilbert(u);
-        // Blurred by about a hundredth of the map, so that no grid shows.
-        let a = a + (chance[0] - 0.5) * 0.03;
-        let b = (b + (chance[1] - 0.5) * 0.03).clamp(0.0, 1.0);
-        let height = rind.range.0 + (rind.range.1 - rind.range.0) * b;
+        let [c0, c1, c2, c3] = chance;
+        // Blurred by about a hundredth of the map, so that no grid shows; the rim of a dome frays.
+        let a = a + (c0 - 0.5) * 0.03;
+        let b = (b + (c1 - 0.5) * 0.03).min(1.0);
+        let frayed = 0.4 * (1.0 - b) * c0 * c1 * c2;
+        let height = (rind.range.0 + (rind.range.1 - rind.range.0) * b - frayed).clamp(-1.0, 1.0);
         let ring = (1.0 - height * height).max(0.0).sqrt();
         let (p, q) = ((rind.pole + 1) % 3, (rind.pole + 2) % 3);
         let mut direction = [0.0; 3];
         direction[rind.pole] = height;
         direction[p] = ring * sine_of_turn(a + 0.25);
         direction[q] = ring * sine_of_turn(a);
-        // Dense at the surface, thinning out inwards; a few stand out.
-        let inwards = chance[2] * chance[2] * (0.4 + 0.6 * chance[3]);
-        let radius = 1.0 - rind.depth * (inwards - 0.12 * chance[3] * chance[3]);
-        let mut at = [0, 1, 2].map(|k| rind.centre[k] + rind.axes[k] * radius * direction[k]);
+        let radius = rind.radius(c2, c3) * (1.0 + self.lump(direction)) - 0.5 * frayed;
+        let blur = [c3 - c1, c0 - c3, c1 - c0].map(|x| x * BLUR_UM);
+        let mut at = [0, 1, 2].map(|k| rind.centre[k] + rind.axes[k] * radius * direction[k] + blur[k]);
+        sweep(&mut at);
         around_the_oesophagus(&mut at);
         if right {
             at[0] = -at[0];
         }
         at
     }
+}
+
+impl Rind {
+    /// Distance from the centre, 1 at the surface: a rind is dense outside and thins out inwards, a bundle
+    /// (depth near 1) is dense inside.
+    fn radius(&self, c2: f32, c3: f32) -> f32 {
+        if self.depth >= 0.8 {
+            return c2.sqrt() * (0.35 + 0.85 * c3 * c3);
+        }
+        let inwards = c2 * c2 * (0.4 + 0.6 * c3);
+        1.0 - self.depth * (inwards - 0.15 * c3 * c3)
+    }
+}
+
+/// Cell bodies stand out from any ideal surface by about this much, µm.
+const BLUR_UM: f32 = 5.0;
+
+/// The optic lobes lean: their tops towards the midline, their outer rims to the back.
+fn sweep(at: &mut [f32; 3]) {
+    let out = (at[0] - 120.0).max(0.0);
+    at[0] -= 0.0006 * out * at[1];
+    at[2] -= 0.000_7 * out * out;
 }
 
 /// The oesophagus runs from front to back through the middle: nothing is in it.

@@ -3,9 +3,9 @@
 
 use super::{
     N_EXCITATORY, N_INHIBITORY, N_NEURONS,
-    roster::{Roster, chance},
+    roster::{Roster, bell, chance},
 };
-use crate::num::exact::{exp, ln};
+use crate::num::exact::exp;
 
 /// Largest published out-degree.
 const LARGEST: u32 = 9_783;
@@ -29,8 +29,7 @@ fn reach(roster: &Roster, neuron: u32) -> f32 {
     }
     let group = roster.group(neuron);
     let c = chance(roster.seed, neuron, 2);
-    // A sum of logistic deviates is close enough to normal, and bit-equal everywhere.
-    let z = (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / 3.14;
+    let z = bell(c);
     // The wide-field neuron of each optic lobe reaches nearly everyone.
     let wide =
         if group.population.super_class == "visual_centrifugal" && neuron == group.neurons.start { 100.0 } else { 1.0 };

@@ -236,6 +236,7 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.3,
         reach: 0.9,
         links: &[
+            link(Photoreceptor, 0.12, 0.0, 0.02),
             link(Medulla, 0.45, 0.0, 0.01),
             link(Transmedullary, 0.4, 0.0, 0.01),
             link(Lamina, 0.08, 0.0, 0.02),
@@ -261,6 +262,7 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.42,
         reach: 1.0,
         links: &[
+            link(Photoreceptor, 0.05, 0.0, 0.03),
             link(Medulla, 0.4, 0.0, 0.02),
             link(Transmedullary, 0.35, 0.0, 0.02),
             link(Lamina, 0.1, 0.0, 0.01),
@@ -430,6 +432,8 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.75,
         reach: 2.8,
         links: &[
+            link(Hygrosensory, 0.015, 0.1, 1.0),
+            link(Thermosensory, 0.01, 0.1, 1.0),
             link(Projection, 0.5, 0.15, 0.6),
             link(Olfactory, 0.3, 0.15, 0.6),
             link(AntennalLocal, 0.2, 0.15, 1.0),
@@ -540,6 +544,9 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.4,
         reach: 1.3,
         links: &[
+            link(Gustatory, 0.02, 0.1, 0.5),
+            link(UnknownSensory, 0.006, 0.1, 1.0),
+            link(SensoryAscending, 0.03, 0.2, 1.0),
             link(Gnathal, 0.55, 0.3, 0.2),
             link(Superior, 0.13, 0.2, 0.5),
             link(Descending, 0.12, 0.3, 1.0),
@@ -559,6 +566,7 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.38,
         reach: 1.3,
         links: &[
+            link(Mechanosensory, 0.1, 0.05, 0.2),
             link(MechanosensoryCentre, 0.45, 0.2, 0.2),
             link(Ventrolateral, 0.22, 0.1, 0.5),
             link(Gnathal, 0.15, 0.2, 0.5),
@@ -576,6 +584,7 @@ pub const ALL: &[Population] = &[
         inhibitory: 0.35,
         reach: 1.35,
         links: &[
+            link(Ocellar, 0.002, 0.5, 1.0),
             link(Superior, 0.66, 0.2, 0.15),
             link(Ventrolateral, 0.1, 0.15, 0.5),
             link(CentralComplex, 0.06, 0.0, 1.0),

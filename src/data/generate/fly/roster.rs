@@ -7,7 +7,7 @@ use super::{
 use crate::{
     data::{Category, NeuronTable},
     num::{
-        exact::unit,
+        exact::{ln, unit},
         rng::{Draw, Purpose},
     },
 };
@@ -51,6 +51,7 @@ impl Roster {
         let (mut groups, mut first_group) = (Vec::new(), Vec::new());
         let mut at = 0;
         for population in ALL {
+            debug_assert_eq!(population.id as usize, first_group.len(), "the table is in the order of the names");
             first_group.push(groups.len());
             let mut add = |count: u32, side| {
                 groups.push(Group { population, neurons: at..at + count, side });
@@ -170,6 +171,11 @@ impl Roster {
 /// Four numbers in (0, 1) that belong to a neuron.
 pub fn chance(seed: u64, neuron: u32, which: u64) -> [f32; 4] {
     Draw { seed, purpose: Purpose::Wiring, step: OF_NEURON + which, lane: neuron }.words().map(unit)
+}
+
+/// A nearly normal deviate of variance 1: three logistic ones in sum, which have variance π².
+pub fn bell(c: [f32; 4]) -> f32 {
+    (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / std::f32::consts::PI
 }
 
 /// Whether `i` is one of `m` numbers spread evenly over the first `n`.

@@ -7,7 +7,7 @@
 use super::{
     N_NEURONS,
     populations::Link,
-    roster::{Group, Roster, chance},
+    roster::{Group, Roster, bell, chance},
 };
 use crate::{
     data::{Csr, DataError, Watcher, tell},
@@ -49,8 +49,8 @@ pub fn wire(roster: &Roster, out_degrees: &[u32], watch: &Watcher) -> Result<Csr
             let part =
                 done.fetch_add(end - first, std::sync::atomic::Ordering::Relaxed) as f32 / out_degrees.len() as f32;
             tell(watch, "Wiring", 0.1 + 0.85 * part)?;
-            for neuron in first..end {
-                let (row, more) = mine.split_at_mut(out_degrees[neuron] as usize);
+            for (neuron, degree) in (first..end).zip(&out_degrees[first..end]) {
+                let (row, more) = mine.split_at_mut(*degree as usize);
                 mine = more;
                 let group = usize::from(roster.group_of[neuron]);
                 scratch.draw_row(roster, &maps, &routes[group], neuron as u32, row.len());
@@ -93,8 +93,8 @@ fn map(roster: &Roster, group: &Group) -> Vec<u32> {
             continue;
         }
         let c = chance(roster.seed, neuron, 3);
-        let z = (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / 3.14;
-        let popularity = (MEAN * exp(0.62 * z) + 0.5).clamp(3.0, MEAN * 60.0) as usize;
+        let z = bell(c);
+        let popularity = (MEAN * exp(z * (0.62 + 0.06 * z.abs())) + 0.5).clamp(3.0, MEAN * 60.0) as usize;
         slots.extend(std::iter::repeat_n(neuron, popularity));
     }
     slots
@@ -158,6 +158,6 @@ fn count(link: &Link, word: u32) -> i32 {
     if let Some((least, most)) = link.strong {
         return (least as f32 + q * (most - least) as f32) as i32;
     }
-    let x = 2.222 * exp(-0.57 * ln(q)) - 1.1;
+    let x = 2.231 * exp(-0.57 * ln(q)) - 1.1;
     ((x / (1.0 + x / 2_600.0)) as i32).max(1)
 }

@@ -43,6 +43,7 @@
 //! before the threads meet ([`team`]). Whether a stretch of windows is worth threads is decided from the work of
 //! the last one; results do not depend on it, because parts are the same and do not see each other in a window.
 
+pub mod cells;
 pub mod drive;
 pub mod neuron;
 pub mod part;
@@ -109,8 +110,8 @@ impl<T: Real> CpuSim<T> {
         let ring_len = u64::from(constants.delay) + 2 * window(&constants);
         let mut sim = Self {
             situation: plan.at(0, setup.n()),
-            parts: (0..split.len()).map(|i| Part::new(i, split.neurons(i))).collect(),
-            rings: (0..split.len()).map(|_| Ring::new(ring_len as usize)).collect(),
+            parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
+            rings: (0..split.parts()).map(|_| Ring::new(ring_len as usize)).collect(),
             meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
@@ -130,7 +131,7 @@ impl<T: Real> CpuSim<T> {
 
     fn refile(&mut self) {
         for part in &mut self.parts {
-            part.refile(self.step as u32, &self.constants);
+            part.cells.refile(self.step as u32, &self.constants);
         }
     }
 
@@ -150,7 +151,7 @@ impl<T: Real> CpuSim<T> {
                 self.enter_situation();
             }
             if self.step.is_multiple_of(SETTLE_EVERY) {
-                self.parts.iter_mut().for_each(|p| p.settle(self.step as u32, &self.constants));
+                self.parts.iter_mut().for_each(|p| p.cells.settle(self.step as u32, &self.constants));
             }
             let settle = (self.step / SETTLE_EVERY + 1) * SETTLE_EVERY;
             let stretch = self.step + STRETCH * window(&self.constants);
@@ -164,7 +165,8 @@ impl<T: Real> CpuSim<T> {
         let (start, looked, events) = (self.step, self.meter.active, self.meter.events);
         let steps = end - start;
         let window = window(&self.constants);
-        let worth = self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
+        let worth =
+            self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
         let shared = Shared {
             constants: &self.constants,
             wiring: &self.setup.wiring,

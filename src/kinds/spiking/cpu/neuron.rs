@@ -133,6 +133,20 @@ pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants
     Some(if u < room { steps.floor_steps().max(1) } else { 1 })
 }
 
+/// Whether the threshold is out of reach for so many steps: cheaper than [`steps_to_threshold`] and, as a rule,
+/// all that has to be asked, since most neurons will not cross before they are looked at anyway.
+#[inline(always)]
+pub fn is_quiet_for<T: Real>(steps: u32, u: T, g: T, current: T, constants: &Constants<T>) -> bool {
+    let g_up = g.max(T::ZERO);
+    let i_up = current.max(T::ZERO);
+    let slack = constants.slack * (u.abs() + g.abs() + current.abs());
+    let room = constants.theta - slack;
+    let pull = (i_up + g_up - u).max(T::ZERO);
+    let never = u.max(i_up) + constants.b_peak * g_up <= room;
+    let later = room - u >= T::of_count(steps as i32) * (pull * constants.dt_per_tau_m);
+    never | later // both are computed: their outcome is hard to predict, that of the sum is not
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +176,12 @@ mod tests {
                     ..Neuron::default()
                 };
                 let current = T::of(current);
-                let first = (1..=3 * TABLE).find(|k| neuron.clone().state_at(*k, current, &constants).0 > constants.theta);
+                let first =
+                    (1..=3 * TABLE).find(|k| neuron.clone().state_at(*k, current, &constants).0 > constants.theta);
+                for steps in [1, 7, 63, 900] {
+                    let quiet = is_quiet_for(steps, neuron.u, neuron.g, current, &constants);
+                    assert!(!quiet || first.is_none_or(|k| k >= steps), "{neuron:?} {current:?}: {first:?}, {steps}");
+                }
                 match (first, steps_to_threshold(neuron.u, neuron.g, current, &constants)) {
                     (Some(k), Some(bound)) => assert!(bound <= k, "{neuron:?} {current:?}: {bound} > {k}"),
                     (Some(k), None) => panic!("{neuron:?} {current:?} crosses at {k}"),

@@ -51,14 +51,15 @@ impl<T: Real> Simulation for CpuSim<T> {
             }
             self.meter.configure(&new.measure, self.step);
         }
-        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions) {
+        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+        {
             self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
             self.stale = true;
         }
         if new.lif != old.lif {
             let shift = T::of(old.lif.v_rest - new.lif.v_rest);
             for part in &mut self.parts {
-                part.rebase(self.step as u32, shift, &self.constants);
+                part.cells.rebase(self.step as u32, shift, &self.constants);
             }
             self.constants = new.lif.derive();
             self.refile();
@@ -139,7 +140,8 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn memory(&self) -> Vec<(&'static str, u64)> {
-        let (neurons, lists) = self.parts.iter().map(super::part::Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (neurons, lists) =
+            self.parts.iter().map(super::part::Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let set = &self.setup.neurons;
         let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
         let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();
@@ -162,22 +164,22 @@ impl<T: Real> CpuSim<T> {
         let age = |n: &super::neuron::Neuron<T>| {
             if n.is(FIRED) { (f64::from(now.wrapping_sub(n.last_spike)) * dt) as f32 } else { -1.0 }
         };
-        self.parts.iter().flat_map(|p| p.neurons.iter().map(age)).collect()
+        self.parts.iter().flat_map(|p| p.cells.neurons.iter().map(age)).collect()
     }
 
     /// v of every neuron, mV.
     fn potentials(&self) -> Vec<f32> {
         let v = |u: T| (self.constants.v_rest + u.wide()) as f32;
-        let of = |p: &super::part::Part<T>, i| v(p.state_of(i, self.step as u32, &self.constants).0);
-        self.parts.iter().flat_map(|p| (0..p.neurons.len()).map(move |i| of(p, i))).collect()
+        let of = |p: &super::part::Part<T>, i| v(p.cells.state_of(i, self.step as u32, &self.constants).0);
+        self.parts.iter().flat_map(|p| (0..p.cells.neurons.len()).map(move |i| of(p, i))).collect()
     }
 
     /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let of = |p: &super::part::Part<T>, i| {
-            let (u, g) = p.state_of(i, self.step as u32, &self.constants);
+            let (u, g) = p.cells.state_of(i, self.step as u32, &self.constants);
             (u.wide(), g.wide())
         };
-        self.parts.iter().flat_map(|p| (0..p.neurons.len()).map(move |i| of(p, i))).collect()
+        self.parts.iter().flat_map(|p| (0..p.cells.neurons.len()).map(move |i| of(p, i))).collect()
     }
 }

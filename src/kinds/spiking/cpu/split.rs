@@ -6,6 +6,9 @@ use std::ops::Range;
 /// Work of a neuron beside its synapses, in synapses, when ranges are balanced.
 const NEURON_WORK: u64 = 20;
 
+/// Targets that are fetched ahead while others are worked on.
+const AHEAD: usize = 16;
+
 /// Which synapses belong to whom.
 pub struct Split {
     /// First neuron of each part, and the end.
@@ -25,8 +28,8 @@ impl Split {
         Self { bounds, cuts }
     }
 
-    /// Number of parts.
-    pub fn len(&self) -> usize {
+    /// Number of parts, at least 1.
+    pub fn parts(&self) -> usize {
         self.bounds.len() - 1
     }
 
@@ -97,18 +100,15 @@ impl Arrivals {
         std::mem::take(&mut self.sums[target])
     }
 
-    /// Targets with arrivals, in no particular order. One may stand here twice, or with a sum of 0.
-    pub fn drain(&mut self) -> Vec<u32> {
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.truncate(self.len);
-        self.len = 0;
-        touched
-    }
-
-    /// Gives the list of `drain` back, so that its memory is used again.
-    pub fn recycle(&mut self, mut list: Vec<u32>) {
-        list.resize(list.capacity(), 0);
-        self.touched = list;
+    /// Calls `accept(target, sum, later)` for every target with arrivals, in no particular order. A target may come
+    /// twice, then with a sum of 0 once; `later` will come a while after, so that it can be fetched ahead.
+    #[inline]
+    pub fn drain(&mut self, mut accept: impl FnMut(u32, i32, u32)) {
+        let touched = &self.touched[..std::mem::take(&mut self.len)];
+        for (at, target) in touched.iter().enumerate() {
+            let later = touched.get(at + AHEAD).unwrap_or(target);
+            accept(*target, std::mem::take(&mut self.sums[*target as usize]), *later);
+        }
     }
 
     /// Delivers one spike over the given words.

@@ -25,14 +25,14 @@ pub fn write<T: Real>(sim: &CpuSim<T>) -> Vec<u8> {
     out.u32(c.delay);
     out.u64(c.dt_ms.to_bits());
     out.u64(sim.step);
-    for neuron in sim.parts.iter().flat_map(|p| &p.neurons) {
+    for neuron in sim.parts.iter().flat_map(|p| &p.cells.neurons) {
         out.u64(neuron.u.to_bits());
         out.u64(neuron.g.to_bits());
         out.u32(neuron.anchor);
         out.u32(neuron.last_spike);
         out.u32(neuron.flags & (CLOSED | DRIVEN | CURRENT | FIRED));
     }
-    let currents: Vec<u64> = sim.parts.iter().flat_map(|p| &p.currents).map(|i| i.to_bits()).collect();
+    let currents: Vec<u64> = sim.parts.iter().flat_map(|p| &p.cells.currents).map(|i| i.to_bits()).collect();
     out.list(&currents, Writer::u64);
     for sent in sim.step.saturating_sub(c.delay.into())..sim.step {
         let lanes: Vec<u32> = sim.rings.iter().flat_map(|r| r.read(sent).spikes.clone()).collect();
@@ -60,10 +60,10 @@ pub fn read<T: Real>(sim: &mut CpuSim<T>, bytes: &[u8]) -> Result<(), SimError> 
     sim.step = saved.step;
     let mut at = 0;
     for (part, ring) in sim.parts.iter_mut().zip(&mut sim.rings) {
-        let n = part.neurons.len();
+        let n = part.cells.neurons.len();
         part.rewind();
-        part.neurons.copy_from_slice(&saved.neurons[at..at + n]);
-        part.currents = saved.currents.get(at..at + n).unwrap_or_default().to_vec();
+        part.cells.neurons.copy_from_slice(&saved.neurons[at..at + n]);
+        part.cells.currents = saved.currents.get(at..at + n).unwrap_or_default().to_vec();
         ring.clear();
         let range = part.range();
         for (step, lanes) in &saved.spikes {
@@ -108,7 +108,8 @@ fn parse<T: Real>(sim: &CpuSim<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
     };
     let mut r = Reader(body);
     let (n, delay) = (sim.setup.n(), sim.constants.delay);
-    let same = [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == sim.constants.dt_ms.to_bits()];
+    let same =
+        [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == sim.constants.dt_ms.to_bits()];
     for (same, what) in same.into_iter().zip(["precision", "number of neurons", "delay", "time step"]) {
         if !same {
             return Err(broken(&format!("it was saved with another {what}")));
@@ -176,7 +177,11 @@ impl Reader<'_> {
     }
 
     /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
-    fn list<X>(&mut self, size: usize, mut take: impl FnMut(&mut Self) -> Result<X, SimError>) -> Result<Vec<X>, SimError> {
+    fn list<X>(
+        &mut self,
+        size: usize,
+        mut take: impl FnMut(&mut Self) -> Result<X, SimError>,
+    ) -> Result<Vec<X>, SimError> {
         let len = self.u32()? as usize;
         if self.0.len() < len.saturating_mul(size) {
             return Err(broken("it ends too early"));

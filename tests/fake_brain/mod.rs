@@ -83,8 +83,7 @@ impl Fake {
     pub fn new(seed: u64) -> Self {
         let classes: Vec<&str> = (0..N).map(|i| CLASSES[class_of(i)]).collect();
         let sides: Vec<&str> = (0..N).map(|i| if i % 2 == 0 { "left" } else { "right" }).collect();
-        let transmitters: Vec<&str> =
-            (0..N).map(|i| if hash(i.into()).is_multiple_of(5) { "GABA" } else { "ACH" }).collect();
+        let transmitters: Vec<&str> = (0..N).map(|i| if hash(i.into()) % 5 == 0 { "GABA" } else { "ACH" }).collect();
         let neurons = ElementSet {
             name: "neurons",
             len: N,
@@ -170,7 +169,7 @@ impl Simulation for Fake {
                     Reading::Series(Series { elements: tap.elements.clone(), lanes, steps: rows.clone(), values })
                 }
                 _ => {
-                    let slow: Vec<u64> = rows.iter().copied().filter(|s| s.is_multiple_of(50)).collect();
+                    let slow: Vec<u64> = rows.iter().copied().filter(|s| s % 50 == 0).collect();
                     let first = [0, 2300, 3200, 3650, 3800, 3950];
                     let values = slow.iter().flat_map(|s| first.map(|i| self.rate(i, *s))).collect();
                     Reading::Series(Series { elements: vec![], lanes: 6, steps: slow, values })

@@ -1,0 +1,325 @@
+//! However a run is cut into batches, spread over threads, saved, loaded or rewound: the same bits.
+
+use neuropil::{
+    data::{Connectome, Csr, NeuronTable},
+    gpu::Pass,
+    kinds::spiking::{
+        Card, Effect, Intervention, Lif, Params, Precision, Selection, Sign,
+        cpu::{CpuSim, reference::Reference},
+        layout::Real,
+        probes,
+        setup::Setup,
+        stimuli::Plan,
+    },
+    num::rng::{Draw, Purpose},
+    params::{Change, ParamId, Params as _, Value, path},
+    sim::{Action, Device, Frame, Kind, Reading, Scene, Simulation, Tap},
+};
+use std::sync::Arc;
+
+const N: u32 = 120;
+
+/// A small random network: about 15 connections per neuron of up to ±60 synapses, some beyond the packed range.
+fn setup(seed: u64) -> Arc<Setup> {
+    let target_bits = 22; // leaves 10 bits for counts: larger ones go to the overflow list
+    let mut csr = Csr { target_bits, rows: vec![0], ..Csr::default() };
+    for pre in 0..N {
+        for post in 0..N {
+            let w = Draw { seed, purpose: Purpose::Wiring, step: u64::from(pre), lane: post }.words();
+            if w[0].is_multiple_of(8) {
+                let size = if w[1].is_multiple_of(50) { 900 } else { (w[1] % 60 + 1) as i32 };
+                let count = if pre % 4 == 3 { -size } else { size };
+                if count.abs() > Csr::largest_count(target_bits) {
+                    csr.overflow.push((csr.words.len() as u32, count));
+                }
+                csr.words.push(Csr::pack(target_bits, post, count));
+            }
+        }
+        csr.rows.push(csr.words.len() as u32);
+    }
+    let neurons = NeuronTable { len: N, ..NeuronTable::default() };
+    Arc::new(Setup::new(Connectome { neurons, synapses: csr, provenance: vec![] }).expect("a network"))
+}
+
+fn intervention(effect: Effect, target: &str, from_ms: f64, to_ms: f64) -> Intervention {
+    Intervention { effect, target: target.into(), from_ms, to_ms, ..Intervention::default() }
+}
+
+/// Everything at once: trains, noise, currents, lesions, beginning and ending at odd times.
+fn busy() -> Params {
+    let mut params = Params::default();
+    params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into() });
+    params.interventions = vec![
+        Intervention { rate_hz: 120.0, ..intervention(Effect::Poisson, "few", 0.0, 61.3) },
+        Intervention { rate_hz: 200.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) },
+        Intervention { rate_hz: 90.0, weight_mv: -2.0, ..intervention(Effect::Noise, "idx = 10..90", 7.7, 150.0) },
+        Intervention { current_mv: 8.0, ..intervention(Effect::Current, "idx = 3, 5, 77", 20.0, 90.0) },
+        Intervention { current_mv: -4.0, ..intervention(Effect::Current, "idx = 5..20", 0.0, 33.3) },
+        intervention(Effect::SilenceOutgoing, "idx = 1, 2, 40", 40.0, 80.0),
+        intervention(Effect::SilenceBoth, "idx = 60..63", 25.05, 70.0),
+        Intervention { factor: 1.7, ..intervention(Effect::ScaleWeights, "idx = 0..30", 10.0, 120.0) },
+        Intervention { sign: Sign::Inhibitory, ..intervention(Effect::SignOverride, "idx = 20..35", 50.0, 0.0) },
+    ];
+    params
+}
+
+fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>, threads: usize) -> CpuSim<T> {
+    CpuSim::new(params, &Scene { seed: 3, ..Scene::default() }, setup.clone(), threads).expect("it starts")
+}
+
+/// The event-driven backend is the naive reference, bit for bit, in every state and every spike.
+fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: u32) {
+    let setup = setup(seed);
+    let mut sim = cpu::<T>(params, &setup, threads);
+    let plan = Plan::new(params, &setup.neurons, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let mut reference = Reference::<T>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
+    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+    let (mut step, mut total) = (0, 0);
+    while step < 4000 {
+        sim.advance(batch, &mut Pass::default()).expect("it runs");
+        let mut frame = Frame::default();
+        sim.sample(&mut frame).expect("it reads");
+        let Some(Reading::Spikes(got)) = frame.reading(probes::SPIKES) else { panic!("spikes") };
+        let mut want = vec![];
+        for _ in 0..batch {
+            want.extend(reference.step().iter().map(|lane| (step, *lane)));
+            step += 1;
+        }
+        let got: Vec<(u32, u32)> = got.iter().map(|s| (s.step, s.lane)).collect();
+        assert_eq!(got, want, "before step {step}");
+        assert_eq!(sim.states(), reference.states(), "after step {step}");
+        total += got.len();
+    }
+    assert!(total > 50, "only {total} spikes");
+}
+
+#[test]
+fn bit_equal_to_the_naive_reference() {
+    for (seed, threads, batch) in [(1, 1, 1), (2, 2, 7), (3, 3, 1000), (4, 1, 18)] {
+        equals_reference::<f64>(&busy(), seed, threads, batch);
+        equals_reference::<f32>(&busy(), seed, threads, batch);
+    }
+}
+
+#[test]
+fn bit_equal_for_other_neurons_too() {
+    let lifs = [
+        Lif { tau_syn: 20.0, ..Lif::default() },
+        Lif { tau_m: 4.0, tau_syn: 30.0, t_delay: 0.1, w_syn: 0.1, ..Lif::default() },
+        Lif { v_reset: -60.0, t_refractory: 0.0, t_delay: 9.0, ..Lif::default() },
+        Lif { v_reset: -46.0, v_threshold: -47.0, t_refractory: 1.0, dt: 0.25, ..Lif::default() },
+        Lif { v_threshold: -53.0, t_refractory: 5.0, w_syn: -0.2, ..Lif::default() },
+    ];
+    for (seed, lif) in lifs.into_iter().enumerate() {
+        let params = Params { lif, ..busy() };
+        equals_reference::<f64>(&params, seed as u64, 2, 40);
+        equals_reference::<f32>(&params, seed as u64, 1, 40);
+    }
+}
+
+/// The closed form is the iterated propagator, up to rounding, as long as no threshold decision flips.
+#[test]
+fn close_to_plain_iteration() {
+    let (setup, params) = (setup(5), busy());
+    let plan = Plan::new(&params, &setup.neurons, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let mut closed = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
+    let mut iterated = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1);
+    for _ in 0..3000 {
+        assert_eq!(closed.step(), iterated.step());
+        for ((u, g), (v, h)) in closed.states().into_iter().zip(iterated.states()) {
+            assert!((u - v).abs() < 1e-9 && (g - h).abs() < 1e-9, "{u} {v} {g} {h}");
+        }
+    }
+}
+
+fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
+    let mut left = steps;
+    while left > 0 {
+        let now = batch.min(left);
+        sim.advance(now, &mut Pass { profiled: left.is_multiple_of(3), ..Pass::default() }).expect("it runs");
+        left -= now;
+    }
+    format!("{:?}", sim.digest())
+}
+
+#[test]
+fn batches_threads_rewind_save_and_load() {
+    let setup = setup(6);
+    for precision in [Precision::F64, Precision::F32] {
+        let mut params = busy();
+        params.lif.precision = precision;
+        let scene = Scene { seed: 3, ..Scene::default() };
+        let fresh = |threads| Card::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
+        let want = digest_of(&mut *fresh(1), 3000, 3000);
+        for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
+            assert_eq!(digest_of(&mut *fresh(threads), 3000, batch), want, "{threads} threads, batches of {batch}");
+        }
+        let mut sim = fresh(2);
+        assert_eq!(digest_of(&mut *sim, 3000, 250), want);
+        sim.rewind().expect("rewinds");
+        assert_eq!(digest_of(&mut *sim, 3000, 333), want, "after a rewind");
+        for cut in [1, 17, 251, 1999] {
+            let mut first = fresh(2);
+            digest_of(&mut *first, cut, 100);
+            let state = first.save().expect("saves");
+            assert_eq!(digest_of(&mut *first, 3000 - cut, 1000), want, "saving changed something");
+            let mut second = fresh(1);
+            digest_of(&mut *second, 123, 100);
+            second.load(&state).expect("loads");
+            assert_eq!(second.save().expect("saves"), state, "a loaded state saves as the same bytes");
+            assert_eq!(digest_of(&mut *second, 3000 - cut, 41), want, "loaded at {cut}");
+        }
+    }
+}
+
+/// Threads are really used, and do not change anything, when there is enough to do.
+#[test]
+fn threads_at_work() {
+    let (n, in_degree) = (20_000, 40);
+    let net = neuropil::data::generate::balanced(n, in_degree, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
+    let setup = Arc::new(Setup::new(net).expect("a network"));
+    let mut params = Params::default();
+    let noise = intervention(Effect::Noise, "all", 0.0, 0.0);
+    params.interventions.push(Intervention { rate_hz: 400.0, weight_mv: 1.5, ..noise });
+    let digests: Vec<String> =
+        [1, 2, 3].map(|threads| digest_of(&mut cpu::<f64>(&params, &setup, threads), 1500, 500)).to_vec();
+    assert!(digests.iter().all(|d| *d == digests[0]), "{digests:?}");
+}
+
+#[test]
+fn broken_states_are_refused() {
+    let setup = setup(7);
+    let mut sim = cpu::<f64>(&busy(), &setup, 2);
+    digest_of(&mut sim, 500, 500);
+    let state = sim.save().expect("saves");
+    for len in (0..state.len()).step_by(97) {
+        assert!(sim.load(&state[..len]).is_err(), "{len} bytes");
+    }
+    for at in (0..state.len()).step_by(13) {
+        let mut bent = state.clone();
+        bent[at] ^= 0x81;
+        sim.load(&bent).ok(); // whatever it says, it must not panic, now or later
+    }
+    sim.load(&state).expect("the whole state loads");
+    let mut other = cpu::<f32>(&busy(), &setup, 1);
+    assert!(other.load(&state).expect_err("another precision").to_string().contains("precision"));
+}
+
+/// Every live parameter can be turned while it runs; replaying the same edits at the same steps repeats the run.
+#[test]
+fn live_edits_replay() {
+    let setup = setup(8);
+    let run = |threads, batch| {
+        let mut sim = cpu::<f64>(&busy(), &setup, threads);
+        let mut digest = String::new();
+        for edit in [
+            "lif.tau_m=12",
+            "lif.tau_syn=8",
+            "lif.v_threshold=-46.5",
+            "lif.v_rest=-53",
+            "lif.v_reset=-55",
+            "lif.t_refractory=1",
+            "lif.w_syn=0.4",
+            "interventions.0.rate_hz=300",
+            "interventions.3.current_mv=2",
+            "interventions.1.enabled=false",
+            "measure.rate_bin_ms=2",
+            "interventions.7.factor=0.3",
+            "lif.v_rest=-52",
+        ] {
+            digest = digest_of(&mut sim, 311, batch);
+            let change = path::parse(&busy(), edit).expect("an edit");
+            assert_eq!(sim.set(&change).expect("taken up"), neuropil::sim::Effect::Applied, "{edit}");
+        }
+        let rows = Change { id: ParamId::list(4), value: Value::Rows(vec![]) };
+        sim.set(&rows).expect("no interventions");
+        sim.act(&Action { name: "kick".into(), elements: vec![3, 9], values: vec![Value::Real(80.0)] }).expect("kicks");
+        let state = sim.save().expect("saves");
+        sim.load(&state).expect("loads");
+        digest + &digest_of(&mut sim, 500, batch)
+    };
+    let want = run(1, 1000);
+    assert_eq!(run(2, 13), want);
+    assert_eq!(run(1, 1), want);
+}
+
+#[test]
+fn what_cannot_be_changed_live_or_at_all() {
+    let setup = setup(9);
+    let mut sim = cpu::<f64>(&busy(), &setup, 1);
+    let params = busy();
+    for (edit, rebuild) in [("lif.dt=0.2", true), ("lif.dt=0.1", false), ("network.n_neurons=500", true)] {
+        let change = path::parse(&params, edit).expect("an edit");
+        let effect = sim.set(&change).expect("an answer");
+        assert_eq!(effect == neuropil::sim::Effect::NeedsRebuild, rebuild, "{edit}");
+    }
+    for (edit, want) in [
+        ("interventions.0.target=clas = x", "intervention 1: `clas = x`: there is no column `clas`"),
+        ("interventions.0.target=idx = 500", "indices run from 0 to 119"),
+        ("stimulus.kicks=nowhere.csv", "nowhere.csv"),
+        ("measure.group_by=glass", "there is no column `glass`; there is ei"),
+    ] {
+        let change = path::parse(&params, edit).expect("an edit");
+        let error = sim.set(&change).expect_err(edit).to_string();
+        assert!(error.contains(want), "{edit}: {error}");
+    }
+    assert!(params.groups().iter().any(|g| g.name == "interventions"));
+    assert!(sim.act(&Action { name: "kick".into(), elements: vec![N], values: vec![Value::Real(1.0)] }).is_err());
+    assert!(sim.act(&Action { name: "kcik".into(), elements: vec![0], values: vec![Value::Real(1.0)] }).is_err());
+    digest_of(&mut sim, 100, 100);
+}
+
+/// What the probes say agrees with the spikes and the states, however the run is cut.
+#[test]
+fn probes_agree_with_the_run() {
+    let setup = setup(10);
+    let mut params = busy();
+    params.measure.group_by = "ei".to_owned();
+    let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
+        .map(|probe| Tap { probe, elements: if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] } })
+        .collect();
+    let run = |threads, batch: u32| {
+        let mut sim = cpu::<f64>(&params, &setup, threads);
+        sim.tap(&taps).expect("all tapped");
+        let mut all = Frame::default();
+        for at in (0..2000).step_by(batch as usize) {
+            sim.advance(batch.min(2000 - at), &mut Pass::default()).expect("runs");
+            let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
+            sim.sample(&mut frame).expect("reads");
+            all.absorb(frame);
+        }
+        (all, sim)
+    };
+    let (all, sim) = run(1, 2000);
+    for (threads, batch) in [(2, 13), (3, 500), (1, 1)] {
+        assert_eq!(run(threads, batch).0.readings, all.readings, "{threads} threads, batches of {batch}");
+    }
+    let series = |probe| match all.reading(probe) {
+        Some(Reading::Series(s)) => s.clone(),
+        other => panic!("a series, not {other:?}"),
+    };
+    let field = |probe| match all.reading(probe) {
+        Some(Reading::Field(f)) => f.clone(),
+        other => panic!("a field, not {other:?}"),
+    };
+    let Some(Reading::Spikes(spikes)) = all.reading(probes::SPIKES) else { panic!("spikes") };
+    let rate = series(probes::RATE);
+    assert_eq!((rate.steps.len(), rate.steps[0], rate.lanes), (40, 50, 1));
+    let counted: f64 = rate.values.iter().map(|r| f64::from(*r) * f64::from(N) * 5e-3).sum();
+    assert!((counted - spikes.len() as f64).abs() < 1e-2 && spikes.len() > 50, "{counted} {}", spikes.len());
+    let classes = series(probes::CLASS_RATES);
+    assert_eq!(sim.lanes(probes::CLASS_RATES), ["unknown", "excitatory", "inhibitory"]);
+    assert_eq!((classes.lanes, classes.values.len()), (3, 120));
+    let v = series(probes::V);
+    assert_eq!((v.elements.as_slice(), v.lanes, v.steps.len(), v.steps[0]), (&[90, 4][..], 2, 400, 5));
+    assert_eq!(*v.values.last().expect("values"), field(probes::V_FIELD)[4]);
+    assert_eq!(f64::from(*series(probes::G).values.last().expect("values")) as f32, sim.states()[4].1 as f32);
+    let last = spikes.iter().rev().find(|s| s.lane == spikes[0].lane).expect("it fired");
+    assert_eq!(field(probes::LAST_SPIKE)[last.lane as usize], (f64::from(1999 - last.step) * 0.1) as f32);
+    let running: f32 = field(probes::RATE_FIELD).iter().sum();
+    assert!(running > 0.0 && running.is_finite());
+    let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
+    assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
+    assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));
+    assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
+}
