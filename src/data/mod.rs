@@ -17,6 +17,7 @@ mod edges_parquet;
 mod fingerprint;
 mod neurons;
 mod pack;
+mod pages;
 mod parquet_file;
 mod read;
 mod sheet;

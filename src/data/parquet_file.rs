@@ -3,10 +3,10 @@
 //! The decoder is a foreign crate that checks most but not all of what a damaged file can say, so every
 //! call into it runs under [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
 
-use super::{DataError, words};
+use super::{DataError, pages::CheckedPages, words};
 use parquet::{
     basic::{ConvertedType, LogicalType, Type},
-    column::reader::ColumnReader,
+    column::reader::{ColumnReader, get_column_reader},
     data_type::ByteArray,
     file::reader::{FileReader, SerializedFileReader},
 };
@@ -117,7 +117,10 @@ impl ParquetFile {
     /// Starts reading a column in a row group, `skip` rows in.
     pub fn cursor(&self, group: usize, column: usize, skip: usize) -> Result<Cursor, DataError> {
         let reader = guarded(|| {
-            let mut reader = self.reader.get_row_group(group)?.get_column_reader(column)?;
+            let rows = self.reader.get_row_group(group)?;
+            let kind = rows.metadata().column(column).column_descr_ptr();
+            let pages = CheckedPages(rows.get_column_page_reader(column)?);
+            let mut reader = get_column_reader(kind, Box::new(pages));
             let skipped = match &mut reader {
                 ColumnReader::Int32ColumnReader(r) => r.skip_records(skip)?,
                 ColumnReader::Int64ColumnReader(r) => r.skip_records(skip)?,
