@@ -25,8 +25,7 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Crate, its licence, and why it is tolerated.
-const EXCEPTIONS: &[(&str, &str, &str)] =
-    &[("option-ext", "MPL-2.0", "comes with `directories`, is used unchanged, and its terms end at its own files")];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// Crates that would need a library of the system to build.
 const BANNED: &[&str] = &["openssl-sys", "gtk-sys", "libdbus-sys"];

@@ -39,7 +39,8 @@ mod tree;
 mod widgets;
 mod workspace;
 
-pub use live::Builder;
+pub use etcetera::BaseStrategy as _;
+use live::Builder;
 pub use session::Session;
 
 use crate::project::Project;
@@ -77,8 +78,9 @@ impl Default for Start {
             engine: true,
             run: false,
             native_dialogs: true,
-            state_dir: directories::ProjectDirs::from("", "", APP_ID)
-                .and_then(|d| d.state_dir().map(ToOwned::to_owned).or_else(|| Some(d.data_local_dir().to_owned()))),
+            state_dir: etcetera::choose_base_strategy()
+                .ok()
+                .map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
             builder: None,
         }
     }

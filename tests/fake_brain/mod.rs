@@ -69,7 +69,7 @@ fn position(i: u32) -> [f32; 3] {
     let (a, b, c) = (unit(i.into()), unit(u64::from(i) + 70_000), unit(u64::from(i) + 140_000));
     let (phi, z, r) = (a * std::f32::consts::TAU, b * 2.0 - 1.0, c.cbrt());
     let flat = (1.0 - z * z).sqrt();
-    let side = if i % 2 == 0 { 1.0 } else { -1.0 };
+    let side = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let (cx, size) = match class_of(i) {
         0 => (side * 260.0, 120.0),
         5 => (0.0, 40.0),
@@ -82,8 +82,9 @@ impl Fake {
     /// A fake of this seed.
     pub fn new(seed: u64) -> Self {
         let classes: Vec<&str> = (0..N).map(|i| CLASSES[class_of(i)]).collect();
-        let sides: Vec<&str> = (0..N).map(|i| if i % 2 == 0 { "left" } else { "right" }).collect();
-        let transmitters: Vec<&str> = (0..N).map(|i| if hash(i.into()) % 5 == 0 { "GABA" } else { "ACH" }).collect();
+        let sides: Vec<&str> = (0..N).map(|i| if i.is_multiple_of(2) { "left" } else { "right" }).collect();
+        let transmitters: Vec<&str> =
+            (0..N).map(|i| if hash(i.into()).is_multiple_of(5) { "GABA" } else { "ACH" }).collect();
         let neurons = ElementSet {
             name: "neurons",
             len: N,

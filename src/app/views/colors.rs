@@ -109,6 +109,11 @@ fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
     }
 }
 
+/// A colour of a table, without its transparency.
+pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
+    Color32::from_rgb(r, g, b)
+}
+
 /// For the 3D view: straight RGBA, 0 to 1.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)

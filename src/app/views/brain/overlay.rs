@@ -6,7 +6,7 @@ use crate::{
     sim::ElementSet,
     view3d::Vec3,
 };
-use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+use egui::{Align2, Mesh, Painter, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
 
 impl Brain {
     pub(super) fn overlay_ui(
@@ -107,10 +107,10 @@ impl Brain {
         let bar = Rect::from_min_size(pos2(canvas.right() - 24.0, canvas.top() + 34.0), Vec2::new(8.0, height));
         let table = self.ramp.table(ctx.tokens.dark);
         let mut mesh = Mesh::default();
-        for (i, [r, g, b, _]) in table.iter().enumerate() {
+        for (i, rgba) in table.iter().enumerate() {
             let y = |i: usize| bar.bottom() - bar.height() * i as f32 / 256.0;
             let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
-            mesh.add_colored_rect(slice, Color32::from_rgb(*r, *g, *b));
+            mesh.add_colored_rect(slice, crate::app::views::colors::opaque(*rgba));
         }
         painter.add(mesh);
         let label = |at: Pos2, align, text: String| {
