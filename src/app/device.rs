@@ -84,10 +84,11 @@ impl Devices {
     }
 }
 
-/// The CPU with this many threads, all cores for 0, and why it is taken.
+/// The CPU with this many threads, and why it is taken. For 0 all cores but one, which is left to the window: on a
+/// machine with few cores a simulation that wants them all makes the window stutter and itself wait.
 fn cpu(threads: u32, why: &str) -> (Device, Described) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let threads = if threads > 0 { threads } else { all() };
+    let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
     let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
     let described = Described { name, details: why.to_owned(), is_gpu: false, threads };
     (Device::Cpu { threads: threads as usize }, described)

@@ -97,7 +97,10 @@ impl Live {
     pub fn new(engine: bool, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let screen = wake.clone();
         let engine = match engine {
-            true => Some(Engine::spawn(move || screen.request_repaint()).map_err(|e| format!("engine thread: {e}"))?),
+            true => Some(
+                Engine::spawn_beside_window(move || screen.request_repaint())
+                    .map_err(|e| format!("engine thread: {e}"))?,
+            ),
             false => None,
         };
         Ok(Self {

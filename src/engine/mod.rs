@@ -5,6 +5,7 @@
 mod loader;
 mod mailbox;
 mod pace;
+mod priority;
 mod recorder;
 pub mod replay;
 mod worker;
@@ -159,6 +160,16 @@ impl Engine {
     /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in
     /// the app, nothing in tests.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        Self::spawn_with(|| {}, wake)
+    }
+
+    /// The same beside a window: the engine's thread, and those that a simulation starts from it, give way to the
+    /// thread that draws whenever both want the processor.
+    pub fn spawn_beside_window(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        Self::spawn_with(priority::give_way, wake)
+    }
+
+    fn spawn_with(prepare: impl FnOnce() + Send + 'static, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (commands, inbox) = bounded(256);
         // A few events per command at most, so this many wait only when nobody listens any more.
         let (outbox, events) = bounded(4096);
@@ -166,6 +177,7 @@ impl Engine {
         let gauges = Arc::new(Gauges::default());
         let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
+            prepare();
             let last_words = outbox.clone();
             let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
             if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
@@ -190,9 +202,15 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.commands.send(Command::Quit).ok();
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
+        // Events are taken meanwhile, so that a worker with something to say gets to hear the last command.
+        while matches!(self.commands.try_send(Command::Quit), Err(e) if e.is_full()) {
+            while self.events.try_recv().is_ok() {}
+            std::thread::yield_now();
         }
+        let Some(thread) = self.thread.take() else { return };
+        while !thread.is_finished() {
+            self.events.recv_timeout(std::time::Duration::from_millis(1)).ok();
+        }
+        thread.join().ok();
     }
 }

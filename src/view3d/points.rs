@@ -8,6 +8,7 @@ use super::{
     targets::{Blit, COLOR_FORMAT, DEPTH_FORMAT, Targets},
 };
 use glam::Vec2;
+use std::time::{Duration, Instant};
 use wgpu::util::DeviceExt as _;
 
 /// Everything about a picture that is not a point. Kept equal to `Look` in points.wgsl.
@@ -74,6 +75,10 @@ pub struct Scene {
     points: Option<Points>,
     targets: Option<Targets>,
     drawn: Option<Look>,
+    /// Values changed since the picture was drawn.
+    owes: bool,
+    drawn_at: Instant,
+    rest: Duration,
     redraws: u64,
 }
 
@@ -111,6 +116,9 @@ impl Scene {
             points: None,
             targets: None,
             drawn: None,
+            owes: false,
+            drawn_at: Instant::now(),
+            rest: Duration::ZERO,
             redraws: 0,
         }
     }
@@ -146,7 +154,7 @@ impl Scene {
     pub fn set_values(&mut self, queue: &wgpu::Queue, values: &[f32]) {
         if let Some(points) = self.points.as_ref().filter(|p| p.len as usize == values.len()) {
             queue.write_buffer(&points.values, 0, bytemuck::cast_slice(values));
-            self.drawn = None;
+            self.owes = true;
         }
     }
 
@@ -187,7 +195,13 @@ impl Scene {
             self.targets = Some(self.blit.targets(device, size_px));
             self.drawn = None;
         }
-        if self.drawn == Some(*look) {
+        // The exposure belongs to the values: alone, it is no reason to draw.
+        let same = |drawn: Look| {
+            let mut now = *look;
+            now.background[3] = drawn.background[3];
+            drawn == now
+        };
+        if self.drawn.is_some_and(same) && (!self.owes || self.drawn_at.elapsed() < self.rest) {
             return;
         }
         queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
@@ -195,7 +209,20 @@ impl Scene {
             self.record(encoder, targets, look);
         }
         self.drawn = Some(*look);
+        self.owes = false;
+        self.drawn_at = Instant::now();
         self.redraws += 1;
+    }
+
+    /// New values alone are drawn no sooner than this after the last picture: on a software renderer, where this
+    /// picture costs more than the rest of the window, so that the window stays quick.
+    pub fn set_rest(&mut self, rest: Duration) {
+        self.rest = rest;
+    }
+
+    /// When new values are waiting for their picture: how long still.
+    pub fn owed_in(&self) -> Option<Duration> {
+        self.owes.then(|| self.rest.saturating_sub(self.drawn_at.elapsed()))
     }
 
     fn record(&self, encoder: &mut wgpu::CommandEncoder, targets: &Targets, look: &Look) {

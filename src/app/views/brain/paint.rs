@@ -8,7 +8,10 @@ use crate::{
 };
 use egui::{Rect, Ui};
 use egui_wgpu::{CallbackResources, CallbackTrait, ScreenDescriptor, wgpu};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// More selected points than this are told by their colour alone.
 const MOST_RINGS: usize = 1_500;
@@ -86,13 +89,16 @@ impl Brain {
         };
         let look = self.look(pixels(ui, canvas), ui.pixels_per_point(), ctx);
         let scene = self.upload(state, set, ctx);
+        if let Some(rest) = scene.lock().unwrap_or_else(PoisonError::into_inner).owed_in() {
+            ui.ctx().request_repaint_after(rest.max(SOON));
+        }
         ui.painter_at(canvas).add(egui_wgpu::Callback::new_paint_callback(canvas, Draw { scene, look }));
     }
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
         let Picture { scene, points, codes, palette, ramp, values } = &mut self.picture;
         let (device, queue) = (&state.device, &state.queue);
-        let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(Scene::new(device, state.target_format)))).clone();
+        let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(new_scene(state)))).clone();
         let mut scene = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if *points != self.set_generation {
             *points = self.set_generation;
@@ -136,4 +142,18 @@ impl Brain {
         drop(scene);
         shared
     }
+}
+
+/// A picture that is owed is asked for no sooner than this: most are drawn in this very frame.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Without a graphics processor the picture rests between two redraws.
+const SOFTWARE_REST: Duration = Duration::from_millis(500);
+
+fn new_scene(state: &egui_wgpu::RenderState) -> Scene {
+    let mut scene = Scene::new(&state.device, state.target_format);
+    if state.adapter.get_info().device_type == egui_wgpu::wgpu::DeviceType::Cpu {
+        scene.set_rest(SOFTWARE_REST);
+    }
+    scene
 }
