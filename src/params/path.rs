@@ -16,6 +16,18 @@ pub enum PathError {
         /// The nearest existing path.
         nearest: Option<String>,
     },
+    /// The list has no such item.
+    #[error("{path}: `{list}` has no item `{item}`{}", items(.known))]
+    NoItem {
+        /// What was asked for.
+        path: String,
+        /// The list.
+        list: String,
+        /// Number or name of the item.
+        item: String,
+        /// The items there are, by name or number.
+        known: Vec<String>,
+    },
     /// The value does not parse.
     #[error("{path}: {why}")]
     Value {
@@ -42,6 +54,10 @@ pub enum PathError {
 
 fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default()
+}
+
+fn items(known: &[String]) -> String {
+    if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
 /// Reads one `path=value`.
@@ -71,7 +87,7 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
     let (g, group) = params.groups().iter().enumerate().find(|(_, s)| s.name == parts[0]).ok_or_else(unknown)?;
     let (item, field) = match (group.list, parts.len()) {
         (false, 2) => (0, parts[1]),
-        (true, 3) => (item_of(params, g, parts[1]).ok_or_else(unknown)?, parts[2]),
+        (true, 3) => (item_of(params, g, parts[1]).ok_or_else(|| no_item(params, g, path, parts[1]))?, parts[2]),
         _ => return Err(unknown()),
     };
     let (f, spec) = group.params.iter().enumerate().find(|(_, s)| s.name == field).ok_or_else(unknown)?;
@@ -86,6 +102,21 @@ fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {
     let name = params.groups()[group].params.iter().position(|s| s.name == "name")?;
     (0..len)
         .find(|i| params.get(ParamId { item: *i as u16, ..ParamId::of(group, name) }) == Value::Text(key.to_owned()))
+}
+
+fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathError {
+    let spec = &params.groups()[group];
+    let name = spec.params.iter().position(|s| s.name == "name");
+    let label = |i: usize| match name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(group, f) })) {
+        Some(Value::Text(name)) if !name.is_empty() => name,
+        _ => i.to_string(),
+    };
+    PathError::NoItem {
+        path: path.to_owned(),
+        list: spec.name.to_owned(),
+        item: item.to_owned(),
+        known: (0..params.len(group as u8)).map(label).collect(),
+    }
 }
 
 /// Reads a value of the declared type.
