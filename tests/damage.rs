@@ -1,6 +1,6 @@
 //! Parquet files of every usual make are read the same, and damaged files of any format are refused, not
 //! panicked at. `NEUROPIL_FUZZ_SECONDS` lengthens the search for a panic (2 s by default, for each reader);
-//! the thorough search is in `fuzz/`.
+//! the thorough search is in `tests/fuzz/`.
 
 use neuropil::{
     data::{self, Connectome, DataError, fuzz_entry},
@@ -224,7 +224,7 @@ fn damaged_files_never_panic() {
     eprintln!("damaged files read: {rounds:?}");
 }
 
-/// Writes good files for `fuzz/corpus/<target>/`: a start for the thorough search.
+/// Writes good files for `tests/fuzz/corpus/<target>/`: a start for the thorough search.
 #[test]
 #[ignore = "writes to the folder named in NEUROPIL_CORPUS"]
 fn write_a_corpus() {
