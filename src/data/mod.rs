@@ -15,6 +15,7 @@ mod edges;
 mod edges_csv;
 mod edges_parquet;
 mod fingerprint;
+mod footer;
 mod neurons;
 mod pack;
 mod pages;

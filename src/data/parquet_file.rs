@@ -3,7 +3,7 @@
 //! The decoder is a foreign crate that checks most but not all of what a damaged file can say, so every
 //! call into it runs under [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
 
-use super::{DataError, pages::CheckedPages, words};
+use super::{DataError, footer, pages::CheckedPages, words};
 use parquet::{
     basic::{ConvertedType, LogicalType, Type},
     column::reader::{ColumnReader, get_column_reader},
@@ -88,10 +88,13 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Opens a file and reads its footer.
     pub fn open(path: &Path) -> Result<Self, DataError> {
-        let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+        let mut file = File::open(path).map_err(|e| DataError::io(path, e))?;
         let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
         if n_bytes == 0 {
             return Err(DataError::format(path, "the file is empty"));
+        }
+        if !footer::is_plausible(&mut file).map_err(|e| DataError::io(path, e))? {
+            return Err(DataError::format(path, "not a complete Parquet file: the schema in its footer is damaged"));
         }
         let (reader, columns, group_rows) = guarded(|| {
             let reader = SerializedFileReader::new(file)?;

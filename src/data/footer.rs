@@ -1,0 +1,175 @@
+//! The schema in the footer of a Parquet file, looked at before the decoder believes it.
+//!
+//! The decoder makes room for as many children as a schema element claims, gigabytes if a damaged file says so, and
+//! a program that cannot get memory ends. So the claims are added up here first; everything else about the footer is
+//! left to the decoder, which finds it without harm.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+};
+
+/// Nesting beyond this is damage.
+const DEPTH: u32 = 64;
+
+/// Whether the schema's elements claim no more children than there are elements. A footer that cannot be walked is
+/// left to the decoder to refuse.
+pub fn is_plausible(file: &mut File) -> io::Result<bool> {
+    let len = file.metadata()?.len();
+    let mut tail = [0; 8];
+    if len < 12 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-8))?;
+    file.read_exact(&mut tail)?;
+    let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    if &tail[4..] != b"PAR1" || footer > len - 8 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-8 - footer as i64))?;
+    let mut bytes = vec![0; footer as usize];
+    file.read_exact(&mut bytes)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(Walk(&bytes).children_fit().unwrap_or(true))
+}
+
+/// Thrift's compact protocol, as far as it takes to find the schema. `None` is a footer that cannot be walked.
+struct Walk<'a>(&'a [u8]);
+
+const BOOL: u8 = 2;
+const I8: u8 = 3;
+const I64: u8 = 6;
+const F64: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+
+impl Walk<'_> {
+    /// Walks to field 2 of the file's metadata, the list of schema elements, and adds up field 5 of each.
+    fn children_fit(&mut self) -> Option<bool> {
+        let mut id = 0;
+        loop {
+            let kind = self.field(&mut id)?;
+            if id == 2 && kind == LIST {
+                break;
+            }
+            self.skip(kind, DEPTH)?;
+        }
+        let elements = self.list()?.1;
+        let mut children = 0_u64;
+        for _ in 0..elements {
+            let mut id = 0;
+            while let Some(kind) = self.field(&mut id).filter(|kind| *kind != 0) {
+                if id == 5 && (4..=I64).contains(&kind) {
+                    let zigzag = self.varint()?;
+                    children += if zigzag & 1 == 0 { zigzag >> 1 } else { u64::from(u32::MAX) };
+                } else {
+                    self.skip(kind, DEPTH)?;
+                }
+                if children > elements {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// The type of the next field, and its number; type 0 ends a struct.
+    fn field(&mut self, id: &mut u64) -> Option<u8> {
+        let header = self.byte()?;
+        let (delta, kind) = (header >> 4, header & 15);
+        if kind != 0 {
+            *id = if delta == 0 { self.varint()? >> 1 } else { id.checked_add(delta.into())? };
+        }
+        Some(kind)
+    }
+
+    /// The type of a list's items and how many there are.
+    fn list(&mut self) -> Option<(u8, u64)> {
+        let header = self.byte()?;
+        let n = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };
+        Some((header & 15, n))
+    }
+
+    fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            1 | BOOL => {}
+            I8 => _ = self.byte()?,
+            4..=I64 => _ = self.varint()?,
+            F64 => self.0 = self.0.get(8..)?,
+            BINARY => {
+                let n = usize::try_from(self.varint()?).ok()?;
+                self.0 = self.0.get(n..)?;
+            }
+            LIST | SET => {
+                let (kind, n) = self.list()?;
+                for _ in 0..n {
+                    self.skip(if kind <= BOOL { I8 } else { kind }, depth)?;
+                }
+            }
+            MAP => {
+                let n = self.varint()?;
+                let kinds = if n > 0 { self.byte()? } else { 0 };
+                for _ in 0..n {
+                    self.skip(kinds >> 4, depth)?;
+                    self.skip(kinds & 15, depth)?;
+                }
+            }
+            STRUCT => {
+                let mut id = 0;
+                while let kind @ 1.. = self.field(&mut id)? {
+                    self.skip(kind, depth)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Metadata with a version, then a schema of these elements: name "a", and as many children.
+    fn metadata(children: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x15, 2, 0x19, (children.len() as u8) << 4 | STRUCT];
+        for n in children {
+            bytes.extend([0x48, 1, b'a', 0x15, n << 1, 0]);
+        }
+        bytes.push(0);
+        bytes
+    }
+
+    #[test]
+    fn children_are_counted() {
+        for (children, fits) in [(&[2, 0, 0][..], true), (&[3, 0, 0], true), (&[4, 0, 0], false), (&[60], false)] {
+            assert_eq!(Walk(&metadata(children)).children_fit(), Some(fits), "{children:?}");
+        }
+        let whole = metadata(&[2, 0, 0]);
+        for cut in 0..whole.len() - 4 {
+            assert_ne!(Walk(&whole[..cut]).children_fit(), Some(false), "cut at {cut}");
+        }
+    }
+}
