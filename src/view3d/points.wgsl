@@ -140,8 +140,9 @@ fn glow_vertex(point: Point) -> Sprite {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
-    // On a dark ground light adds up to white, on a light one colour deepens.
-    let hot = select(class_rgba.rgb * 0.85, mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.3), look.flags.w != 0u);
+    // On a dark ground light adds up, on a light one colour deepens. Only what is active this very moment is whitish.
+    let spark = mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.35 * smoothstep(0.85, 1.0, strength));
+    let hot = select(class_rgba.rgb * 0.85, spark, look.flags.w != 0u);
     let radius = radius_of(clip) * (1.4 + 2.2 * strength);
     let near = mix(1.0, 0.45, clamp((depth_of(clip) - look.fog.x) / max(look.fog.y - look.fog.x, 1e-6), 0.0, 1.0));
     return sprite(point, clip, radius, vec4<f32>(hot, strength * near * look.background.a));
@@ -151,7 +152,9 @@ fn glow_vertex(point: Point) -> Sprite {
 fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
     let d = length(in.corner) / in.radius;
     let a = in.color.a * max(exp(-4.0 * d * d) - 0.018, 0.0);
-    return vec4<f32>(in.color.rgb * a, select(a, 0.0, look.flags.w != 0u));
+    // Purely additive light would end in white wherever many overlap. Covering most of what is below bounds the sum
+    // at the colour / 0.72, so that the hue stays.
+    return vec4<f32>(in.color.rgb * a, select(a, 0.72 * a, look.flags.w != 0u));
 }
 
 @vertex

@@ -150,7 +150,7 @@ impl View for Kernels {
     }
 
     fn title(&self, _: &Exhibit) -> String {
-        "Kernel times".into()
+        "Kernels".into()
     }
 
     fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
