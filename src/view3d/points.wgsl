@@ -135,8 +135,10 @@ fn body_fragment(in: Sprite) -> @location(0) vec4<f32> {
 @vertex
 fn glow_vertex(point: Point) -> Sprite {
     let class_rgba = class_color(point.code);
-    let strength = glow_of(point.value);
-    if class_rgba.a < 0.5 || strength < 0.02 || (look.flags.y != 0u && !is_selected(point.code)) {
+    // Beside a selection the others glow on, fainter.
+    let is_aside = look.flags.y != 0u && !is_selected(point.code);
+    let strength = glow_of(point.value) * select(1.0, 0.55, is_aside);
+    if class_rgba.a < 0.5 || strength < 0.02 {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);

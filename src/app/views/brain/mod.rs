@@ -317,7 +317,7 @@ impl View for Brain {
 
     fn title(&self, exhibit: &Exhibit) -> String {
         let name = exhibit.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
-        if name.is_empty() { "3D".into() } else { format!("3D: {name}") }
+        if name.is_empty() || exhibit.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
