@@ -109,6 +109,8 @@ fn body_vertex(point: Point) -> Sprite {
     color = fogged(color, clip);
     if is_selected(point.code) {
         grow = 1.35;
+    } else if look.flags.y != 0u && look.flags.x == 2u {
+        color = mix(look.background.rgb, color, look.range.w);
     } else if look.flags.y != 0u {
         let grey = vec3<f32>(dot(color, vec3<f32>(0.3, 0.59, 0.11)));
         color = mix(look.background.rgb, mix(grey, color, 0.35), 0.42);
@@ -155,8 +157,8 @@ fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
     let d = length(in.corner) / in.radius;
     let a = in.color.a * max(exp(-4.0 * d * d) - 0.018, 0.0);
     // Purely additive light would end in white wherever many overlap. Covering most of what is below bounds the sum
-    // at the colour / 0.72, so that the hue stays.
-    return vec4<f32>(in.color.rgb * a, select(a, 0.72 * a, look.flags.w != 0u));
+    // at the colour / 0.85, so that the hue stays.
+    return vec4<f32>(in.color.rgb * a, select(a, 0.85 * a, look.flags.w != 0u));
 }
 
 @vertex
