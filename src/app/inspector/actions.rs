@@ -30,8 +30,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
             })
             .inner;
         if is_sent {
-            let action =
-                Action { name: action.name.to_owned(), elements: elements.to_vec(), values: values.clone() };
+            let action = Action { name: action.name.to_owned(), elements: elements.to_vec(), values: values.clone() };
             app.session.live.act(action);
         }
     }

@@ -195,8 +195,11 @@ impl Raster {
         painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
         // Beside the strip when there is a gutter, else inside it.
         let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
-        let (x, align) =
-            if has_gutter { (strip.left() - 6.0, Align2::RIGHT_CENTER) } else { (strip.left() + 5.0, Align2::LEFT_CENTER) };
+        let (x, align) = if has_gutter {
+            (strip.left() - 6.0, Align2::RIGHT_CENTER)
+        } else {
+            (strip.left() + 5.0, Align2::LEFT_CENTER)
+        };
         painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
         painter.text(pos2(x, strip.bottom() - 4.0), align, "rate  0", font.clone(), tokens.text_sub);
     }
