@@ -9,6 +9,7 @@ use egui_kittest::{
 };
 use neuropil::{
     app::{App, Start},
+    engine::Logged,
     params::path,
     project::Project,
 };
@@ -278,6 +279,23 @@ fn rebuild_parameters_wait_and_say_so() {
     w.get_by_label("Rebuild now").click();
     until(&mut w, "the notice is gone", |w| w.query_by_label("Rebuild now").is_none());
     until(&mut w, "it runs again", |w| w.query_by_label("Pause").is_some());
+}
+
+#[test]
+fn actions_of_the_kind_act_on_the_selection() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    assert!(w.query_by_label("Kick").is_none());
+    w.state_mut().session_mut().selection.replace("neurons", vec![1, 2, 30]);
+    until(&mut w, "there is a button", |w| w.query_by_label("Kick").is_some());
+    w.get_by_label("Kick").click();
+    let kicked = |logged: &Logged| matches!(logged, Logged::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
+    until(&mut w, "the simulation was kicked", |w| {
+        let since = w.state().session().live.since_zero();
+        since.is_some_and(|since| since.log.iter().any(|(_, logged)| kicked(logged)))
+    });
 }
 
 /// Every node a user can operate has a name; the harness also checks this each step.

@@ -251,7 +251,7 @@ impl App {
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
         let session = &mut self.session;
-        let before = session.selection.clone();
+        let (before, model) = (session.selection.clone(), &session.project.model);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
             clock: session.live.clock,
@@ -259,6 +259,7 @@ impl App {
             tokens: &t,
             selection: &mut session.selection,
             render_state: self.render_state.as_ref(),
+            timing_docs: &|row| model.timing_docs(row),
             requests: &mut requests,
         };
         self.workspace.ui(ui, ctx);

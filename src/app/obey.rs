@@ -47,7 +47,7 @@ impl App {
             UiCommand::SaveSelection => {
                 self.save_selection();
             }
-            UiCommand::Probe => self.probe_selection(),
+            UiCommand::Probe => self.probe_selection(ctx),
             UiCommand::SelectNone => self.select_none(),
             UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
             UiCommand::ResetLayout => self.workspace.reset_layout(&self.session.live.exhibit),
@@ -124,7 +124,7 @@ impl App {
     }
 
     /// The traces of the selected elements come to the front, and their probes are recorded from now on.
-    fn probe_selection(&mut self) {
+    fn probe_selection(&mut self, ctx: &egui::Context) {
         if !self.save_selection() {
             return;
         }
@@ -140,6 +140,7 @@ impl App {
         }
         if views::by_name("traces").is_some() {
             self.workspace.show_view("traces", &self.session.live.exhibit);
+            views::ask_pin(ctx);
         }
     }
 

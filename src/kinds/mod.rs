@@ -67,6 +67,13 @@ macro_rules! kinds {
             /// Its CUDA modules.
             pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::MODULES, )* } }
 
+            /// What a row of its timings is, by the row's name.
+            pub fn timing_docs(&self, row: &str) -> Option<&'static str> {
+                let spans = match self { $( Self::$Variant(_) => <$module::Card as Kind>::SPANS, )* };
+                let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
+                spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
+            }
+
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
 

@@ -89,6 +89,8 @@ pub trait Kind {
     const PROBES: &'static [ProbeSpec];
     /// What can be done to its simulations.
     const ACTIONS: &'static [ActionSpec];
+    /// What the rows of its CPU timings are: name, tooltip. Rows of kernels are told by [`Kind::MODULES`].
+    const SPANS: &'static [(&'static str, &'static str)];
     /// Its CUDA modules.
     const MODULES: &'static [ModuleSpec];
     /// What the project file holds.

@@ -109,6 +109,8 @@ fn body_vertex(point: Point) -> Sprite {
     color = fogged(color, clip);
     if is_selected(point.code) {
         grow = 1.35;
+    } else if look.flags.y != 0u && look.flags.x == 2u {
+        color = mix(look.background.rgb, color, look.range.w);
     } else if look.flags.y != 0u {
         let grey = vec3<f32>(dot(color, vec3<f32>(0.3, 0.59, 0.11)));
         color = mix(look.background.rgb, mix(grey, color, 0.35), 0.42);
@@ -135,13 +137,16 @@ fn body_fragment(in: Sprite) -> @location(0) vec4<f32> {
 @vertex
 fn glow_vertex(point: Point) -> Sprite {
     let class_rgba = class_color(point.code);
-    let strength = glow_of(point.value);
-    if class_rgba.a < 0.5 || strength < 0.02 || (look.flags.y != 0u && !is_selected(point.code)) {
+    // Beside a selection the others glow on, fainter.
+    let is_aside = look.flags.y != 0u && !is_selected(point.code);
+    let strength = glow_of(point.value) * select(1.0, 0.55, is_aside);
+    if class_rgba.a < 0.5 || strength < 0.02 {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
-    // On a dark ground light adds up to white, on a light one colour deepens.
-    let hot = select(class_rgba.rgb * 0.85, mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.3), look.flags.w != 0u);
+    // On a dark ground light adds up, on a light one colour deepens. Only what is active this very moment is whitish.
+    let spark = mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.35 * smoothstep(0.85, 1.0, strength));
+    let hot = select(class_rgba.rgb * 0.85, spark, look.flags.w != 0u);
     let radius = radius_of(clip) * (1.4 + 2.2 * strength);
     let near = mix(1.0, 0.45, clamp((depth_of(clip) - look.fog.x) / max(look.fog.y - look.fog.x, 1e-6), 0.0, 1.0));
     return sprite(point, clip, radius, vec4<f32>(hot, strength * near * look.background.a));
@@ -151,7 +156,9 @@ fn glow_vertex(point: Point) -> Sprite {
 fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
     let d = length(in.corner) / in.radius;
     let a = in.color.a * max(exp(-4.0 * d * d) - 0.018, 0.0);
-    return vec4<f32>(in.color.rgb * a, select(a, 0.0, look.flags.w != 0u));
+    // Purely additive light would end in white wherever many overlap. Covering most of what is below bounds the sum
+    // at the colour / 0.85, so that the hue stays.
+    return vec4<f32>(in.color.rgb * a, select(a, 0.85 * a, look.flags.w != 0u));
 }
 
 @vertex

@@ -50,6 +50,7 @@ impl Inside {
             tokens: &self.tokens,
             selection: &mut self.selection,
             render_state: self.render_state.as_ref(),
+            timing_docs: &|_| None,
             requests: &mut requests,
         };
         self.view.ui(ui, &mut ctx);

@@ -1,6 +1,7 @@
 //! The inspector at the right: every parameter of every kind, drawn from its declaration alone, and what is known
 //! about the selection. Widgets edit the document in place; undo, saving and the engine follow from comparing.
 
+mod actions;
 mod list;
 mod row;
 mod selection;
@@ -23,6 +24,7 @@ pub struct Inspector {
     search: String,
     only_changed: bool,
     scroll_to: Option<&'static str>,
+    forms: actions::Forms,
 }
 
 impl Inspector {

@@ -1,5 +1,6 @@
 //! What is known about the selected elements, and what can be done to them.
 
+use super::actions;
 use crate::app::{App, commands::UiCommand, icons, interventions, text, theme::Tokens, widgets};
 use crate::sim::{Column, ElementSet};
 use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
@@ -8,18 +9,18 @@ use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 const MAX_COUNTED: usize = 20_000;
 
 /// Draws the section when something is selected.
-pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let (selection, exhibit) = (&app.session.selection, &app.session.live.exhibit);
-    let (false, Some(set)) = (selection.elements.is_empty(), exhibit.set(selection.set)) else { return };
+    let (false, Some(set)) = (selection.elements.is_empty(), exhibit.set(selection.set).cloned()) else { return };
+    let (title, elements) = (interventions::label(exhibit, selection), selection.elements.clone());
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
-        let title = interventions::label(exhibit, selection);
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
         Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
             ui.spacing_mut().interact_size.y = 14.0;
-            facts_ui(ui, set, &selection.elements);
+            facts_ui(ui, &set, &elements);
         });
         ui.add_space(4.0);
         ui.horizontal_wrapped(|ui| {
@@ -40,6 +41,7 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
                 }
             }
         });
+        actions::ui(ui, app, set.name);
     });
 }
 

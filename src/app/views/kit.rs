@@ -29,9 +29,12 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
         canvas.max.y = bottom.top();
         ui.painter().rect_filled(bottom, 0.0, tokens.panel);
         ui.painter().hline(all.x_range(), bottom.top() + 0.5, (1.0, tokens.line));
-        let at = Pos2::new(bottom.left() + 8.0, bottom.center().y);
-        let painter = ui.painter_at(bottom.shrink2(Vec2::new(4.0, 0.0)));
-        painter.text(at, Align2::LEFT_CENTER, text, small(ui), tokens.text_sub);
+        let area = UiBuilder::new().max_rect(bottom.shrink2(Vec2::new(8.0, 1.0)));
+        ui.scope_builder(area.layout(Layout::left_to_right(Align::Center)), |ui| {
+            // What is cut off is in the tooltip.
+            let text = RichText::new(text).small().color(tokens.text_sub);
+            ui.add(egui::Label::new(text).selectable(false).truncate());
+        });
     }
     if canvas.height() < 1.0 {
         canvas.max.y = canvas.min.y + 1.0;
@@ -82,15 +85,32 @@ pub fn choice_ui<T: PartialEq + Clone>(
     options: &[(T, String)],
 ) -> bool {
     let before = value.clone();
-    ui.label(RichText::new(label).small().color(tokens.text_sub));
+    // In a narrow toolbar the value speaks for itself.
+    let is_narrow = ui.max_rect().width() < 460.0 && ui.layout().is_horizontal();
+    if !is_narrow {
+        ui.label(RichText::new(label).small().color(tokens.text_sub));
+    }
     let shown = options.iter().find(|(v, _)| v == value).map_or("—", |(_, text)| text.as_str());
     let response = egui::ComboBox::from_id_salt(label).selected_text(shown).width(72.0).show_ui(ui, |ui| {
         for (option, text) in options {
             ui.selectable_value(value, option.clone(), text);
         }
     });
-    response.response.accessible_name(label);
+    response.response.accessible_name(label).on_hover_text(label);
     *value != before
+}
+
+/// The rest of a toolbar: in place when this many points are left for it, else behind a `…` button.
+pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
+    if ui.available_width() >= needs {
+        return add(ui);
+    }
+    let button = ui.button("…").on_hover_text("More of this toolbar");
+    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More of this toolbar"));
+    egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+        ui.spacing_mut().item_spacing.y = 4.0;
+        add(ui);
+    });
 }
 
 /// The LIVE toggle of a time view: green and filled while it follows.

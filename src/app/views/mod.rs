@@ -34,6 +34,8 @@ pub struct ViewCtx<'a> {
     pub selection: &'a mut Selection,
     /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
+    /// What a row of the timings is, when the kind says.
+    pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
     /// What the view wants of the shell.
     pub requests: &'a mut Vec<ViewRequest>,
 }

@@ -79,7 +79,10 @@ impl Kernels {
                     let color = if is_total { tokens.text_sub } else { color_of(timing.name, rows, ctx) };
                     row.col(|ui| {
                         let text = RichText::new(timing.name.replace('_', " "));
-                        ui.label(text.color(if is_total { tokens.text_strong } else { tokens.text }));
+                        let label = ui.label(text.color(if is_total { tokens.text_strong } else { tokens.text }));
+                        if let Some(docs) = (ctx.timing_docs)(timing.name) {
+                            label.on_hover_text(docs);
+                        }
                     });
                     row.col(|ui| share_ui(ui, timing.nanos as f64 / total as f64, color, ctx));
                     let launches = f64::from(timing.launches.max(1));
@@ -150,7 +153,7 @@ impl View for Kernels {
     }
 
     fn title(&self, _: &Exhibit) -> String {
-        "Kernel times".into()
+        "Kernels".into()
     }
 
     fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {

@@ -56,6 +56,7 @@ impl Kind for Card {
     const NAME: &'static str = "spiking";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = &[];
     type Params = Params;
     type Setup = Setup;

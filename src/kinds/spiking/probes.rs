@@ -46,6 +46,15 @@ probes! {
     ACTIVE = "active", "", Shape::Series { of: "" };
 }
 
+/// The parts of a step on the CPU, in their order.
+pub const SPANS: &[(&str, &str)] = &[
+    ("threshold", "Who is above the threshold: looks at the neurons near it. Items: neurons looked at."),
+    ("drive", "Draws the kicks that stimuli give in this step. Items: kicks."),
+    ("deliver", "Adds the spikes of one delay ago to their targets. Items: synaptic events."),
+    ("integrate", "Whoever got a kick or a spike takes it up, unless refractory. Items: neurons."),
+    ("collect", "Gathers spikes and traces of all threads in their canonical order, for probes. Items: steps."),
+];
+
 actions! {
     /// What can be done to a running network.
     pub const ACTIONS;

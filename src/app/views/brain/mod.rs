@@ -45,6 +45,11 @@ pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
     probe.name.starts_with("last_") && matches!(probe.shape, Shape::Field { .. })
 }
 
+/// Points of toolbar that [`Brain::look_ui`] takes.
+const REST: f32 = 400.0;
+/// Narrower than this, the legend would cover the points and is closed until it is asked for.
+const LEGEND_FROM: f32 = 560.0;
+
 /// The 3D view.
 pub struct Brain {
     set: Option<Arc<ElementSet>>,
@@ -66,7 +71,7 @@ pub struct Brain {
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
-    is_legend_open: bool,
+    legend_choice: Option<bool>,
     lasso: Vec<Vec2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
@@ -97,7 +102,7 @@ impl Default for Brain {
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
-            is_legend_open: true,
+            legend_choice: None,
             lasso: vec![],
             is_rectangle: false,
             under_pointer: None,
@@ -224,29 +229,41 @@ impl Brain {
                 self.hidden_generation += 1;
             }
         }
-        match chosen {
-            Coloring::Glow(_) => {
-                let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
-                ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
-            }
-            Coloring::Field(probe) => self.range_ui(ui, ctx, probe),
-            Coloring::Class => {}
+        if let Coloring::Field(probe) = chosen {
+            self.range_ui(ui, ctx, probe);
         }
         ui.separator();
+        let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
+        if ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed() {
+            self.legend_choice = Some(is_legend_open);
+        }
+        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
+            self.fit(aspect);
+        }
+        kit::overflow_ui(ui, REST, |ui| self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect));
+    }
+
+    /// Whether the legend lies over the picture: as chosen, else when there is room beside the points.
+    fn is_legend_open(&self, width: f32) -> bool {
+        self.legend_choice.unwrap_or(width >= LEGEND_FROM)
+    }
+
+    /// Where one looks from, and how points look.
+    fn look_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
         for (i, preset) in Preset::ALL.into_iter().enumerate() {
             let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
             if ui.button(preset.label()).on_hover_text(hint).clicked() {
                 self.look_from(preset, aspect);
             }
         }
-        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
-            self.fit(aspect);
-        }
         ui.toggle_value(&mut self.camera.orthographic, "Ortho")
             .on_hover_text("Parallel projection: the scale bar holds at every depth");
         let size = DragValue::new(&mut self.point_size).range(0.2..=8.0).speed(0.02).prefix("size ").fixed_decimals(1);
         ui.add(size).on_hover_text("Size of the points");
-        ui.toggle_value(&mut self.is_legend_open, "Legend");
+        if glows {
+            let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
+            ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
+        }
     }
 
     fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
@@ -300,7 +317,7 @@ impl View for Brain {
 
     fn title(&self, exhibit: &Exhibit) -> String {
         let name = exhibit.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
-        if name.is_empty() { "3D".into() } else { format!("3D: {name}") }
+        if name.is_empty() || exhibit.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {

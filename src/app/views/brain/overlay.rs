@@ -26,7 +26,7 @@ impl Brain {
         if let Coloring::Field(_) = self.coloring(ctx.exhibit) {
             self.paint_color_bar(&painter, canvas, &kit::mono(ui), ctx);
         }
-        if self.is_legend_open && canvas.width() > 360.0 && canvas.height() > 160.0 {
+        if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
         }
         self.paint_lasso(ui, canvas, ctx);

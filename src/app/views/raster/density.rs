@@ -65,7 +65,7 @@ impl Density {
     fn start(&mut self, ctx: &egui::Context, history: &History, wish: &Wish<'_>, key: Key) {
         let job = Job::new(history, &key.cells);
         let (row_of, cells, inks) = (wish.rows.0.row_of.clone(), key.cells, wish.inks);
-        let selected = Arc::new(bits(wish.selected.0, wish.rows.0.len()));
+        let selected = Arc::new(bits(wish.selected.0, wish.rows.0.n_elements()));
         let count = move || {
             let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected };
             let grid = Grid::of(cells, lookup, &job, inks);

@@ -18,13 +18,19 @@ pub struct Layout {
 }
 
 const GUTTER: f32 = 118.0;
+/// In a narrow panel; labels are elided.
+const NARROW_GUTTER: f32 = 84.0;
 const AXIS: f32 = 21.0;
 const STRIP: f32 = 46.0;
 
 impl Layout {
     /// Of a canvas of any size.
     pub fn of(canvas: Rect) -> Self {
-        let gutter = if canvas.width() > 420.0 { GUTTER } else { 16.0 };
+        let gutter = match canvas.width() {
+            w if w > 520.0 => GUTTER,
+            w if w > 320.0 => NARROW_GUTTER,
+            _ => 16.0,
+        };
         let strip_height = if canvas.height() > 190.0 { STRIP } else { 0.0 };
         let bottom = canvas.bottom() - AXIS;
         let (left, right) = (canvas.left() + gutter, (canvas.right() - 12.0).max(canvas.left() + gutter + 10.0));
@@ -130,7 +136,7 @@ impl Raster {
     fn paint_marks(&self, painter: &Painter, plot: Rect, ctx: &ViewCtx<'_>) {
         let Some(set) = &self.set else { return };
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(10.0, 0.0)).intersect(painter.clip_rect()));
-        let row = |element: u32| self.rows.row_of.get(element as usize).map(|r| f64::from(*r) + 0.5);
+        let row = |element: u32| self.rows.row(element).map(|r| f64::from(r) + 0.5);
         let selected = ctx.selection.of(set.name);
         if selected.len() <= 2_000 {
             let mut mesh = Mesh::default();
@@ -187,9 +193,15 @@ impl Raster {
         inside.line(points, egui::Stroke::new(1.25, color));
         painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
         painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
-        let at = |y: f32| pos2(strip.left() - 6.0, y);
-        painter.text(at(y(top) + 3.0), Align2::RIGHT_CENTER, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
-        painter.text(at(strip.bottom() - 4.0), Align2::RIGHT_CENTER, "rate  0", font.clone(), tokens.text_sub);
+        // Beside the strip when there is a gutter, else inside it.
+        let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
+        let (x, align) = if has_gutter {
+            (strip.left() - 6.0, Align2::RIGHT_CENTER)
+        } else {
+            (strip.left() + 5.0, Align2::LEFT_CENTER)
+        };
+        painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
+        painter.text(pos2(x, strip.bottom() - 4.0), align, "rate  0", font.clone(), tokens.text_sub);
     }
 
     fn paint_time(&self, painter: &Painter, layout: &Layout, font: &egui::FontId, tokens: &Tokens) {

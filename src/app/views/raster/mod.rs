@@ -1,6 +1,7 @@
 //! Spikes as a raster: any `Spikes` probe over any set. A density picture when there are many, ticks when few,
 //! the rate of the rows in view underneath.
 
+mod active;
 mod density;
 mod draw;
 mod grid;
@@ -14,6 +15,7 @@ use crate::{
     engine::Exhibit,
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Spike, Tap},
 };
+use active::Active;
 use density::{Density, Wish};
 use grid::Inks;
 use history::History;
@@ -35,6 +37,8 @@ pub struct Raster {
     column: String,
     rows: Rows,
     rows_generation: u64,
+    active: Active,
+    is_active_only: bool,
     history: History,
     skipped: u64,
     clock: Clock,
@@ -56,6 +60,8 @@ impl Default for Raster {
             column: "super_class".into(),
             rows: Rows::default(),
             rows_generation: 0,
+            active: Active::default(),
+            is_active_only: true,
             history: History::default(),
             skipped: 0,
             clock: Clock::default(),
@@ -92,12 +98,48 @@ impl Raster {
     /// Puts the rows in order, and all of them in view.
     fn arrange(&mut self) {
         let Some(set) = &self.set else { return };
-        if set.column(&self.column).is_none() {
+        if !self.column.is_empty() && set.column(&self.column).is_none() {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
-        self.rows = Rows::new(set, &self.column);
-        self.rows_generation += 1;
+        self.order();
         (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
+    }
+
+    /// Puts the rows in order.
+    fn order(&mut self) {
+        let Some(set) = &self.set else { return };
+        let all = !self.is_active_only;
+        self.rows = Rows::new(set, &self.column, |element| all || self.active.contains(element));
+        self.rows_generation += 1;
+    }
+
+    /// Gives rows to those that spiked since, unless someone has zoomed in on the rows there are.
+    fn rearrange(&mut self, now_secs: f64) {
+        let is_zoomed = self.window.rows() < f64::from(self.rows.len().max(1)) - 0.5;
+        if self.is_active_only && !is_zoomed && self.active.is_due(now_secs) {
+            self.arrange();
+            self.active.arranged(now_secs);
+        }
+    }
+
+    /// Which rows there are, as the caption says it.
+    fn rows_text(&self) -> String {
+        let number = |n: u32| kit::thousands(u64::from(n));
+        let in_view = (self.window.r1.ceil() - self.window.r0.floor()).min(f64::from(self.rows.len())) as u32;
+        if !self.is_active_only {
+            return format!("rows {} of {}", number(in_view), number(self.rows.len()));
+        }
+        let (active, all) = (number(self.rows.len()), number(self.rows.n_elements()));
+        let mut text = if in_view < self.rows.len() {
+            format!("rows {} of {active} active of {all}", number(in_view))
+        } else {
+            format!("rows {active} active of {all}")
+        };
+        // Those who spiked a moment ago get their rows in a moment; for longer only beside a zoom.
+        if in_view < self.rows.len() && self.active.waiting() > 0 {
+            text += &format!(" (+{} since zoomed)", number(self.active.waiting()));
+        }
+        text
     }
 
     /// The present, in steps relative to the history.
@@ -123,11 +165,9 @@ impl Raster {
     }
 
     fn caption(&self, plot_px: egui::Vec2) -> String {
-        let rows = f64::from(self.rows.len());
         if plot_px.x < 1.0 {
-            return format!("{} rows", kit::thousands(rows as u64));
+            return self.rows_text();
         }
-        let (in_view, total) = ((self.window.r1.ceil() - self.window.r0.floor()).min(rows) as u64, rows as u64);
         let spikes = self.spikes_in_view();
         let per_px = kit::duration(self.window.span() * self.clock.secs_per_step / f64::from(plot_px.x.max(1.0)));
         let rows_per_px = kit::value((self.window.rows() / f64::from(plot_px.y.max(1.0)) * 10.0).round() / 10.0);
@@ -138,9 +178,8 @@ impl Raster {
             per_px
         };
         let mut text = format!(
-            "rows {} of {}  |  {} spikes in view  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows",
-            kit::thousands(in_view),
-            kit::thousands(total),
+            "{}  |  {} spikes in view  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows",
+            self.rows_text(),
             kit::thousands(spikes),
         );
         if self.density.is_busy() {
@@ -189,15 +228,16 @@ impl Raster {
     }
 
     fn toolbar_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
-        let Some(set) = self.set.clone() else { return };
+        let Some(set) = &self.set else { return };
         let mut columns: Vec<(String, String)> =
             set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
         columns.push((String::new(), "index".into()));
         if kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.column, &columns) {
-            let column = std::mem::take(&mut self.column);
-            self.column.clone_from(&column);
-            self.rows = Rows::new(&set, &column);
-            self.rows_generation += 1;
+            self.order();
+        }
+        let hint = "Rows only for those that have spiked since the run began; the caption says how many";
+        if ui.toggle_value(&mut self.is_active_only, "Active only").on_hover_text(hint).changed() {
+            self.arrange();
         }
         ui.separator();
         kit::live_ui(ui, ctx.tokens, &mut self.follow, ctx.running);
@@ -244,9 +284,13 @@ impl View for Raster {
         let set = self.set.take();
         let rows = std::mem::take(&mut self.rows);
         let window = self.window;
-        *self = Self { column, span, set, rows, window, rows_generation: self.rows_generation, ..Self::default() };
+        let (is_active_only, rows_generation) = (self.is_active_only, self.rows_generation);
+        *self = Self { column, span, set, rows, window, rows_generation, is_active_only, ..Self::default() };
         (self.window.t0, self.window.t1) = (0.0, span);
         self.settle(exhibit);
+        if self.is_active_only {
+            self.arrange();
+        }
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
@@ -255,6 +299,7 @@ impl View for Raster {
         let Some(probe) = self.probe else { return };
         if let Some(Reading::Spikes(spikes)) = frame.reading(probe) {
             self.history.push(spikes, frame.clock.step);
+            self.active.note(spikes);
             self.skipped += frame.skipped;
         }
     }
@@ -268,6 +313,7 @@ impl View for Raster {
             return;
         }
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
+        self.rearrange(ui.input(|i| i.time));
         let tokens = ctx.tokens;
         let caption = self.caption(self.plot_px);
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
@@ -299,6 +345,8 @@ impl View for Raster {
          darker than a quarter of the scale. Closer in, every spike is a tick in the colour of its group.\n\n\
          - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
          - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
-         - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the rows in view."
+         - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the rows in view.\n\nWith *Active only* \
+         there are rows for those that have spiked since the run began and for nobody else; the caption says how \
+         many that is of all."
     }
 }

@@ -108,7 +108,7 @@ impl Raster {
         let rows_per_pt = self.window.rows() / f64::from(plot.height());
         let row = self.window.r0 + f64::from(plot.bottom() - at.y) * rows_per_pt;
         let distance = |spike: &Spike| {
-            let spike_row = f64::from(*self.rows.row_of.get(spike.lane as usize)?) + 0.5;
+            let spike_row = f64::from(self.rows.row(spike.lane)?) + 0.5;
             let dx = (f64::from(spike.step) + 0.5 - step) / steps_per_pt;
             let dy = (spike_row - row) / rows_per_pt;
             let d2 = dx * dx + dy * dy;

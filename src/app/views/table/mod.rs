@@ -311,7 +311,7 @@ impl View for Table {
 
     fn title(&self, exhibit: &Exhibit) -> String {
         let name = self.set.as_ref().or_else(|| exhibit.sets.first()).map_or("", |s| s.name);
-        if name.is_empty() { "Table".into() } else { format!("Table: {name}") }
+        if name.is_empty() || exhibit.sets.len() == 1 { "Table".into() } else { format!("Table: {name}") }
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {

@@ -1,0 +1,86 @@
+//! What a kind declares can be done to its running simulation: a form and a button each.
+
+use crate::{
+    app::{App, text, theme::Tokens, widgets},
+    params::{ParamSpec, Value, ValueType},
+    sim::{Action, ActionSpec},
+};
+use egui::{Button, ComboBox, DragValue, TextEdit, Ui};
+use std::collections::BTreeMap;
+
+/// Arguments as last typed, by action.
+#[derive(Default)]
+pub struct Forms(BTreeMap<&'static str, Vec<Value>>);
+
+/// Draws the actions on a set (`""`: on the whole simulation) and carries out the one whose button is pressed.
+pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
+    for action in app.session.project.model.actions().iter().filter(|a| a.over == over) {
+        let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
+        let elements: &[u32] = if over.is_empty() { &[] } else { &app.session.selection.elements };
+        let name = text::title(action.name);
+        let is_sent = ui
+            .horizontal_wrapped(|ui| {
+                ui.spacing_mut().item_spacing.x = 4.0;
+                let button = ui.add(Button::new(&name)).accessible_name(&name);
+                let button = button.on_hover_text(text::unwrap(action.docs));
+                for (spec, value) in action.params.iter().zip(values.iter_mut()) {
+                    argument_ui(ui, action.name, spec, value);
+                }
+                button.clicked()
+            })
+            .inner;
+        if is_sent {
+            let action = Action { name: action.name.to_owned(), elements: elements.to_vec(), values: values.clone() };
+            app.session.live.act(action);
+        }
+    }
+}
+
+/// Declarations of arguments have no defaults: the middle of the usual range is a start that does something.
+fn first_values(action: &ActionSpec) -> Vec<Value> {
+    let first = |spec: &ParamSpec| {
+        let middle = f64::midpoint(spec.soft.0, spec.soft.1);
+        match spec.kind {
+            ValueType::Bool => Value::Bool(false),
+            ValueType::Int => Value::Int(middle.round() as i64),
+            ValueType::Real => Value::Real(middle),
+            ValueType::Choice(_) => Value::Choice(0),
+            ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
+        }
+    };
+    action.params.iter().map(first).collect()
+}
+
+fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
+    let name = format!("{action}.{}", spec.name);
+    let speed = (spec.soft.1 - spec.soft.0) / 400.0;
+    let unit = spec.unit;
+    let response = match (value, spec.kind) {
+        (Value::Bool(on), _) => widgets::switch(ui, on, &name),
+        (Value::Int(i), _) => {
+            let range = spec.hard.0 as i64..=spec.hard.1 as i64;
+            ui.add(DragValue::new(i).speed(speed.max(0.25)).range(range).suffix(format!(" {}", unit.suffix())))
+        }
+        (Value::Real(x), _) => {
+            let field = DragValue::new(x).speed(speed).range(spec.hard.0..=spec.hard.1);
+            let field = field.custom_formatter(move |x, _| format!("{} {}", text::number(x), unit.suffix()));
+            ui.add(field.custom_parser(move |typed| unit.parse(&typed.replace('−', "-")).ok()))
+        }
+        (Value::Choice(chosen), ValueType::Choice(choices)) => {
+            let shown = choices.get(usize::from(*chosen)).map_or("?", |c| c.name);
+            let combo = ComboBox::from_id_salt(&name).selected_text(shown).show_ui(ui, |ui| {
+                for (i, choice) in choices.iter().enumerate() {
+                    ui.selectable_value(chosen, i as u16, choice.name).on_hover_text(text::unwrap(choice.docs));
+                }
+            });
+            combo.response
+        }
+        (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed).desired_width(120.0)),
+        (Value::Choice(_) | Value::Rows(_), _) => return,
+    };
+    response.accessible_name(&name).on_hover_ui(|ui| {
+        ui.set_max_width(320.0);
+        ui.label(egui::RichText::new(&name).monospace().color(Tokens::of(ui.ctx()).text_strong));
+        ui.label(text::unwrap(spec.docs));
+    });
+}
