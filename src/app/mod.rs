@@ -333,7 +333,9 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
         .with_inner_size([1440.0, 900.0])
         .with_min_inner_size([900.0, 560.0])
         .with_icon(icon());
-    let options = eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, ..Default::default() };
+    // Nothing here is a wide gradient, and on a software renderer dithering is a good part of every pixel.
+    let options =
+        eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, dithering: false, ..Default::default() };
     let start = Start { path: path.or(start.path), ..start };
     let create =
         |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> { Ok(Box::new(App::new(cc, start)?)) };
