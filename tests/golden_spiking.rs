@@ -82,7 +82,7 @@ fn cases(shared: &Path) -> Vec<(String, PathBuf, PathBuf)> {
 }
 
 #[test]
-fn deterministic_input_as_brian2() {
+fn golden_spiking_deterministic_input_as_brian2() {
     let Some(shared) = shared() else { return };
     let mut setups: Vec<(String, Arc<Setup>)> = vec![];
     let cases = cases(&shared);
@@ -133,7 +133,7 @@ fn final_state(sim: &mut dyn Simulation, reference: &Path) {
 
 /// P9 neurons driven at 150 Hz, 30 trials of 1 s: every neuron above 1 Hz within 3 standard errors of Brian2's rate.
 #[test]
-fn poisson_rates_as_brian2() {
+fn golden_spiking_poisson_rates_as_brian2() {
     let Some(shared) = shared() else { return };
     let Some(folder) = network(&shared, "p9") else { return eprintln!("SKIPPED: no P9 network") };
     let mut params = params(&folder);

@@ -316,8 +316,15 @@ fn probes_agree_with_the_run() {
     assert_eq!(f64::from(*series(probes::G).values.last().expect("values")) as f32, sim.states()[4].1 as f32);
     let last = spikes.iter().rev().find(|s| s.lane == spikes[0].lane).expect("it fired");
     assert_eq!(field(probes::LAST_SPIKE)[last.lane as usize], (f64::from(1999 - last.step) * 0.1) as f32);
-    let running: f32 = field(probes::RATE_FIELD).iter().sum();
-    assert!(running > 0.0 && running.is_finite());
+    let running = field(probes::RATE_FIELD);
+    assert!(running.iter().sum::<f32>() > 0.0 && running.iter().all(|r| r.is_finite()));
+    // Who begins to look late sees what was there before.
+    let mut late = cpu::<f64>(&params, &setup, 1);
+    late.advance(2000, &mut Pass::default()).expect("runs");
+    late.tap(&[Tap { probe: probes::RATE_FIELD, elements: vec![] }]).expect("tapped");
+    let mut frame = Frame::default();
+    late.sample(&mut frame).expect("reads");
+    assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::Field(running)));
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
     assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));

@@ -125,17 +125,7 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
 }
 
 /// A number with thousands separated: `138,639`.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
+pub use crate::app::text::count as thousands;
 
 /// A value with three to four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {

@@ -53,7 +53,7 @@ pub struct Meter {
     pub active: u64,
     /// The bin that is filling.
     pub bin: Bin,
-    /// Running rates; empty unless tapped.
+    /// Running rates. Kept whether or not somebody looks, so that whoever begins to look sees the past in them.
     pub running: Vec<Running>,
     waiting: Vec<Spike>,
     series: Vec<Series>,
@@ -68,6 +68,7 @@ const GROWING: [ProbeId; 6] =
 impl Meter {
     /// Nothing tapped, nothing counted.
     pub fn new(set: Arc<ElementSet>, lif: &Lif, measure: &Measure) -> Self {
+        let n = set.len as usize;
         let mut meter = Self {
             set,
             tapped: [false; probes::PROBES.len()],
@@ -82,7 +83,7 @@ impl Meter {
             events: 0,
             active: 0,
             bin: Bin::default(),
-            running: vec![],
+            running: vec![Running::default(); n],
             waiting: vec![],
             series: vec![Series::default(); GROWING.len()],
             trace_row: vec![],
@@ -158,7 +159,6 @@ impl Meter {
         if !self.is_tapped(probes::SPIKES) {
             self.waiting = vec![];
         }
-        self.running.resize(if self.is_tapped(probes::RATE_FIELD) { n as usize } else { 0 }, Running::default());
         let classes = if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 };
         if self.bin.classes.len() != classes {
             self.start_bin(step);
@@ -193,13 +193,11 @@ impl Meter {
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
-        if !self.running.is_empty() {
-            let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
-            for lane in lanes {
-                let r = &mut self.running[*lane as usize];
-                let age = f64::from(step32.wrapping_sub(r.step));
-                *r = Running { hz: r.hz * (-age / self.tau_steps).exp() as f32 + gain, step: step32 };
-            }
+        let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
+        for lane in lanes {
+            let r = &mut self.running[*lane as usize];
+            let age = f64::from(step32.wrapping_sub(r.step));
+            *r = Running { hz: r.hz * (-age / self.tau_steps).exp() as f32 + gain, step: step32 };
         }
     }
 
