@@ -1,0 +1,73 @@
+//! How soon a slider is seen, and what a frame costs, while the default project runs. Presentation is left out, so
+//! that it holds without a graphics processor; with `NEUROPIL_RENDER=1` every frame is also drawn, and the
+//! figures say what a person would have waited here. `NEUROPIL_PROJECT` names another project.
+
+use egui_kittest::{Harness, kittest::Queryable};
+use neuropil::{
+    app::{App, Start, meter::Samples},
+    params::path,
+};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+type Window = Harness<'static, App>;
+
+const EDITS: usize = 60;
+
+/// One frame: its cost in milliseconds, drawing on the graphics device not counted.
+fn frame(w: &mut Window, render: bool) -> f32 {
+    let start = Instant::now();
+    w.step();
+    let ms = start.elapsed().as_secs_f32() * 1e3;
+    if render {
+        w.render().expect("a graphics device");
+    }
+    ms
+}
+
+fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
+    let since = Instant::now();
+    while !holds(w) {
+        assert!(since.elapsed() < Duration::from_secs(120), "waited in vain until {what}: {:?}", w.state().messages());
+        frame(w, false);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_slider_is_seen_soon() {
+    let project = std::env::var_os("NEUROPIL_PROJECT")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/fly.ron"), PathBuf::from);
+    let render = std::env::var_os("NEUROPIL_RENDER").is_some();
+    let start = Start { path: Some(project), native_dialogs: false, state_dir: None, ..Start::default() };
+    let builder = Harness::builder().with_size([1440.0, 900.0]).with_max_steps(4);
+    let builder = if render { builder.wgpu() } else { builder };
+    let mut w: Window = builder.build_eframe(move |cc| App::new(cc, start).expect("threads"));
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    w.get_by_label("Run").click_accesskit();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.secs() > 0.2);
+
+    let mut frames = Samples::keeping(100_000);
+    for edit in 0..EDITS {
+        let params = w.state_mut().session_mut().project.model.params_mut();
+        let change = path::parse(params, &format!("lif.w_syn={}mV", 0.2 + 0.001 * edit as f64)).expect("an edit");
+        params.set(&change);
+        let seen = w.state().session().live.latency.samples.count();
+        let since = Instant::now();
+        while w.state().session().live.latency.samples.count() == seen {
+            assert!(since.elapsed() < Duration::from_secs(20), "edit {edit} was never seen");
+            frames.push(frame(&mut w, render));
+        }
+    }
+    let clock = w.state().session().live.clock;
+    let quantiles = |s: &Samples| s.quantiles().expect("samples").map(|ms| format!("{ms:.1}")).join(" ");
+    let latency = &w.state().session().live.latency.samples;
+    println!("frames, n = {}: median p95 p99 max = {} ms", frames.count(), quantiles(&frames));
+    println!("slider to picture, n = {}: median p95 p99 max = {} ms", latency.count(), quantiles(latency));
+    println!("simulated {:.2} s, drawn: {render}", clock.secs());
+    let median = latency.quantiles().expect("samples")[0];
+    // Wide, for machines that do something else meanwhile: what must not happen is waiting for a batch, a file, a lock.
+    assert!(render || median < 200.0, "a slider takes {median} ms to be seen");
+}
