@@ -61,7 +61,7 @@ impl Walk<'_> {
         let mut children = 0_u64;
         for _ in 0..elements {
             let mut id = 0;
-            while let Some(kind) = self.field(&mut id).filter(|kind| *kind != 0) {
+            while let kind @ 1.. = self.field(&mut id)? {
                 if id == 5 && (4..=I64).contains(&kind) {
                     let zigzag = self.varint()?;
                     children += if zigzag & 1 == 0 { zigzag >> 1 } else { u64::from(u32::MAX) };
@@ -124,17 +124,12 @@ impl Walk<'_> {
             }
             LIST | SET => {
                 let (kind, n) = self.list()?;
-                for _ in 0..n {
-                    self.skip(if kind <= BOOL { I8 } else { kind }, depth)?;
-                }
+                (0..n).try_for_each(|_| self.item(kind, depth))?;
             }
             MAP => {
                 let n = self.varint()?;
                 let kinds = if n > 0 { self.byte()? } else { 0 };
-                for _ in 0..n {
-                    self.skip(kinds >> 4, depth)?;
-                    self.skip(kinds & 15, depth)?;
-                }
+                (0..n).try_for_each(|_| self.item(kinds >> 4, depth).and_then(|()| self.item(kinds & 15, depth)))?;
             }
             STRUCT => {
                 let mut id = 0;
@@ -145,6 +140,12 @@ impl Walk<'_> {
             _ => return None,
         }
         Some(())
+    }
+
+    /// Skips an item of a list or a map. A switch takes a byte there, and none as a field: without that, a damaged
+    /// count of switches would be walked for ever.
+    fn item(&mut self, kind: u8, depth: u32) -> Option<()> {
+        self.skip(if kind <= BOOL { I8 } else { kind }, depth)
     }
 }
 
@@ -170,6 +171,22 @@ mod tests {
         let whole = metadata(&[2, 0, 0]);
         for cut in 0..whole.len() - 4 {
             assert_ne!(Walk(&whole[..cut]).children_fit(), Some(false), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn endless_claims_end() {
+        let many = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        for kinds in [0x00, 0x11, 0x12, 0x22, 0x33] {
+            let mut map = vec![0x1b];
+            map.extend(many);
+            map.extend([kinds, 1, 2, 3]);
+            assert_eq!(Walk(&map).children_fit(), None, "{kinds:#x}");
+            let mut list = vec![0x19, 0xf0 | (kinds & 15)];
+            list.extend(many);
+            assert_eq!(Walk(&list).children_fit(), None, "{kinds:#x}");
+            list[0] = 0x29; // the schema itself
+            assert_eq!(Walk(&list).children_fit(), None, "{kinds:#x}");
         }
     }
 }
