@@ -13,6 +13,7 @@ mod worker;
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
 pub use recorder::Sink;
+pub use worker::PROFILE_EVERY;
 
 use crate::{
     params::Change,

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// One batch in this many is measured kernel by kernel.
-const PROFILE_EVERY: u64 = 32;
+pub const PROFILE_EVERY: u64 = 32;
 /// Frames are handed to the screen at most this often; histories in between are folded.
 const FRAME_EVERY: Duration = Duration::from_millis(8);
 

@@ -2,7 +2,7 @@
 
 use super::{Selection, View, ViewCtx, colors, kit, run_ui};
 use crate::{
-    engine::Exhibit,
+    engine::{Exhibit, PROFILE_EVERY},
     gpu::Timing,
     sim::{Clock, Frame, Tap},
 };
@@ -12,9 +12,6 @@ use std::collections::VecDeque;
 
 /// Measured batches in the rolling window.
 const WINDOW: usize = 64;
-/// One batch in this many is measured; the engine's figure.
-const EVERY: u32 = 32;
-
 /// The kernel table.
 #[derive(Default)]
 pub struct Kernels {
@@ -179,7 +176,7 @@ impl View for Kernels {
         let nanos: u64 = rows.iter().map(|r| r.nanos).sum();
         let per_batch = nanos as f64 * 1e-9 / self.samples.len().max(1) as f64;
         let caption = format!(
-            "sampled 1 of {EVERY} batches  |  mean over the last {} samples  |  {} per batch",
+            "sampled 1 of {PROFILE_EVERY} batches  |  mean over the last {} samples  |  {} per batch",
             self.samples.len(),
             kit::duration(per_batch)
         );
