@@ -11,13 +11,13 @@ struct alignas(8) Clock {
 static_assert(sizeof(Clock) == 24, "Clock: size");
 
 // One thread per lane: its four random words at this step.
-extern "C" __global__ void draw_words(const Clock* __restrict__ clock, unsigned int n, unsigned int* __restrict__ words);
+extern "C" __global__ void __launch_bounds__(256, 1) draw_words(const Clock* __restrict__ clock, unsigned int n, unsigned int* __restrict__ words);
 
 // One thread per word: normal, ln, exp and Q16 of it, as bits.
-extern "C" __global__ void apply_twins(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ bits);
+extern "C" __global__ void __launch_bounds__(256, 1) apply_twins(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ bits);
 
 // One thread per word: adds a Q16.16 term to one of a few sums, by integer atomics.
-extern "C" __global__ void sum_fixed(unsigned int n, unsigned int n_sums, const unsigned int* __restrict__ words, int* __restrict__ sums);
+extern "C" __global__ void __launch_bounds__(256, 1) sum_fixed(unsigned int n, unsigned int n_sums, const unsigned int* __restrict__ words, int* __restrict__ sums);
 
 // One thread: advances the clock.
-extern "C" __global__ void tick(Clock* __restrict__ clock);
+extern "C" __global__ void __launch_bounds__(1, 1) tick(Clock* __restrict__ clock);

@@ -94,13 +94,35 @@ impl<T: CudaType> Buf<T> {
         self.gpu.compute.memset_zeros(&mut self.slice).doing(|| format!("clearing {what}"))
     }
 
+    /// Sets a range to zero.
+    pub fn clear_range(&mut self, range: Range<usize>) -> Result<(), GpuError> {
+        let what = self.what;
+        if range.end > self.len {
+            return Err(GpuError::Length { what, device: self.len, host: range.end });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut view = self.slice.slice_mut(range);
+        self.gpu.compute.memset_zeros(&mut view).doing(|| format!("clearing {what}"))
+    }
+
     /// Waits for the kernels so far and reads everything. For saving and tests; a running simulation uses
     /// [`Buf::download`].
     pub fn read(&self) -> Result<Vec<T>, GpuError> {
-        let mut values = vec![T::zeroed(); self.len];
-        if self.len > 0 {
-            let doing = || format!("reading {} ({} B)", self.what, self.bytes());
-            self.gpu.compute.memcpy_dtoh(&self.slice.slice(..self.len), &mut values).doing(doing)?;
+        self.read_range(0..self.len)
+    }
+
+    /// The same for a range.
+    pub fn read_range(&self, range: Range<usize>) -> Result<Vec<T>, GpuError> {
+        if range.end > self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: range.end });
+        }
+        let mut values = vec![T::zeroed(); range.len()];
+        if !range.is_empty() {
+            let bytes = size_of_val(&values[..]);
+            let doing = || format!("reading {} ({bytes} B)", self.what);
+            self.gpu.compute.memcpy_dtoh(&self.slice.slice(range), &mut values).doing(doing)?;
             self.gpu.compute.synchronize().doing(doing)?;
         }
         Ok(values)
@@ -131,8 +153,53 @@ impl<T: CudaType> Buf<T> {
         order().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
     }
 
+    /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
+    /// kernels asked for since. Whoever calls sees to it that those leave the range alone until [`Pinned::get`].
+    pub fn download_beside(
+        &self,
+        range: Range<usize>,
+        into: &mut Pinned<T>,
+        to: usize,
+        after: &Mark,
+    ) -> Result<(), GpuError> {
+        let (what, len) = (self.what, range.len());
+        if range.end > self.len || to + len > into.len() {
+            return Err(GpuError::Length { what, device: self.len, host: range.end.max(to + len) });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let copy = &self.gpu.copy;
+        let start = || -> Result<(), DriverError> {
+            copy.wait(&after.0)?;
+            let view = self.slice.slice(range);
+            let (source, _recorded) = view.device_ptr(copy);
+            let target = &mut into.slice.as_mut_slice()?[to..to + len];
+            // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
+            // before it shows or frees it. A kernel that writes the range meanwhile spoils numbers, not memory.
+            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }?;
+            into.copied.record(copy)
+        };
+        start().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
+    }
+
     pub(super) fn slice(&self) -> &CudaSlice<T> {
         &self.slice
+    }
+}
+
+/// A moment in the order of kernels: all that was asked for so far.
+pub struct Mark(CudaEvent);
+
+impl Mark {
+    /// Now.
+    pub fn now(gpu: &Gpu) -> Result<Self, GpuError> {
+        gpu.compute.record_event(None).map(Self).doing(|| "marking a moment on the GPU".to_owned())
+    }
+
+    /// Waits until all of it is done; reports errors of kernels that ran in the meantime.
+    pub fn wait(&self) -> Result<(), GpuError> {
+        self.0.synchronize().doing(|| "waiting for the kernels".to_owned())
     }
 }
 

@@ -214,12 +214,14 @@ impl Kernel {
 /// ```
 ///
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
-/// method `kernels.integrate(pass, threads, &k, n, &mut v)`.
+/// method `kernels.integrate(pass, threads, &k, n, &mut v)`. `in "a.cu", also "b.cu" as OTHER` declares a second
+/// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`.
 #[macro_export]
 macro_rules! kernels {
     (
         $(#[doc = $module_docs:literal])*
-        $vis:vis struct $Kernels:ident in $file:literal $(using [$($Struct:ty),* $(,)?])? {
+        $vis:vis struct $Kernels:ident in $file:literal $(, also $other:literal as $OTHER:ident)*
+        $(using [$($Struct:ty),* $(,)?])? {
             $(
                 $(#[doc = $docs:literal])*
                 #[block($block:literal)]
@@ -240,17 +242,33 @@ macro_rules! kernels {
                     block: $block,
                     prototype: || {
                         let args: &[String] = &[ $( format!("{} {}", <$ty as $crate::gpu::kernel::Arg>::c(), stringify!($arg)) ),* ];
-                        format!("extern \"C\" __global__ void {}({});", stringify!($name), args.join(", "))
+                        format!(
+                            "extern \"C\" __global__ void __launch_bounds__({}, 1) {}({});",
+                            $block, stringify!($name), args.join(", ")
+                        )
                     },
                 } ),* ],
                 structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::header() ),* )? ],
             };
 
+            $(
+                #[doc = concat!("The same kernels, as ", $other, " defines them.")]
+                pub const $OTHER: $crate::gpu::ModuleSpec =
+                    $crate::gpu::ModuleSpec { file: $other, ..$Kernels::SPEC };
+            )*
+
             /// Loads the module and finds every kernel in it.
             pub fn load(gpu: &std::sync::Arc<$crate::gpu::Gpu>) -> Result<Self, $crate::gpu::GpuError> {
-                const SPEC: $crate::gpu::ModuleSpec = $Kernels::SPEC;
-                let module = $crate::gpu::module::Module::load(gpu, &SPEC)?;
-                let mut specs = SPEC.kernels.iter();
+                Self::load_as(gpu, &Self::SPEC)
+            }
+
+            /// Loads them from one of the modules that define them.
+            pub fn load_as(
+                gpu: &std::sync::Arc<$crate::gpu::Gpu>,
+                spec: &$crate::gpu::ModuleSpec,
+            ) -> Result<Self, $crate::gpu::GpuError> {
+                let module = $crate::gpu::module::Module::load(gpu, spec)?;
+                let mut specs = spec.kernels.iter();
                 let mut next = || {
                     let spec = specs.next().ok_or_else(|| module.lacks("a declared kernel"))?;
                     $crate::gpu::Kernel::load(&module, spec)

@@ -19,7 +19,7 @@ pub mod probe;
 pub mod selftest;
 pub mod timing;
 
-pub use buffer::{Buf, Cell, Pinned};
+pub use buffer::{Buf, Cell, Mark, Pinned};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;

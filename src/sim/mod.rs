@@ -42,6 +42,12 @@ pub enum SimError {
     Cancelled,
 }
 
+impl From<crate::gpu::GpuError> for SimError {
+    fn from(error: crate::gpu::GpuError) -> Self {
+        Self::Device(error.to_string())
+    }
+}
+
 /// A fingerprint of what a simulation has done so far.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Digest {

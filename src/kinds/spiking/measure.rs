@@ -31,6 +31,32 @@ pub struct Running {
     pub step: u32,
 }
 
+/// `exp(-age / tau)` for ages in whole steps, as the product of two table entries: exact to two roundings, the same on
+/// every machine, and quick enough for every spike.
+struct Fade {
+    fine: Vec<f32>,
+    coarse: Vec<f32>,
+}
+
+impl Fade {
+    const FINE: u32 = 1024;
+
+    fn new(tau_steps: f64) -> Self {
+        let at = |age: f64| (-age / tau_steps).exp() as f32;
+        let coarse = (0..1 << 16).map(|c| at(f64::from(c) * f64::from(Self::FINE)));
+        Self {
+            fine: (0..Self::FINE).map(|age| at(f64::from(age))).collect(),
+            coarse: coarse.take_while(|f| *f > 0.0).collect(),
+        }
+    }
+
+    #[inline]
+    fn after(&self, age: u32) -> f32 {
+        let coarse = self.coarse.get((age / Self::FINE) as usize);
+        coarse.map_or(0.0, |coarse| coarse * self.fine[(age % Self::FINE) as usize])
+    }
+}
+
 /// Counts, hashes and bins spikes; holds samples until they are read.
 pub struct Meter {
     set: Arc<ElementSet>,
@@ -38,6 +64,7 @@ pub struct Meter {
     dt_ms: f64,
     bin_steps: u64,
     tau_steps: f64,
+    fade: Fade,
     group_by: String,
     /// Completed steps between traces.
     pub trace_every: u64,
@@ -74,7 +101,8 @@ impl Meter {
             tapped: [false; probes::PROBES.len()],
             dt_ms: lif.dt,
             bin_steps: 1,
-            tau_steps: 1.0,
+            tau_steps: 0.0,
+            fade: Fade { fine: vec![], coarse: vec![] },
             group_by: String::new(),
             trace_every: 1,
             traced: vec![],
@@ -96,7 +124,11 @@ impl Meter {
     /// Takes up other bins and intervals; the present bin starts over.
     pub fn configure(&mut self, measure: &Measure, step: u64) {
         self.bin_steps = steps_from_ms(measure.rate_bin_ms, self.dt_ms).max(1);
-        self.tau_steps = measure.rate_tau_ms / self.dt_ms;
+        let tau_steps = measure.rate_tau_ms / self.dt_ms;
+        if tau_steps != self.tau_steps {
+            self.tau_steps = tau_steps;
+            self.fade = Fade::new(tau_steps);
+        }
         self.trace_every = steps_from_ms(measure.trace_every_ms, self.dt_ms).max(1);
         if self.group_by != measure.group_by {
             measure.group_by.clone_into(&mut self.group_by);
@@ -196,8 +228,7 @@ impl Meter {
         let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
         for lane in lanes {
             let r = &mut self.running[*lane as usize];
-            let age = f64::from(step32.wrapping_sub(r.step));
-            *r = Running { hz: r.hz * (-age / self.tau_steps).exp() as f32 + gain, step: step32 };
+            *r = Running { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
         }
     }
 
@@ -279,10 +310,7 @@ impl Meter {
 
     /// Running rates after `completed` steps, Hz.
     pub fn running_rates(&self, completed: u64) -> Vec<f32> {
-        let decayed = |r: &Running| {
-            let age = f64::from((completed as u32).wrapping_sub(r.step));
-            if r.hz == 0.0 { 0.0 } else { r.hz * (-age / self.tau_steps).exp() as f32 }
-        };
+        let decayed = |r: &Running| r.hz * self.fade.after((completed as u32).wrapping_sub(r.step));
         self.running.iter().map(decayed).collect()
     }
 

@@ -21,27 +21,33 @@
 //! | [`setup`] | files or generators → neurons and wiring |
 //! | [`select`], [`files`] | who is meant: queries and lists |
 //! | [`stimuli`] | drives and lesions over time |
-//! | [`cpu`] | the step |
+//! | [`cpu`] | the step, as it is defined |
+//! | [`cuda`] | the same step on an NVIDIA GPU |
+//! | [`desk`], [`saved`] | what both backends share: edits, actions, saved states |
 //! | [`measure`], [`probes`] | what is seen of it |
 //! | [`bench`] | how fast it is |
 
 pub mod bench;
 pub mod cpu;
+pub mod cuda;
+pub mod desk;
 pub mod files;
 pub mod layout;
 pub mod measure;
 mod params;
 pub mod probes;
+pub mod saved;
 pub mod select;
 pub mod setup;
 pub mod stimuli;
 pub use params::*;
 
 use crate::{
-    gpu::ModuleSpec,
+    gpu::{Gpu, ModuleSpec},
     sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use cpu::CpuSim;
+use cuda::CudaSim;
 use setup::Setup;
 use std::sync::Arc;
 
@@ -57,7 +63,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const MODULES: &'static [ModuleSpec] = &[];
+    const MODULES: &'static [ModuleSpec] = &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE];
     type Params = Params;
     type Setup = Setup;
 
@@ -75,7 +81,17 @@ impl Kind for Card {
                 Precision::F64 => Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?),
                 Precision::F32 => Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?),
             }),
-            Device::Cuda(_) => Err(SimError::NoDevice("spiking networks run on the CPU only, so far".to_owned())),
+            Device::Cuda(gpu) => on_gpu(params, scene, setup, gpu).map_err(|error| match error {
+                SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
+                other => other,
+            }),
         }
     }
+}
+
+fn on_gpu(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Box<dyn Simulation>, SimError> {
+    Ok(match params.lif.precision {
+        Precision::F64 => Box::new(CudaSim::<f64>::new(params, scene, setup, gpu)?),
+        Precision::F32 => Box::new(CudaSim::<f32>::new(params, scene, setup, gpu)?),
+    })
 }

@@ -56,10 +56,11 @@ pub mod team;
 
 use super::{
     Params,
+    desk::Desk,
     layout::{Constants, Real},
     measure::Meter,
     setup::Setup,
-    stimuli::{Plan, Situation},
+    stimuli::Situation,
 };
 use crate::{
     gpu::Pass,
@@ -78,25 +79,15 @@ const STRETCH: u64 = 64;
 /// A window of less work than this, in nanoseconds, is quicker on one thread.
 const WORTH_THREADS: u64 = 30_000;
 /// Anchors are looked after at multiples of this many steps.
-const SETTLE_EVERY: u64 = 1 << 28;
+pub(super) const SETTLE_EVERY: u64 = 1 << 28;
 
 /// A spiking network on the CPU.
 pub struct CpuSim<T> {
-    params: Params,
-    scene: Scene,
-    setup: Arc<Setup>,
-    sets: Vec<Arc<crate::sim::ElementSet>>,
-    constants: Constants<T>,
-    plan: Plan,
+    desk: Desk<T>,
     situation: Situation<T>,
-    /// The situation has to be looked up again before the next step.
-    stale: bool,
-    step: u64,
     split: Split,
     parts: Vec<Part<T>>,
     rings: Vec<Ring>,
-    meter: Meter,
-    by_hand: Vec<(u32, T)>,
     /// Estimated nanoseconds per step, from the last stretch.
     work_per_step: u64,
 }
@@ -104,25 +95,15 @@ pub struct CpuSim<T> {
 impl<T: Real> CpuSim<T> {
     /// At rest, step 0.
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let constants = params.lif.derive();
-        let plan = Plan::new(params, &setup.neurons, scene)?;
-        let split = Split::new(&setup.wiring, threads);
-        let ring_len = u64::from(constants.delay) + 2 * window(&constants);
+        let desk = Desk::new(params, scene, setup)?;
+        let split = Split::new(&desk.setup.wiring, threads);
+        let ring_len = u64::from(desk.constants.delay) + 2 * window(&desk.constants);
         let mut sim = Self {
-            situation: plan.at(0, setup.n()),
+            situation: desk.plan.at(0, desk.setup.n()),
             parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
             rings: (0..split.parts()).map(|_| Ring::new(ring_len as usize)).collect(),
-            meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
-            sets: vec![setup.neurons.clone()],
-            params: params.clone(),
-            scene: scene.clone(),
-            setup,
-            constants,
-            plan,
-            stale: true,
-            step: 0,
+            desk,
             split,
-            by_hand: vec![],
             work_per_step: 0,
         };
         sim.refile();
@@ -131,30 +112,32 @@ impl<T: Real> CpuSim<T> {
 
     fn refile(&mut self) {
         for part in &mut self.parts {
-            part.cells.refile(self.step as u32, &self.constants);
+            part.cells.refile(self.desk.step as u32, &self.desk.constants);
         }
     }
 
     /// Takes up what is in force from this step on.
     fn enter_situation(&mut self) {
-        self.situation = self.plan.at(self.step, self.setup.n());
+        let desk = &mut self.desk;
+        self.situation = desk.plan.at(desk.step, desk.setup.n());
         for part in &mut self.parts {
-            part.enter(&self.situation, self.step as u32, &self.constants);
+            part.enter(&self.situation, desk.step as u32, &desk.constants);
         }
-        self.stale = false;
+        desk.stale = false;
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let end = self.step + u64::from(steps);
-        while self.step < end {
-            if self.stale || self.step >= self.situation.until {
+        let end = self.desk.step + u64::from(steps);
+        while self.desk.step < end {
+            if self.desk.stale || self.desk.step >= self.situation.until {
                 self.enter_situation();
             }
-            if self.step.is_multiple_of(SETTLE_EVERY) {
-                self.parts.iter_mut().for_each(|p| p.cells.settle(self.step as u32, &self.constants));
+            let step = self.desk.step;
+            if step.is_multiple_of(SETTLE_EVERY) {
+                self.parts.iter_mut().for_each(|p| p.cells.settle(step as u32, &self.desk.constants));
             }
-            let settle = (self.step / SETTLE_EVERY + 1) * SETTLE_EVERY;
-            let stretch = self.step + STRETCH * window(&self.constants);
+            let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
+            let stretch = step + STRETCH * window(&self.desk.constants);
             self.stretch(end.min(stretch).min(self.situation.until).min(settle), pass)?;
         }
         Ok(())
@@ -162,38 +145,39 @@ impl<T: Real> CpuSim<T> {
 
     /// Steps without a change from outside.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
-        let (start, looked, events) = (self.step, self.meter.active, self.meter.events);
+        let desk = &mut self.desk;
+        let (start, looked, events) = (desk.step, desk.meter.active, desk.meter.events);
         let steps = end - start;
-        let window = window(&self.constants);
+        let window = window(&desk.constants);
         let worth =
             self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
         let shared = Shared {
-            constants: &self.constants,
-            wiring: &self.setup.wiring,
+            constants: &desk.constants,
+            wiring: &desk.setup.wiring,
             split: &self.split,
             situation: &self.situation,
             rings: &self.rings,
-            by_hand: (start, &self.by_hand),
-            trace_every: self.meter.trace_every,
+            by_hand: (start, &desk.by_hand),
+            trace_every: desk.meter.trace_every,
             profiled: pass.profiled,
         };
         if worth && self.parts.len() > 1 {
-            together(&mut self.parts, &shared, start, end, window, &mut self.meter, pass)?;
+            together(&mut self.parts, &shared, start, end, window, &mut desk.meter, pass)?;
         } else {
             windows(start, end, window, |a, b| {
                 self.parts.iter_mut().for_each(|part| part.run(a..b, &shared));
-                collect(&self.rings, a, b, &mut self.meter, pass);
+                collect(&self.rings, a, b, &mut desk.meter, pass);
                 true
             });
         }
-        self.step = end;
-        self.by_hand.clear();
+        desk.step = end;
+        desk.by_hand.clear();
         for part in &mut self.parts {
             for t in part.pass.timings.drain(..) {
                 pass.note(t.name, t.launches, t.nanos, t.max_nanos, t.items);
             }
         }
-        let work = 2 * (self.meter.events - events) + 10 * (self.meter.active - looked);
+        let work = 2 * (desk.meter.events - events) + 10 * (desk.meter.active - looked);
         self.work_per_step = work / steps.max(1) + drive::Drive::work(&self.situation) / 2;
         Ok(())
     }

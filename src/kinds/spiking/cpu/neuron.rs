@@ -1,15 +1,8 @@
 //! One neuron: its state at an anchor, and what follows from it in closed form.
 
 use crate::kinds::spiking::layout::{Constants, Real, TABLE};
+pub use crate::kinds::spiking::saved::mark::{CLOSED, CURRENT, DRIVEN, FIRED};
 
-/// Nothing reaches the neuron.
-pub const CLOSED: u32 = 1;
-/// The neuron is driven and has no refractory period.
-pub const DRIVEN: u32 = 2;
-/// A constant current flows into the neuron.
-pub const CURRENT: u32 = 4;
-/// The neuron has fired at least once; `last_spike` means something.
-pub const FIRED: u32 = 8;
 /// The calendar holds an entry for the neuron at `check`.
 pub const FILED: u32 = 16;
 
@@ -30,7 +23,7 @@ pub struct Neuron<T> {
     pub check: u32,
     /// Step of the last spike; valid with [`FIRED`].
     pub last_spike: u32,
-    /// [`CLOSED`] and its siblings.
+    /// [`CLOSED`](crate::kinds::spiking::saved::mark) and its siblings.
     pub flags: u32,
 }
 

@@ -1,0 +1,84 @@
+// The kernels of a spiking network for the arithmetic REAL; step.cuh says what they do.
+#pragma once
+#include "spiking/step.cuh"
+
+extern "C" __global__ void deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
+                                   Segment* __restrict__ segments, const Chunk* __restrict__ chunks,
+                                   const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
+                                   const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
+                                   const Gain* __restrict__ gains, int* __restrict__ arrivals,
+                                   unsigned char* __restrict__ touched, unsigned int* __restrict__ counters) {
+    spiking::deliver(*model, windows[index], segments, chunks, rows, words, overflow, gain_of, gains, arrivals, touched,
+                     counters);
+}
+
+extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,
+                                      unsigned int index, const Segment* __restrict__ segments,
+                                      const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits,
+                                      unsigned char* __restrict__ touched) {
+    spiking::mark_kicks(*model, windows[index], segments, kicks, kick_bits, touched);
+}
+
+extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                 const Window* __restrict__ windows, unsigned int index,
+                                 const Segment* __restrict__ segments, const Source* __restrict__ sources,
+                                 const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+                                 const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
+                                 const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states,
+                                 const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals,
+                                 const unsigned int* __restrict__ kick_bits, unsigned int n_traced,
+                                 const unsigned int* __restrict__ traced, float* __restrict__ samples) {
+    spiking::trace<REAL>(*model, propagators, windows[index], segments, sources, masks, trains, kicks, marks, currents,
+                         states, anchors, arrivals, kick_bits, n_traced, traced, samples);
+}
+
+extern "C" __global__ void
+    advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+            const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments,
+            const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+            const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+            const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
+            const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+            unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
+            unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
+            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters) {
+    spiking::advance<REAL>(*model, propagators, windows[index], segments, rows, sources, masks, trains, kicks, marks,
+                           currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
+}
+
+extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,
+                                 const Segment* __restrict__ segments, unsigned int* __restrict__ spikes) {
+    spiking::order<8192>(*model, windows[blockIdx.x], segments, spikes);
+}
+
+extern "C" __global__ void enter(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                 unsigned int completed, const unsigned int* __restrict__ new_marks,
+                                 const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks,
+                                 unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+                                 unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
+                                 unsigned int* __restrict__ wakes) {
+    spiking::enter<REAL>(*model, propagators, completed, new_marks, new_currents, marks, currents, states, anchors, checks,
+                         wakes);
+}
+
+extern "C" __global__ void rebase(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                  unsigned int completed, double shift, const unsigned int* __restrict__ marks,
+                                  const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+                                  unsigned int* __restrict__ anchors) {
+    spiking::rebase<REAL>(*model, propagators, completed, shift, marks, currents, states, anchors);
+}
+
+extern "C" __global__ void settle(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                  unsigned int completed, const unsigned int* __restrict__ marks,
+                                  const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+                                  unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
+                                  unsigned int* __restrict__ wakes) {
+    spiking::settle<REAL>(*model, propagators, completed, marks, currents, states, anchors, checks, wakes);
+}
+
+extern "C" __global__ void potentials(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                      unsigned int completed, const unsigned int* __restrict__ marks,
+                                      const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states,
+                                      const unsigned int* __restrict__ anchors, float* __restrict__ v) {
+    spiking::potentials<REAL>(*model, propagators, completed, marks, currents, states, anchors, v);
+}

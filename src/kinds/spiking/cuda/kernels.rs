@@ -1,0 +1,247 @@
+//! What Rust and the kernels share.
+//!
+//! Numbers of the state's arithmetic travel as 32-bit words, so that one declaration serves both precisions;
+//! `step.cuh` knows what they are.
+
+use crate::{
+    device_struct,
+    gpu::kernel::{In, InOut, Size},
+    kernels,
+};
+
+device_struct! {
+    /// The model and the sizes of everything; rewritten between steps when a parameter changes.
+    pub struct Model {
+        /// Project seed
+        seed: u64,
+        /// Threshold above rest, mV
+        theta: f64,
+        /// u after a spike, mV
+        u_reset: f64,
+        /// Added to g per synapse, mV
+        w_syn: f64,
+        /// dt / tau_m
+        dt_per_tau_m: f64,
+        /// Largest contribution of a unit of g to u
+        b_peak: f64,
+        /// Bound on rounding errors of u
+        slack: f64,
+        /// Resting potential, mV
+        v_rest: f64,
+        /// Steps from a spike to the next integration
+        refractory: u32,
+        /// Steps from a spike to its effect
+        delay: u32,
+        /// Longest stretch one closed form covers, steps
+        table: u32,
+        /// Neurons
+        n: u32,
+        /// Warps of neurons
+        n_warps: u32,
+        /// Neurons, rounded up: the distance of two steps in the arrivals
+        stride: u32,
+        /// Bits of the target in a packed connection
+        target_bits: u32,
+        /// Entries of the overflow list
+        n_overflow: u32,
+        /// Chunks of all rows together
+        n_row_chunks: u32,
+        /// Sources of kicks in force
+        n_sources: u32,
+        /// Whether weights are changed
+        has_gains: u32,
+        /// Whether neurons looked at are counted
+        counts_active: u32,
+        /// Ring sizes less one: powers of two
+        spike_mask: u32,
+        /// Ring of chunks
+        chunk_mask: u32,
+        /// Ring of segments
+        segment_mask: u32,
+        /// Synaptic events of a window from which on all warps look instead of keeping account of who was reached
+        dense_events: u32,
+    }
+}
+
+device_struct! {
+    /// One window of steps to take. Planned by the host, which knows the clock but not the activity.
+    pub struct Window {
+        /// First step
+        step: u64,
+        /// How many, at most 32; 0 is an empty place in a graph
+        steps: u32,
+        /// Where its spikes go
+        segment: u32,
+        /// First segment with spikes on their way into it
+        first: u32,
+        /// Last one; first - 1 for none
+        last: u32,
+        /// First segment the host has not read
+        unread: u32,
+        /// First listed kick
+        kick_from: u32,
+        /// The one after the last
+        kick_to: u32,
+        /// Its place in the counters
+        slot: u32,
+    }
+}
+
+device_struct! {
+    /// The spikes of one window: where they lie in the rings.
+    pub struct Segment {
+        /// Spikes
+        n_spikes: u32,
+        /// Chunks of their rows; beside n_spikes, so that one atomic moves both
+        n_chunks: u32,
+        /// Their synapses
+        events: u64,
+        /// Place in the ring of spikes
+        spike_start: u32,
+        /// Place in the ring of chunks
+        chunk_start: u32,
+        /// The window was not run: the rings were full
+        halted: u32,
+        /// All warps look
+        dense: u32,
+    }
+}
+
+device_struct! {
+    /// At most 128 synapses of a neuron that fired.
+    pub struct Chunk {
+        /// First connection
+        word: u32,
+        /// Connections less one, below; step of the spike, above
+        meta: u32,
+    }
+}
+
+device_struct! {
+    /// A source of kicks.
+    pub struct Source {
+        /// An event happens when the word lies below; 0 for listed kicks
+        bound: u64,
+        /// Added to u per event, mV
+        weight: f64,
+        /// What for, and which stream
+        address: u32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+device_struct! {
+    /// A listed kick; sorted by step, neuron, source.
+    pub struct Kick {
+        /// When
+        step: u64,
+        /// Added to u, mV
+        weight: f64,
+        /// Whom
+        lane: u32,
+        /// Its place among the sources
+        source: u32,
+    }
+}
+
+device_struct! {
+    /// A count that does not fit into its word.
+    pub struct Overflow {
+        /// Which connection
+        word: u32,
+        /// The exact count
+        count: i32,
+    }
+}
+
+device_struct! {
+    /// What is done to outgoing weights.
+    pub struct Gain {
+        /// Multiplies the count
+        factor: f64,
+        /// Sign given to the count first; 0 keeps its own
+        sign: i32,
+        /// Spikes reach nobody
+        silent: u32,
+        /// Whether counts change
+        changes: u32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+kernels! {
+    /// A window of steps, in launch order, and what happens between windows.
+    pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
+    using [Model, Window, Segment, Chunk, Source, Kick, Overflow, Gain] {
+        /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
+        /// synapses. Items: synaptic events.
+        #[block(256)]
+        fn deliver(
+            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, chunks: In<Chunk>,
+            rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
+            arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
+        );
+
+        /// Notes the listed kicks of the window at their neurons.
+        #[block(256)]
+        fn mark_kicks(
+            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: In<Segment>, kicks: In<Kick>,
+            kick_bits: InOut<u32>, touched: InOut<u8>
+        );
+
+        /// Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
+        #[block(64)]
+        fn trace(
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, segments: In<Segment>,
+            sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
+            states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
+            traced: In<u32>, samples: InOut<f32>
+        );
+
+        /// Takes every neuron through the window: draws kicks, takes up arrivals, fires, resets. A warp of 32 neurons
+        /// that nothing reaches and of which none can cross leaves at once. Items: spikes.
+        #[block(256)]
+        fn advance(
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>,
+            rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>,
+            touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
+            chunks: InOut<Chunk>, counters: InOut<u32>
+        );
+
+        /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
+        #[block(1024)]
+        fn order(model: In<Model>, windows: In<Window>, segments: In<Segment>, spikes: InOut<u32>);
+
+        /// Takes up drives and lesions between two steps.
+        #[block(256)]
+        fn enter(
+            model: In<Model>, propagators: In<u32>, completed: Size<u32>, new_marks: In<u32>, new_currents: In<u32>,
+            marks: InOut<u32>, currents: InOut<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
+            wakes: InOut<u32>
+        );
+
+        /// Brings all neurons to the step at hand, when the neuron model changes.
+        #[block(256)]
+        fn rebase(
+            model: In<Model>, propagators: In<u32>, completed: Size<u32>, shift: Size<f64>, marks: In<u32>,
+            currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>
+        );
+
+        /// Brings old anchors forward, once in 2^28 steps.
+        #[block(256)]
+        fn settle(
+            model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
+            states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>
+        );
+
+        /// Gathers v of every neuron, for a view.
+        #[block(256)]
+        fn potentials(
+            model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
+            states: In<u32>, anchors: In<u32>, v: InOut<f32>
+        );
+    }
+}

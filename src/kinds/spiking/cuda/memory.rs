@@ -1,0 +1,330 @@
+//! What lies on the device, and the launches over it.
+
+use super::{
+    Shape,
+    drive::Image,
+    kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
+    sizes::{COUNTERS, GRAPH, LONGEST, Sizes, Tuning},
+};
+use crate::{
+    data::Csr,
+    gpu::{Buf, Cell, Gpu, GpuError, Pass, layout::CudaType},
+    kinds::spiking::layout::TABLE,
+};
+use std::sync::Arc;
+
+/// Device memory of one simulation.
+pub struct Memory {
+    gpu: Arc<Gpu>,
+    n: u32,
+    deliver_threads: u32,
+    pub model: Cell<Model>,
+    pub propagators: Buf<u32>,
+    pub windows: Buf<Window>,
+    pub segments: Buf<Segment>,
+    pub chunks: Buf<Chunk>,
+    pub spikes: Buf<u32>,
+    /// Two halves of `GRAPH` windows each, `COUNTERS` per window.
+    pub counters: Buf<u32>,
+    rows: Buf<u32>,
+    words: Buf<u32>,
+    overflow: Buf<Overflow>,
+    arrivals: Buf<i32>,
+    touched: Buf<u8>,
+    gain_of: Buf<u16>,
+    gains: Buf<Gain>,
+    sources: Buf<Source>,
+    masks: Buf<u32>,
+    trains: Buf<u32>,
+    kicks: Buf<Kick>,
+    kick_bits: Buf<u32>,
+    new_marks: Buf<u32>,
+    new_currents: Buf<u32>,
+    pub marks: Buf<u32>,
+    pub currents: Buf<u32>,
+    pub states: Buf<u32>,
+    pub anchors: Buf<u32>,
+    checks: Buf<u32>,
+    wakes: Buf<u32>,
+    traced: Buf<u32>,
+    n_traced: u32,
+    /// `[window][step][neuron][v, g]`.
+    pub samples: Buf<f32>,
+    potentials: Option<Buf<f32>>,
+}
+
+impl Memory {
+    /// All neurons at rest, nothing on its way, no drive.
+    pub fn new(gpu: &Arc<Gpu>, sizes: &Sizes, tuning: &Tuning, wiring: &Csr, seed: u64) -> Result<Self, GpuError> {
+        let n = sizes.n as usize;
+        let real = (sizes.real_bytes / 4) as usize;
+        let overflow: Vec<Overflow> =
+            wiring.overflow.iter().map(|(word, count)| Overflow { word: *word, count: *count }).collect();
+        let model = Model {
+            seed,
+            n: sizes.n,
+            n_warps: sizes.warps(),
+            stride: sizes.stride(),
+            target_bits: wiring.target_bits,
+            n_overflow: overflow.len() as u32,
+            n_row_chunks: sizes.row_chunks,
+            spike_mask: sizes.spike_ring - 1,
+            chunk_mask: sizes.chunk_ring - 1,
+            segment_mask: sizes.segment_ring - 1,
+            dense_events: tuning.dense_events,
+            ..Model::default()
+        };
+        Ok(Self {
+            n: sizes.n,
+            deliver_threads: gpu.multiprocessors * tuning.deliver_warps * 32,
+            model: Cell::new(gpu, "model", model)?,
+            propagators: Buf::zeros(gpu, "propagators", (TABLE as usize + 1) * 4 * real)?,
+            windows: Buf::zeros(gpu, "plan of windows", GRAPH as usize)?,
+            segments: Buf::zeros(gpu, "segments", sizes.segment_ring as usize)?,
+            chunks: Buf::zeros(gpu, "chunks on their way", sizes.chunk_ring as usize)?,
+            spikes: Buf::zeros(gpu, "spikes", sizes.spike_ring as usize)?,
+            counters: Buf::zeros(gpu, "counters", 2 * GRAPH as usize * COUNTERS)?,
+            rows: Buf::from_slice(gpu, "rows of the wiring", &wiring.rows)?,
+            words: Buf::from_slice(gpu, "wiring", &wiring.words)?,
+            overflow: Buf::from_slice(gpu, "large counts", &overflow)?,
+            arrivals: Buf::zeros(gpu, "arrivals", sizes.stride() as usize * sizes.window as usize)?,
+            touched: Buf::zeros(gpu, "warps reached", sizes.warps() as usize)?,
+            gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
+            gains: Buf::zeros(gpu, "gains", 1)?,
+            sources: Buf::zeros(gpu, "sources of kicks", 1)?,
+            masks: Buf::zeros(gpu, "targets of trains", sizes.warps() as usize)?,
+            trains: Buf::zeros(gpu, "warps with trains", sizes.warps() as usize)?,
+            kicks: Buf::zeros(gpu, "listed kicks", 1)?,
+            kick_bits: Buf::zeros(gpu, "kicks of a window", n)?,
+            new_marks: Buf::zeros(gpu, "marks to come", n)?,
+            new_currents: Buf::zeros(gpu, "currents to come", n * real)?,
+            marks: Buf::zeros(gpu, "marks", n)?,
+            currents: Buf::zeros(gpu, "currents", n * real)?,
+            states: Buf::zeros(gpu, "u and g", 2 * n * real)?,
+            anchors: Buf::zeros(gpu, "anchors", n)?,
+            checks: Buf::zeros(gpu, "crossing bounds", n)?,
+            wakes: Buf::zeros(gpu, "crossing bounds of warps", sizes.warps() as usize)?,
+            traced: Buf::zeros(gpu, "traced neurons", 1)?,
+            n_traced: 0,
+            samples: Buf::zeros(gpu, "samples", 1)?,
+            potentials: None,
+            gpu: gpu.clone(),
+        })
+    }
+
+    /// One window: what arrives, who fires.
+    pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
+        let model = self.model.buf();
+        kernels.deliver(
+            pass,
+            self.deliver_threads,
+            model,
+            &self.windows,
+            index,
+            &mut self.segments,
+            &self.chunks,
+            &self.rows,
+            &self.words,
+            &self.overflow,
+            &self.gain_of,
+            &self.gains,
+            &mut self.arrivals,
+            &mut self.touched,
+            &mut self.counters,
+        )?;
+        if shape.kicks {
+            let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
+            kernels.mark_kicks(
+                pass,
+                4096,
+                model,
+                &self.windows,
+                index,
+                &self.segments,
+                kicks,
+                bits,
+                &mut self.touched,
+            )?;
+        }
+        if shape.traced {
+            kernels.trace(
+                pass,
+                self.n_traced,
+                model,
+                &self.propagators,
+                &self.windows,
+                index,
+                &self.segments,
+                &self.sources,
+                &self.masks,
+                &self.trains,
+                &self.kicks,
+                &self.marks,
+                &self.currents,
+                &self.states,
+                &self.anchors,
+                &self.arrivals,
+                &self.kick_bits,
+                self.n_traced,
+                &self.traced,
+                &mut self.samples,
+            )?;
+        }
+        kernels.advance(
+            pass,
+            self.n,
+            model,
+            &self.propagators,
+            &self.windows,
+            index,
+            &mut self.segments,
+            &self.rows,
+            &self.sources,
+            &self.masks,
+            &self.trains,
+            &self.kicks,
+            &self.marks,
+            &self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+            &mut self.touched,
+            &mut self.arrivals,
+            &mut self.kick_bits,
+            &mut self.spikes,
+            &mut self.chunks,
+            &mut self.counters,
+        )
+    }
+
+    /// Sorts the spikes of the first `windows` of the plan.
+    pub fn launch_order(&mut self, kernels: &Kernels, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        kernels.order(pass, windows * 1024, self.model.buf(), &self.windows, &self.segments, &mut self.spikes)
+    }
+
+    /// Copies a situation to where kernels find it. `true` when a buffer had to be replaced.
+    pub fn take_up(&mut self, image: &Image) -> Result<bool, GpuError> {
+        let gpu = self.gpu.clone();
+        let mut replaced = false;
+        replaced |= fill(&gpu, &mut self.sources, &image.sources)?;
+        replaced |= fill(&gpu, &mut self.masks, &image.masks)?;
+        replaced |= fill(&gpu, &mut self.kicks, &image.kicks)?;
+        replaced |= fill(&gpu, &mut self.gain_of, &image.gain_of)?;
+        replaced |= fill(&gpu, &mut self.gains, &image.gains)?;
+        self.trains.write(&image.trains)?;
+        self.new_marks.write(&image.marks)?;
+        self.new_currents.write(&image.currents)?;
+        Ok(replaced)
+    }
+
+    /// Makes what was taken up the present, before step `completed`.
+    pub fn enter(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
+        kernels.enter(
+            &mut Pass::default(),
+            self.n,
+            self.model.buf(),
+            &self.propagators,
+            completed,
+            &self.new_marks,
+            &self.new_currents,
+            &mut self.marks,
+            &mut self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+        )
+    }
+
+    /// Re-anchors all neurons with the constants that are on the device, then moves u.
+    pub fn rebase(&mut self, kernels: &Kernels, completed: u32, shift: f64) -> Result<(), GpuError> {
+        let (model, states, anchors) = (self.model.buf(), &mut self.states, &mut self.anchors);
+        let (marks, currents) = (&self.marks, &self.currents);
+        let pass = &mut Pass::default();
+        kernels.rebase(pass, self.n, model, &self.propagators, completed, shift, marks, currents, states, anchors)
+    }
+
+    /// Brings old anchors forward.
+    pub fn settle(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        kernels.settle(
+            pass,
+            self.n,
+            self.model.buf(),
+            &self.propagators,
+            completed,
+            &self.marks,
+            &self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+        )
+    }
+
+    /// v of every neuron, mV.
+    pub fn potentials(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<Vec<f32>, GpuError> {
+        if self.potentials.is_none() {
+            self.potentials = Some(Buf::zeros(&self.gpu, "potentials", self.n as usize)?);
+        }
+        let Some(v) = &mut self.potentials else { return Ok(vec![]) };
+        let (states, anchors) = (&self.states, &self.anchors);
+        let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
+        kernels.potentials(pass, self.n, model, &self.propagators, completed, marks, currents, states, anchors, v)?;
+        v.read()
+    }
+
+    /// Neurons whose v and g are sampled. Buffers are replaced when there are more than before.
+    pub fn follow(&mut self, traced: &[u32]) -> Result<(), GpuError> {
+        let gpu = self.gpu.clone();
+        fill(&gpu, &mut self.traced, traced)?;
+        self.n_traced = traced.len() as u32;
+        let samples = 2 * GRAPH as usize * LONGEST as usize * traced.len() * 2;
+        if samples > self.samples.len() {
+            self.samples = Buf::zeros(&gpu, "samples", samples)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing on its way, all neurons at rest.
+    pub fn clear(&mut self) -> Result<(), GpuError> {
+        self.segments.clear()?;
+        self.arrivals.clear()?;
+        self.touched.clear()?;
+        self.kick_bits.clear()?;
+        self.currents.clear()?;
+        self.marks.clear()?;
+        self.states.clear()?;
+        self.anchors.clear()
+    }
+
+    /// Bytes held, by owner.
+    pub fn bytes(&self) -> Vec<(&'static str, u64)> {
+        let neurons = self.states.bytes()
+            + self.anchors.bytes()
+            + 2 * self.currents.bytes()
+            + 2 * self.marks.bytes()
+            + self.checks.bytes()
+            + self.kick_bits.bytes()
+            + 2 * self.wakes.bytes()
+            + self.propagators.bytes();
+        vec![
+            ("wiring", self.rows.bytes() + self.words.bytes() + self.overflow.bytes()),
+            ("neurons", neurons),
+            ("arrivals", self.arrivals.bytes() + self.touched.bytes()),
+            ("spikes in flight", self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes()),
+            ("drives", self.masks.bytes() + self.kicks.bytes() + self.gain_of.bytes()),
+            ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, Buf::bytes)),
+        ]
+    }
+}
+
+/// Writes `values` to the start of a buffer, which is replaced by a longer one when they do not fit.
+fn fill<T: CudaType>(gpu: &Arc<Gpu>, buffer: &mut Buf<T>, values: &[T]) -> Result<bool, GpuError> {
+    let fits = values.len() <= buffer.len();
+    if !fits {
+        *buffer = Buf::zeros(gpu, buffer.what, values.len().next_power_of_two())?;
+    }
+    buffer.write_at(0, values)?;
+    Ok(!fits)
+}

@@ -1,0 +1,316 @@
+//! The CUDA backend: the step of [`cpu`](super::cpu), to the bit, without the host in the loop.
+//!
+//! # A window, two launches
+//!
+//! Nothing that happens within one delay can influence the rest of it. So steps are taken in *windows* of at most one
+//! delay (and at most 32 steps): `deliver` adds the spikes that arrive in the window to a table of integers, one row
+//! per step; `advance` takes each neuron through the whole window in registers, draws its kicks at their Philox
+//! addresses, and appends who fired. Both read what to do from a plan of windows; 64 windows are one CUDA graph.
+//!
+//! What makes the outcome equal to the CPU's: the closed form of the anchor is evaluated in the written order without
+//! fused multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are
+//! sorted by step and neuron before anyone sees them.
+//!
+//! # What costs nothing
+//!
+//! A warp owns 32 neurons. It leaves at once when no spike reached them, no train kicks them and the bound that the CPU
+//! keeps a calendar by says that none can cross in this window. In a window with few events `deliver` marks the warps
+//! it reaches; in one with many, all warps look.
+//!
+//! # The host
+//!
+//! knows the clock, not the activity. It plans windows, launches graphs and, one graph behind, reads the spikes from
+//! page-locked memory that a second stream fills while the next graph runs. Rings of fixed size hold spikes;
+//! a window that might overflow one is not run, nor those after it, and the host plans anew from there.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`kernels`] | the declarations shared with CUDA |
+//! | `sizes` | how much of everything, before anything is allocated |
+//! | `memory` | what lies on the device |
+//! | `drive` | drives and lesions, as the kernels read them |
+//! | `queue` | windows planned, in flight, read back |
+//! | `state` | saved states |
+
+mod drive;
+pub mod kernels;
+mod memory;
+mod queue;
+mod simulation;
+mod sizes;
+mod state;
+
+use super::{
+    Params,
+    cpu::SETTLE_EVERY,
+    desk::Desk,
+    layout::{Propagator, Real, TABLE},
+    setup::Setup,
+};
+use crate::{
+    gpu::{Gpu, GpuError, Graph, Pass},
+    sim::{Scene, SimError},
+};
+use drive::Hand;
+use kernels::{Kernels, Window};
+use memory::Memory;
+use queue::{Queue, Reading};
+pub use sizes::Tuning;
+use sizes::{GRAPH, Sizes};
+use std::sync::Arc;
+
+/// A spiking network on an NVIDIA GPU.
+pub struct CudaSim<T> {
+    desk: Desk<T>,
+    gpu: Arc<Gpu>,
+    kernels: Kernels,
+    sizes: Sizes,
+    tuning: Tuning,
+    memory: Memory,
+    graphs: Graphs,
+    queue: Queue,
+    /// Kicks by hand, with their step.
+    hand: Vec<Hand>,
+    /// (step, neuron, source) of listed kicks, as on the device.
+    listed: Vec<u64>,
+    /// The situation holds below this step.
+    until: u64,
+    /// Steps per window; fewer for a while after the rings were full.
+    window: u32,
+}
+
+/// What a captured graph does beside the two launches per window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shape {
+    kicks: bool,
+    traced: bool,
+}
+
+/// Captured graphs of 1, 2, 4 … windows, for one shape at a time.
+#[derive(Default)]
+struct Graphs {
+    shape: Shape,
+    graphs: [Option<Graph>; GRAPH.ilog2() as usize + 1],
+}
+
+impl<T: Real> CudaSim<T> {
+    /// At rest, step 0.
+    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
+        Self::tuned(params, scene, setup, gpu, Tuning::default())
+    }
+
+    /// The same with launches of another shape, which must not change a bit.
+    pub fn tuned(
+        params: &Params,
+        scene: &Scene,
+        setup: Arc<Setup>,
+        gpu: &Arc<Gpu>,
+        tuning: Tuning,
+    ) -> Result<Self, SimError> {
+        let desk = Desk::new(params, scene, setup)?;
+        let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
+        sizes.check(&gpu.memory()?)?;
+        let spec = if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE };
+        let kernels = Kernels::load_as(gpu, &spec)?;
+        let memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
+        let mut sim = Self {
+            queue: Queue::new(gpu, &sizes, desk.constants.delay)?,
+            graphs: Graphs::default(),
+            hand: vec![],
+            listed: vec![],
+            until: 0,
+            window: sizes.window,
+            gpu: gpu.clone(),
+            desk,
+            kernels,
+            sizes,
+            tuning,
+            memory,
+        };
+        sim.upload_constants()?;
+        gpu.synchronize()?;
+        Ok(sim)
+    }
+
+    /// Writes what was derived from the parameters.
+    fn upload_constants(&mut self) -> Result<(), GpuError> {
+        let c = &self.desk.constants;
+        let table: Vec<u32> = c.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
+        self.memory.propagators.write(&table)?;
+        let mut model = self.memory.model.value();
+        model.theta = c.theta.wide();
+        model.u_reset = c.u_reset.wide();
+        model.w_syn = c.w_syn.wide();
+        model.dt_per_tau_m = c.dt_per_tau_m.wide();
+        model.b_peak = c.b_peak.wide();
+        model.slack = c.slack.wide();
+        model.v_rest = c.v_rest;
+        model.refractory = c.refractory;
+        model.delay = c.delay;
+        model.table = TABLE;
+        self.memory.model.set(model)
+    }
+
+    fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        let end = self.desk.step + u64::from(steps);
+        let step = self.desk.step;
+        if !self.desk.by_hand.is_empty() {
+            let given = self.desk.by_hand.drain(..);
+            self.hand.extend(given.map(|(lane, weight)| Hand { step, lane, weight: weight.wide() }));
+            self.desk.stale = true;
+        }
+        while self.desk.step < end {
+            let next = self.queue.next_step(self.desk.step);
+            if next < end && self.queue.has_room() {
+                self.launch(next, end, pass)?;
+            } else {
+                self.collect(pass)?;
+            }
+        }
+        self.hand.retain(|h| h.step >= self.desk.step);
+        Ok(pass.collect()?)
+    }
+
+    /// Plans and launches one graph of windows from `step` on, no further than `end`.
+    fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
+        if self.desk.stale || step >= self.until {
+            self.enter_situation(step)?;
+        }
+        if step > 0 && step.is_multiple_of(SETTLE_EVERY) {
+            self.settle(step, pass)?;
+        }
+        let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
+        let end = end.min(self.until).min(settle);
+        let room =
+            end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(self.tuning.graph.clamp(1, GRAPH)));
+        let n = 1 << room.max(1).ilog2();
+        let plan = self.queue.plan(step, end, n, self.window, &self.listed);
+        let shape =
+            Shape { kicks: plan.iter().any(|w| w.kick_from < w.kick_to), traced: !self.desk.meter.traced.is_empty() };
+        self.memory.windows.write_at(0, &plan)?;
+        self.memory.counters.clear_range(self.queue.counters())?;
+        // One graph of a measured batch is launched kernel by kernel, with events between them.
+        if pass.profiled && !self.queue.is_measured() {
+            self.queue.measure();
+            for index in 0..n {
+                self.memory.launch(&self.kernels, index, shape, pass)?;
+            }
+            self.memory.launch_order(&self.kernels, n, pass)?;
+        } else {
+            self.graph(n, shape)?.launch()?;
+        }
+        Ok(self.queue.sent(plan, self.desk.meter.traced.len())?)
+    }
+
+    fn graph(&mut self, n: u32, shape: Shape) -> Result<&mut Graph, GpuError> {
+        if self.graphs.shape != shape {
+            self.graphs = Graphs { shape, ..Graphs::default() };
+        }
+        let Self { graphs, memory, kernels, gpu, .. } = self;
+        let place = &mut graphs.graphs[n.ilog2() as usize];
+        if place.is_none() {
+            let record = |pass: &mut Pass| {
+                (0..n).try_for_each(|index| memory.launch(kernels, index, shape, pass))?;
+                memory.launch_order(kernels, n, pass)
+            };
+            // SAFETY: buffers are only replaced together with the graphs (`forget_graphs`).
+            *place = Some(unsafe { Graph::capture(gpu, record) }?);
+        }
+        place.as_mut().ok_or_else(|| unreachable_graph())
+    }
+
+    fn forget_graphs(&mut self) {
+        self.graphs = Graphs::default();
+    }
+
+    /// Takes up what is in force from `step` on; all windows before it are launched.
+    fn enter_situation(&mut self, step: u64) -> Result<(), SimError> {
+        let situation = self.desk.plan.at::<T>(step, self.desk.setup.n());
+        let image = drive::Image::new(&situation, &self.hand, self.desk.setup.n());
+        self.listed = image.kick_steps();
+        self.until = situation.until;
+        self.desk.stale = false;
+        if self.memory.take_up(&image)? {
+            self.forget_graphs();
+        }
+        let mut model = self.memory.model.value();
+        model.n_sources = image.sources.len() as u32;
+        model.has_gains = u32::from(!image.gains.is_empty());
+        self.memory.model.set(model)?;
+        self.memory.enter(&self.kernels, step as u32)?;
+        Ok(())
+    }
+
+    fn settle(&mut self, step: u64, pass: &mut Pass) -> Result<(), GpuError> {
+        self.memory.settle(&self.kernels, step as u32, pass)
+    }
+
+    /// Waits for the oldest graph, and reads what it did.
+    fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
+        let Some(reading) = self.queue.collect(&self.memory, &mut self.desk.meter, pass)? else { return Ok(()) };
+        let Reading { step, whole } = reading;
+        let stuck = step == self.desk.step;
+        self.desk.step = step;
+        if whole {
+            self.window = self.sizes.window;
+            return Ok(());
+        }
+        // The rings were full: what was launched behind did nothing. Go on from here, in shorter windows if need be.
+        self.queue.abandon(step)?;
+        self.desk.stale = true;
+        if stuck && self.window == 1 {
+            return Err(SimError::Device(format!(
+                "more spikes are on their way than fit into {}: lower the activity or the delay, or run on the CPU",
+                sizes::bytes(self.sizes.ring_bytes())
+            )));
+        }
+        if stuck {
+            self.window = (self.window / 2).max(1);
+        }
+        Ok(())
+    }
+
+    /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
+    pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
+        let saved = state::neurons::<T>(self)?;
+        let constants = &self.desk.constants;
+        let now = self.desk.step as u32;
+        let currents = state::currents::<T>(self)?;
+        let of = |(neuron, current): (super::saved::SavedNeuron<T>, T)| {
+            let mut neuron = super::cpu::neuron::Neuron {
+                u: neuron.u,
+                g: neuron.g,
+                anchor: neuron.anchor,
+                flags: neuron.marks,
+                ..super::cpu::neuron::Neuron::default()
+            };
+            let (u, g) = neuron.state_at(now, current, constants);
+            (u.wide(), g.wide())
+        };
+        let none = vec![T::ZERO; saved.len()];
+        let currents = if currents.is_empty() { none } else { currents };
+        Ok(saved.into_iter().zip(currents).map(of).collect())
+    }
+}
+
+fn unreachable_graph() -> GpuError {
+    GpuError::Driver { doing: "launching a captured step".to_owned(), why: "it was not captured".to_owned() }
+}
+
+/// Numbers of the state as the words the kernels read.
+fn words<T: Real>(numbers: impl IntoIterator<Item = T>) -> impl Iterator<Item = u32> {
+    numbers.into_iter().flat_map(|x| {
+        let bits = x.to_bits();
+        [bits as u32, (bits >> 32) as u32].into_iter().take(T::BYTES / 4)
+    })
+}
+
+/// The reverse.
+fn numbers<T: Real>(words: &[u32]) -> impl Iterator<Item = T> + '_ {
+    words.chunks_exact(T::BYTES / 4).map(|w| {
+        let high = w.get(1).copied().unwrap_or(0);
+        T::from_bits(u64::from(w[0]) | u64::from(high) << 32)
+    })
+}
+
+const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 40);

@@ -1,0 +1,122 @@
+//! The promises of [`Simulation`].
+
+use super::{CudaSim, state};
+use crate::{
+    gpu::Pass,
+    kinds::spiking::{
+        desk::Edit,
+        layout::Real,
+        probes::{self, PROBES},
+    },
+    params::Change,
+    sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},
+};
+use std::sync::Arc;
+
+impl<T: Real> Simulation for CudaSim<T> {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        PROBES
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.desk.lanes(probe)
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.desk.sets
+    }
+
+    fn clock(&self) -> Clock {
+        self.desk.clock()
+    }
+
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        match self.desk.edit(change)? {
+            Edit::Rebuild => return Ok(Effect::NeedsRebuild),
+            Edit::Applied => {}
+            Edit::Neurons { shift, .. } => {
+                // The old constants are still on the device.
+                self.memory.rebase(&self.kernels, self.desk.step as u32, shift.wide())?;
+                self.upload_constants()?;
+                self.desk.stale = true; // the bounds on crossings are made anew
+            }
+        }
+        Ok(Effect::Applied)
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.desk.act(action)
+    }
+
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        let before = self.desk.meter.traced.clone();
+        self.desk.meter.tap(taps, self.desk.step)?;
+        if self.desk.meter.traced != before {
+            self.memory.follow(&self.desk.meter.traced)?;
+            self.forget_graphs();
+        }
+        let mut model = self.memory.model.value();
+        model.counts_active = u32::from(taps.iter().any(|t| t.probe == probes::ACTIVE));
+        Ok(self.memory.model.set(model)?)
+    }
+
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.run(steps, pass)
+    }
+
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        for probe in self.desk.meter.taps() {
+            let reading = match probe {
+                probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
+                probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
+                probes::RATE_FIELD => Reading::Field(self.desk.meter.running_rates(self.desk.step)),
+                probes::V_FIELD => {
+                    let now = self.desk.step as u32;
+                    Reading::Field(self.memory.potentials(&self.kernels, now, &mut Pass::default())?)
+                }
+                _ => match self.desk.meter.take_series(probe) {
+                    Some(series) => Reading::Series(series),
+                    None => continue,
+                },
+            };
+            frame.readings.push((probe, reading));
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+        state::write(self)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+        state::read(self, bytes)
+    }
+
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.desk.rewind();
+        self.queue.restart(None);
+        self.hand.clear();
+        Ok(self.memory.clear()?)
+    }
+
+    fn digest(&self) -> Digest {
+        self.desk.meter.digest()
+    }
+
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        let mut owners = self.memory.bytes();
+        owners.push(("measurements", self.desk.meter.n_bytes()));
+        owners.push(("names and places", self.desk.n_bytes()));
+        owners
+    }
+}
+
+impl<T: Real> CudaSim<T> {
+    /// Milliseconds since each neuron's last spike, -1 for never.
+    fn last_spikes(&self) -> Vec<f32> {
+        let now = (self.desk.step as u32).wrapping_sub(1);
+        let dt = self.desk.params.lif.dt;
+        let running = self.desk.meter.running.iter();
+        running.map(|r| if r.hz > 0.0 { (f64::from(now.wrapping_sub(r.step)) * dt) as f32 } else { -1.0 }).collect()
+    }
+}

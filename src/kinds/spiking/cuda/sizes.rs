@@ -1,0 +1,175 @@
+//! How much of everything, before anything is allocated.
+
+use crate::{data::Csr, gpu::Memory as DeviceMemory, kinds::spiking::layout::TABLE, sim::SimError};
+
+/// Windows of the largest graph.
+pub const GRAPH: u32 = 64;
+/// Most steps of a window: one bit each in a word.
+pub const LONGEST: u32 = 32;
+/// Counters of a window, as in `step.cuh`.
+pub const COUNTERS: usize = LONGEST as usize + 1;
+/// Connections of a chunk.
+pub const CHUNK: u32 = 128;
+/// Bits of the neuron in the key of a spike.
+pub const LANE_BITS: u32 = 26;
+/// Longest delay, steps: every step may be a segment of its own.
+const LONGEST_DELAY: u32 = 1 << 16;
+
+/// The shape of launches. Decides speed, never results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Windows per graph at most, 1 to 64.
+    pub graph: u32,
+    /// Warps of `deliver` per multiprocessor: each has a chunk or two when the network is busy.
+    pub deliver_warps: u32,
+    /// Synaptic events of a window from which on all warps look. Keeping account of who was reached costs a store per
+    /// event, looking at everybody about 2 µs.
+    pub dense_events: u32,
+    /// Entries of the rings at most; more than the neurons.
+    pub ring: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { graph: GRAPH, deliver_warps: 32, dense_events: 40_000, ring: 1 << 26 }
+    }
+}
+
+/// Lengths of the buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Neurons.
+    pub n: u32,
+    /// Connections.
+    pub connections: u64,
+    /// Entries of the overflow list.
+    pub overflow: u64,
+    /// Chunks of all rows.
+    pub row_chunks: u32,
+    /// Steps per window.
+    pub window: u32,
+    /// Entries of the ring of spikes.
+    pub spike_ring: u32,
+    /// Entries of the ring of chunks.
+    pub chunk_ring: u32,
+    /// Entries of the ring of segments.
+    pub segment_ring: u32,
+    /// Bytes of a number of the state.
+    pub real_bytes: u64,
+}
+
+impl Sizes {
+    /// For this wiring and delay.
+    pub fn new(wiring: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
+        let n = wiring.n();
+        if n >= 1 << LANE_BITS {
+            return Err(SimError::NoDevice(format!(
+                "{n} neurons are more than the {} the CUDA backend counts to; run on the CPU",
+                (1 << LANE_BITS) - 1
+            )));
+        }
+        if delay > LONGEST_DELAY {
+            return Err(SimError::NoDevice(format!(
+                "a delay of {delay} steps is longer than the {LONGEST_DELAY} of the CUDA backend; take a longer time step or run on the CPU"
+            )));
+        }
+        let row_chunks: u64 = wiring.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
+        let window = delay.min(LONGEST);
+        // Room for a window in which everybody fires in every step, beside as much again (what waits to be read) or
+        // a whole delay of it (what is on its way).
+        let ring = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(1 << 12) as u32;
+        Ok(Self {
+            n,
+            connections: wiring.len() as u64,
+            overflow: wiring.overflow.len() as u64,
+            row_chunks: row_chunks as u32,
+            window,
+            spike_ring: ring(2 * u64::from(n) * u64::from(window)),
+            chunk_ring: ring(row_chunks * u64::from(delay + window)),
+            segment_ring: (delay + 4 * GRAPH).next_power_of_two(),
+            real_bytes,
+        })
+    }
+
+    /// Warps of neurons.
+    pub const fn warps(&self) -> u32 {
+        self.n.div_ceil(32)
+    }
+
+    /// Neurons, rounded up to whole warps.
+    pub const fn stride(&self) -> u32 {
+        self.warps() * 32
+    }
+
+    /// Bytes of the rings.
+    pub const fn ring_bytes(&self) -> u64 {
+        self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 32
+    }
+
+    /// Predicted bytes on the device, by owner. Drives come on top: an eighth of a byte per neuron and source.
+    pub fn bytes(&self) -> Vec<(&'static str, u64)> {
+        let n = u64::from(self.n);
+        let rows = (n + 1) * 4 + self.connections * 4 + self.overflow * 8;
+        let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4) + u64::from(self.warps()) * 10;
+        vec![
+            ("wiring", rows),
+            ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
+            ("arrivals", u64::from(self.stride()) * u64::from(self.window) * 4),
+            ("spikes in flight", self.ring_bytes()),
+        ]
+    }
+
+    /// Whether that fits.
+    pub fn check(&self, memory: &DeviceMemory) -> Result<(), SimError> {
+        let needed: u64 = self.bytes().iter().map(|(_, b)| b).sum();
+        if needed <= memory.free {
+            return Ok(());
+        }
+        let owners: Vec<String> = self.bytes().iter().map(|(what, b)| format!("{what} {}", bytes(*b))).collect();
+        Err(SimError::NoDevice(format!(
+            "the network needs {} on the GPU ({}), of which {} of {} are free; close other programs that use the GPU, \
+             take a smaller network, or run on the CPU",
+            bytes(needed),
+            owners.join(", "),
+            bytes(memory.free),
+            bytes(memory.total)
+        )))
+    }
+}
+
+/// `64.0 MB`.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..1_000_000 => format!("{:.1} kB", n as f64 * 1e-3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 * 1e-6),
+        _ => format!("{:.2} GB", n as f64 * 1e-9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wiring(rows: Vec<u32>) -> Csr {
+        let len = *rows.last().expect("rows") as usize;
+        Csr { rows, words: vec![0; len], target_bits: 8, overflow: vec![] }
+    }
+
+    #[test]
+    fn rings_hold_the_worst_window() {
+        let sizes = Sizes::new(&wiring(vec![0, 0, 1, 129, 258, 1000]), 18, 8, &Tuning::default()).expect("it fits");
+        assert_eq!((sizes.n, sizes.row_chunks, sizes.window), (5, 1 + 1 + 2 + 6, 18));
+        assert!(sizes.spike_ring >= 2 * 5 * 18 && sizes.chunk_ring >= 10 * 36 && sizes.segment_ring >= 18 + 4 * GRAPH);
+        assert!([sizes.spike_ring, sizes.chunk_ring, sizes.segment_ring].iter().all(|r| r.is_power_of_two()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_before_it_is_allocated() {
+        let sizes = Sizes::new(&wiring(vec![0, 1000]), 18, 8, &Tuning::default()).expect("it fits");
+        let memory = DeviceMemory { free: 1000, total: 2000 };
+        let text = sizes.check(&memory).expect_err("1 kB").to_string();
+        assert!(text.contains("wiring 4.0 kB") && text.contains("run on the CPU"), "{text}");
+        assert!(sizes.check(&DeviceMemory { free: 1 << 30, total: 1 << 30 }).is_ok());
+        assert!(matches!(Sizes::new(&wiring(vec![0, 1]), 1 << 17, 8, &Tuning::default()), Err(SimError::NoDevice(_))));
+    }
+}

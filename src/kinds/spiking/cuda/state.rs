@@ -1,0 +1,112 @@
+//! Between the neurons on the device and [saved states](crate::kinds::spiking::saved).
+
+use super::{
+    CudaSim,
+    kernels::{Chunk, Segment},
+    numbers,
+    sizes::CHUNK,
+    words,
+};
+use crate::{
+    data::Csr,
+    kinds::spiking::{
+        layout::Real,
+        saved::{self, SavedNeuron, mark},
+    },
+    sim::SimError,
+};
+use std::collections::BTreeMap;
+
+/// All neurons, read from the device.
+pub fn neurons<T: Real>(sim: &CudaSim<T>) -> Result<Vec<SavedNeuron<T>>, SimError> {
+    let states = sim.memory.states.read()?;
+    let anchors = sim.memory.anchors.read()?;
+    let marks = sim.memory.marks.read()?;
+    let states: Vec<T> = numbers(&states).collect();
+    let fired = |at: usize| {
+        let running = sim.desk.meter.running[at];
+        if running.hz > 0.0 { (mark::FIRED, running.step) } else { (0, 0) }
+    };
+    let neuron = |(at, ug): (usize, &[T])| {
+        let (fired, last_spike) = fired(at);
+        SavedNeuron { u: ug[0], g: ug[1], anchor: anchors[at], last_spike, marks: marks[at] | fired }
+    };
+    Ok(states.chunks_exact(2).enumerate().map(neuron).collect())
+}
+
+/// Current into each neuron; empty when there is none.
+pub fn currents<T: Real>(sim: &CudaSim<T>) -> Result<Vec<T>, SimError> {
+    let currents: Vec<T> = numbers(&sim.memory.currents.read()?).collect();
+    Ok(if currents.iter().all(|c| *c == T::ZERO) { vec![] } else { currents })
+}
+
+/// Everything needed to continue bit for bit.
+pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Vec<u8>, SimError> {
+    let mut on_their_way = in_flight(sim)?;
+    let sent_in = |step| on_their_way.remove(&step).unwrap_or_default();
+    Ok(saved::write(&sim.desk, neurons(sim)?.into_iter(), &currents(sim)?, sent_in))
+}
+
+/// The spikes on their way by step, ascending: told by the first chunk of each row. Whoever reaches nobody is left out.
+fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
+    let segments = sim.memory.segments.read()?;
+    let ring = sim.memory.chunks.len();
+    let rows = &sim.desk.setup.wiring.rows;
+    let now = sim.desk.step;
+    let mut steps: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for segment in sim.queue.in_flight() {
+        let segment = segments[segment as usize & (segments.len() - 1)];
+        let (from, n) = (segment.chunk_start as usize & (ring - 1), segment.n_chunks as usize);
+        let before_end = (ring - from).min(n);
+        let mut chunks = sim.memory.chunks.read_range(from..from + before_end)?;
+        chunks.extend(sim.memory.chunks.read_range(0..n - before_end)?);
+        for chunk in chunks {
+            let row = rows.partition_point(|start| *start <= chunk.word) - 1;
+            if rows[row] == chunk.word {
+                let ago = (now as u32).wrapping_sub(chunk.meta >> 7) & (u32::MAX >> 7);
+                steps.entry(now - u64::from(ago)).or_default().push(row as u32);
+            }
+        }
+    }
+    steps.values_mut().for_each(|lanes| lanes.sort_unstable());
+    Ok(steps)
+}
+
+/// The reverse; an `Err` of the bytes leaves the simulation as it was.
+pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError> {
+    let saved = saved::parse(&sim.desk, bytes)?;
+    let memory = &mut sim.memory;
+    memory.clear()?;
+    memory.states.write(&words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;
+    memory.anchors.write(&saved.neurons.iter().map(|n| n.anchor).collect::<Vec<_>>())?;
+    let marks = |n: &SavedNeuron<T>| n.marks & !mark::FIRED;
+    memory.marks.write(&saved.neurons.iter().map(marks).collect::<Vec<_>>())?;
+    if !saved.currents.is_empty() {
+        memory.currents.write(&words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
+    }
+    let (segment, chunks) = on_their_way(&sim.desk.setup.wiring, &saved.spikes);
+    memory.chunks.write_at(0, &chunks)?;
+    memory.segments.write_at(1, &[segment])?;
+    let sent = saved.spikes.first().map(|(first, _)| *first..saved.step);
+    sim.queue.restart(sent);
+    sim.hand.clear();
+    saved.restore(&mut sim.desk);
+    Ok(())
+}
+
+/// One segment with spikes of several steps.
+fn on_their_way(wiring: &Csr, spikes: &[(u64, Vec<u32>)]) -> (Segment, Vec<Chunk>) {
+    let mut chunks = vec![];
+    let mut events = 0;
+    for (step, lanes) in spikes {
+        for lane in lanes {
+            let (from, to) = (wiring.rows[*lane as usize], wiring.rows[*lane as usize + 1]);
+            events += u64::from(to - from);
+            for at in (from..to).step_by(CHUNK as usize) {
+                let len = CHUNK.min(to - at);
+                chunks.push(Chunk { word: at, meta: (*step as u32) << 7 | (len - 1) });
+            }
+        }
+    }
+    (Segment { n_chunks: chunks.len() as u32, events, ..Segment::default() }, chunks)
+}

@@ -1,0 +1,154 @@
+//! What both backends hold of a project beside the neurons: parameters, plan, measurements; how edits and actions
+//! are taken up.
+
+use super::{
+    Params,
+    layout::{Constants, Real},
+    measure::Meter,
+    probes::{self, ACTIONS},
+    setup::Setup,
+    stimuli::Plan,
+};
+use crate::{
+    params::{Apply, Change, Params as _, Value},
+    sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError},
+};
+use std::sync::Arc;
+
+/// The backend-neutral half of a simulation.
+pub struct Desk<T> {
+    /// As they are now.
+    pub params: Params,
+    /// Seed and folder.
+    pub scene: Scene,
+    /// Neurons and wiring.
+    pub setup: Arc<Setup>,
+    /// The one set there is.
+    pub sets: Vec<Arc<ElementSet>>,
+    /// Derived from the parameters.
+    pub constants: Constants<T>,
+    /// Drives and lesions over time.
+    pub plan: Plan,
+    /// The situation has to be looked up again before the next step.
+    pub stale: bool,
+    /// Steps taken.
+    pub step: u64,
+    /// What is measured.
+    pub meter: Meter,
+    /// Kicks to be given in the next step: neuron, mV.
+    pub by_hand: Vec<(u32, T)>,
+}
+
+/// What an edit asks of the neurons.
+pub enum Edit<T> {
+    /// A new simulation.
+    Rebuild,
+    /// Nothing, or a new look at the plan.
+    Applied,
+    /// The neuron model is another: re-anchor every neuron with the constants as they `were`, then move u.
+    Neurons {
+        /// The constants before the edit.
+        were: Box<Constants<T>>,
+        /// To be added to u, mV, so that v stays when rest moves.
+        shift: T,
+    },
+}
+
+impl<T: Real> Desk<T> {
+    /// At step 0.
+    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>) -> Result<Self, SimError> {
+        Ok(Self {
+            constants: params.lif.derive(),
+            plan: Plan::new(params, &setup.neurons, scene)?,
+            meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
+            sets: vec![setup.neurons.clone()],
+            params: params.clone(),
+            scene: scene.clone(),
+            setup,
+            stale: true,
+            step: 0,
+            by_hand: vec![],
+        })
+    }
+
+    /// Steps taken and their length.
+    pub fn clock(&self) -> Clock {
+        Clock { step: self.step, secs_per_step: self.params.lif.dt * 1e-3 }
+    }
+
+    /// Names of the lanes of a series.
+    pub fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        if probe == probes::CLASS_RATES { self.meter.class_names() } else { vec![] }
+    }
+
+    /// Takes up a change of a parameter between two steps.
+    pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
+        let mut new = self.params.clone();
+        if !new.set(change) {
+            return Err(SimError::Input(format!("no such parameter, or not its kind of value: {change:?}")));
+        }
+        if let Some(spec) = new.spec(change.id) {
+            if !spec.admits(&change.value) {
+                let path = new.path(change.id);
+                return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
+            }
+            if spec.apply == Apply::Rebuild {
+                return Ok(if new == self.params { Edit::Applied } else { Edit::Rebuild });
+            }
+        }
+        let old = &self.params;
+        if new.measure != old.measure {
+            if new.measure.group_by != old.measure.group_by {
+                self.meter.check_column(&new.measure.group_by)?;
+            }
+            self.meter.configure(&new.measure, self.step);
+        }
+        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+        {
+            self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
+            self.stale = true;
+        }
+        let mut edit = Edit::Applied;
+        if new.lif != old.lif {
+            let shift = T::of(old.lif.v_rest - new.lif.v_rest);
+            let were = Box::new(std::mem::replace(&mut self.constants, new.lif.derive()));
+            edit = Edit::Neurons { were, shift };
+        }
+        self.params = new;
+        Ok(edit)
+    }
+
+    /// Takes up an action between two steps.
+    pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        let [Value::Real(weight_mv)] = action.values[..] else {
+            return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));
+        };
+        if action.name != ACTIONS[0].name {
+            return Err(SimError::Input(format!("there is no action `{}`; there is {}", action.name, ACTIONS[0].name)));
+        }
+        if !weight_mv.is_finite() {
+            return Err(SimError::Input("kick: weight_mv must be a finite number".to_owned()));
+        }
+        if let Some(beyond) = action.elements.iter().find(|i| **i >= self.setup.n()) {
+            return Err(SimError::Input(format!("kick: there is no neuron {beyond}")));
+        }
+        self.by_hand.extend(action.elements.iter().map(|i| (*i, T::of(weight_mv))));
+        Ok(())
+    }
+
+    /// Back to step 0; parameters and taps stay.
+    pub fn rewind(&mut self) {
+        self.step = 0;
+        self.by_hand.clear();
+        self.meter.rewind();
+        self.stale = true;
+    }
+
+    /// Bytes of names, places and categories.
+    pub fn n_bytes(&self) -> u64 {
+        let set = &self.setup.neurons;
+        let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
+        let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();
+        (names + columns + set.ids.len() * 8 + set.positions.len() * 12) as u64
+    }
+}

@@ -1,0 +1,216 @@
+//! Saved states: little-endian bytes, versioned, independent of threads and backend: what one backend saved, the
+//! other continues bit for bit.
+
+use super::{
+    desk::Desk,
+    layout::Real,
+    measure::{Bin, Running},
+};
+use crate::sim::SimError;
+
+const MAGIC: &[u8; 8] = b"npspike\x01";
+
+/// Marks of a neuron that are saved.
+pub mod mark {
+    /// Nothing reaches the neuron.
+    pub const CLOSED: u32 = 1;
+    /// The neuron is driven and has no refractory period.
+    pub const DRIVEN: u32 = 2;
+    /// A constant current flows into the neuron.
+    pub const CURRENT: u32 = 4;
+    /// The neuron has fired at least once; its last spike means something.
+    pub const FIRED: u32 = 8;
+    /// All of them.
+    pub const ALL: u32 = CLOSED | DRIVEN | CURRENT | FIRED;
+}
+
+/// A neuron at its anchor.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SavedNeuron<T> {
+    /// Potential above rest, mV.
+    pub u: T,
+    /// Synaptic drive, mV.
+    pub g: T,
+    /// Completed steps at which they hold.
+    pub anchor: u32,
+    /// Step of the last spike.
+    pub last_spike: u32,
+    /// See [`mark`].
+    pub marks: u32,
+}
+
+/// Everything needed to continue bit for bit, beside the parameters.
+pub struct Saved<T> {
+    /// Steps taken.
+    pub step: u64,
+    /// All neurons.
+    pub neurons: Vec<SavedNeuron<T>>,
+    /// Current into each, mV; empty when there is none.
+    pub currents: Vec<T>,
+    /// The spikes of the last delay, step by step, ascending.
+    pub spikes: Vec<(u64, Vec<u32>)>,
+    by_hand: Vec<(u32, T)>,
+    totals: [u64; 4],
+    bin: Bin,
+    running: Vec<Running>,
+}
+
+/// Writes a state: what the desk knows, and what the backend knows of neurons and spikes on their way.
+pub fn write<T: Real>(
+    desk: &Desk<T>,
+    neurons: impl Iterator<Item = SavedNeuron<T>>,
+    currents: &[T],
+    mut sent_in: impl FnMut(u64) -> Vec<u32>,
+) -> Vec<u8> {
+    let mut out = Writer(MAGIC.to_vec());
+    let c = &desk.constants;
+    out.u32(T::BYTES as u32);
+    out.u32(desk.setup.n());
+    out.u32(c.delay);
+    out.u64(c.dt_ms.to_bits());
+    out.u64(desk.step);
+    for neuron in neurons {
+        out.u64(neuron.u.to_bits());
+        out.u64(neuron.g.to_bits());
+        out.u32(neuron.anchor);
+        out.u32(neuron.last_spike);
+        out.u32(neuron.marks & mark::ALL);
+    }
+    let currents: Vec<u64> = currents.iter().map(|i| i.to_bits()).collect();
+    out.list(&currents, Writer::u64);
+    for sent in desk.step.saturating_sub(c.delay.into())..desk.step {
+        out.list(&sent_in(sent), Writer::u32);
+    }
+    let by_hand: Vec<(u32, u64)> = desk.by_hand.iter().map(|(i, w)| (*i, w.to_bits())).collect();
+    out.list(&by_hand, |out, (i, w)| {
+        out.u32(i);
+        out.u64(w);
+    });
+    let m = &desk.meter;
+    [m.hash.0, m.spikes, m.events, m.active].into_iter().for_each(|x| out.u64(x));
+    [m.bin.since, m.bin.spikes, m.bin.events, m.bin.active].into_iter().for_each(|x| out.u64(x));
+    out.list(&m.bin.classes, Writer::u64);
+    out.list(&m.running, |out, r| {
+        out.u32(r.hz.to_bits());
+        out.u32(r.step);
+    });
+    out.0
+}
+
+/// Reads a state that fits this network; changes nothing.
+pub fn parse<T: Real>(desk: &Desk<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
+    let Some(body) = bytes.strip_prefix(MAGIC) else {
+        return Err(broken("it is not a state of a spiking network, or of another version"));
+    };
+    let mut r = Reader(body);
+    let (n, delay) = (desk.setup.n(), desk.constants.delay);
+    let same =
+        [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == desk.constants.dt_ms.to_bits()];
+    for (same, what) in same.into_iter().zip(["precision", "number of neurons", "delay", "time step"]) {
+        if !same {
+            return Err(broken(&format!("it was saved with another {what}")));
+        }
+    }
+    let step = r.u64()?;
+    let neurons = (0..n).map(|_| r.neuron()).collect::<Result<_, _>>()?;
+    let currents: Vec<T> = r.list(8, |r| Ok(T::from_bits(r.u64()?)))?;
+    let spikes = (step.saturating_sub(delay.into())..step)
+        .map(|sent| Ok((sent, r.list(4, Reader::u32)?)))
+        .collect::<Result<Vec<_>, SimError>>()?;
+    let by_hand: Vec<(u32, T)> = r.list(12, |r| Ok((r.u32()?, T::from_bits(r.u64()?))))?;
+    let totals = [r.u64()?, r.u64()?, r.u64()?, r.u64()?];
+    let mut bin = Bin { since: r.u64()?, spikes: r.u64()?, events: r.u64()?, active: r.u64()?, classes: vec![] };
+    bin.classes = r.list(8, Reader::u64)?;
+    let running: Vec<Running> = r.list(8, |r| Ok(Running { hz: f32::from_bits(r.u32()?), step: r.u32()? }))?;
+    let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|l| *l < n);
+    let fits = r.0.is_empty()
+        && (currents.is_empty() || currents.len() == n as usize)
+        && spikes.iter().all(|(_, lanes)| ascending(lanes))
+        && by_hand.iter().all(|(i, _)| *i < n)
+        && bin.since <= step;
+    if !fits {
+        return Err(broken("it contradicts itself"));
+    }
+    Ok(Saved { step, neurons, currents, spikes, by_hand, totals, bin, running })
+}
+
+impl<T: Real> Saved<T> {
+    /// Gives the desk its part.
+    pub fn restore(self, desk: &mut Desk<T>) {
+        desk.step = self.step;
+        desk.by_hand = self.by_hand;
+        desk.stale = true;
+        let m = &mut desk.meter;
+        [m.hash.0, m.spikes, m.events, m.active] = self.totals;
+        m.drop_unread();
+        // A bin of other categories, or a running average nobody kept, starts over.
+        if self.bin.classes.len() == m.bin.classes.len() {
+            m.bin = self.bin;
+        } else {
+            m.bin = Bin { since: self.step, classes: vec![0; m.bin.classes.len()], ..Bin::default() };
+        }
+        if self.running.len() == m.running.len() {
+            m.running = self.running;
+        } else {
+            m.running.fill(Running::default());
+        }
+    }
+}
+
+fn broken(why: &str) -> SimError {
+    SimError::Input(format!("the saved state does not fit: {why}"))
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, x: u32) {
+        self.0.extend(x.to_le_bytes());
+    }
+
+    fn u64(&mut self, x: u64) {
+        self.0.extend(x.to_le_bytes());
+    }
+
+    fn list<X: Copy>(&mut self, items: &[X], mut put: impl FnMut(&mut Self, X)) {
+        self.u32(items.len() as u32);
+        items.iter().for_each(|x| put(self, *x));
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], SimError> {
+        let (head, tail) = self.0.split_first_chunk::<N>().ok_or_else(|| broken("it ends too early"))?;
+        self.0 = tail;
+        Ok(*head)
+    }
+
+    fn u32(&mut self) -> Result<u32, SimError> {
+        Ok(u32::from_le_bytes(self.bytes()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, SimError> {
+        Ok(u64::from_le_bytes(self.bytes()?))
+    }
+
+    /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
+    fn list<X>(
+        &mut self,
+        size: usize,
+        mut take: impl FnMut(&mut Self) -> Result<X, SimError>,
+    ) -> Result<Vec<X>, SimError> {
+        let len = self.u32()? as usize;
+        if self.0.len() < len.saturating_mul(size) {
+            return Err(broken("it ends too early"));
+        }
+        (0..len).map(|_| take(self)).collect()
+    }
+
+    fn neuron<T: Real>(&mut self) -> Result<SavedNeuron<T>, SimError> {
+        let (u, g) = (T::from_bits(self.u64()?), T::from_bits(self.u64()?));
+        let (anchor, last_spike, marks) = (self.u32()?, self.u32()?, self.u32()?);
+        Ok(SavedNeuron { u, g, anchor, last_spike, marks: marks & mark::ALL })
+    }
+}
