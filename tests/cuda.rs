@@ -234,7 +234,7 @@ fn more_spikes_than_anybody_expects() {
     });
     let want = advance(&mut cpu::<f64>(&params, &setup), 120, 120);
     assert_eq!(advance(&mut cuda::<f64>(&params, &setup, &gpu), 120, 120), want);
-    let tuning = Tuning { ring: 20_001, ..Tuning::default() };
+    let tuning = Tuning { ring: 600_000, ..Tuning::default() };
     let mut tight = CudaSim::<f64>::tuned(&params, &scene(), setup, &gpu, tuning).expect("it starts");
     assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow");
 }
@@ -334,4 +334,51 @@ fn memory_does_not_grow() {
         before - after
     );
     assert!(before.saturating_sub(after) < 1 << 20, "{before} bytes free before, {after} after");
+}
+
+/// Measures launch shapes side by side, and each kernel: `cuda --ignored --nocapture tuning`. Not a test.
+#[test]
+#[ignore = "a measurement"]
+fn tuning_table() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let plain = Tuning::default();
+    let shapes = [
+        ("default", plain),
+        ("graph 16", Tuning { graph: 16, ..plain }),
+        ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
+        ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
+        ("always dense", Tuning { dense_events: 0, ..plain }),
+        ("never dense", Tuning { dense_events: u32::MAX, ..plain }),
+    ];
+    let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
+    for case in ["sugar21", "gustatory408", "broad10"].into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
+        for (name, tuning) in shapes.into_iter().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
+            let params = drive(&shared, case);
+            let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+            sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+            advance_plainly(&mut sim, 2000);
+            let since = Instant::now();
+            advance_plainly(&mut sim, 20_000);
+            let factor = 2.0 / since.elapsed().as_secs_f64();
+            let mut pass = Pass { profiled: true, ..Pass::default() };
+            for _ in 0..4 {
+                sim.advance(1152, &mut pass).expect("it runs");
+                sim.sample(&mut Frame::default()).expect("it reads");
+            }
+            let kernels: Vec<String> = pass
+                .timings
+                .iter()
+                .map(|t| format!("{} {:.2}", t.name, t.nanos as f64 * 1e-3 / f64::from(t.launches.max(1))))
+                .collect();
+            println!("{case:13} {name:18} {factor:7.1}x  µs with events: {}", kernels.join("  "));
+        }
+    }
+}
+
+fn advance_plainly(sim: &mut dyn Simulation, steps: u32) {
+    for _ in 0..steps.div_ceil(4000) {
+        sim.advance(4000.min(steps), &mut Pass::default()).expect("it runs");
+        sim.sample(&mut Frame::default()).expect("it reads");
+    }
 }

@@ -99,8 +99,8 @@ struct alignas(8) Gain {
 static_assert(sizeof(Gain) == 24, "Gain: size");
 
 // Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
-// synapses. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, int* __restrict__ arrivals, unsigned char* __restrict__ touched, unsigned int* __restrict__ counters);
+// synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
+extern "C" __global__ void __launch_bounds__(256, 1) deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched, unsigned int* __restrict__ counters);
 
 // Notes the listed kicks of the window at their neurons.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ segments, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __r
 // Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
 extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ segments, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
 
-// Takes every neuron through the window: draws kicks, takes up arrivals, fires, resets. A warp of 32 neurons
+// Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
 // that nothing reaches and of which none can cross leaves at once. Items: spikes.
 extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters);
 

@@ -6,10 +6,17 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
                                    Segment* __restrict__ segments, const Chunk* __restrict__ chunks,
                                    const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
-                                   const Gain* __restrict__ gains, int* __restrict__ arrivals,
+                                   const Gain* __restrict__ gains, const Source* __restrict__ sources,
+                                   const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+                                   unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals,
                                    unsigned char* __restrict__ touched, unsigned int* __restrict__ counters) {
-    spiking::deliver(*model, windows[index], segments, chunks, rows, words, overflow, gain_of, gains, arrivals, touched,
-                     counters);
+    const unsigned int drawing = (model->n + blockDim.x - 1) / blockDim.x, delivering = gridDim.x - drawing;
+    if (blockIdx.x >= delivering) {
+        const unsigned int lane = (blockIdx.x - delivering) * blockDim.x + threadIdx.x;
+        return spiking::draw_kicks(*model, windows[index], lane, sources, masks, trains, kick_bits);
+    }
+    spiking::deliver(*model, windows[index], delivering, segments, chunks, rows, words, overflow, gain_of, gains, arrivals,
+                     touched, counters);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -2,8 +2,8 @@
 // definition. Written once for float and double.
 //
 // A window of w steps, w at most one delay, takes two launches: `deliver` adds the spikes that arrive in it to
-// arrivals[step][neuron], as integers and therefore in any order; `advance` takes every neuron through the window in
-// registers. A warp owns 32 consecutive neurons, and leaves at once when nothing reaches them and none can cross.
+// arrivals[step][neuron], as integers and therefore in any order; `advance` takes every neuron through the window, from
+// one thing that happens to the next. A block whose neurons nothing reaches and of whom none can cross leaves at once.
 #pragma once
 #include "common/philox.cuh"
 
@@ -14,6 +14,8 @@ constexpr unsigned int CLOSED = 1, DRIVEN = 2, CURRENT = 4;
 constexpr unsigned int WHOLE = 0xffffffffu;
 // Propagators of this many steps lie in shared memory; older anchors look further away.
 constexpr unsigned int NEAR = 256;
+// Neurons of a block of `advance`.
+constexpr unsigned int BLOCK = 256;
 // Most steps of a window.
 constexpr unsigned int LONGEST = 32;
 // Counters of a window: synaptic events of each step, neurons looked at.
@@ -29,8 +31,6 @@ template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
 
 __device__ inline unsigned int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int signed_gap(unsigned int later, unsigned int earlier) { return (int)(later - earlier); }
-template <typename T> __device__ inline T larger(T a, T b) { return a > b ? a : b; }
-template <typename T> __device__ inline T magnitude(T x) { return x < T(0) ? -x : x; }
 __device__ inline int warp_min(int x) {
     for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));
     return x;
@@ -42,24 +42,34 @@ __device__ inline unsigned int warp_sum(unsigned int x) {
 
 // The model in the arithmetic of the state. Narrowing is exact: the values were rounded before.
 template <typename T> struct Constants {
-    T theta, u_reset, w_syn, dt_per_tau_m, b_peak, slack;
+    T theta, u_reset, w_syn;
+    // Of the bound on crossings, which is taken in single precision whatever the state is.
+    float theta_f, dt_per_tau_m, b_peak, slack;
     unsigned int refractory, table;
     const Propagator<T>* far;
 
     __device__ Constants(const Model& m, const void* propagators)
-        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), dt_per_tau_m((T)m.dt_per_tau_m),
-          b_peak((T)m.b_peak), slack((T)m.slack), refractory(m.refractory), table(m.table),
-          far(static_cast<const Propagator<T>*>(propagators)) {}
+        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f((float)m.theta),
+          dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
+          refractory(m.refractory), table(m.table), far(static_cast<const Propagator<T>*>(propagators)) {}
 };
 
-// No crossing within so many steps of a state: is_quiet_for() of cpu/neuron.rs.
-template <typename T>
-__device__ inline bool is_quiet_for(int steps, T u, T g, T current, const Constants<T>& c) {
-    if (steps <= 1) return true; // still frozen, or over before the next step
-    const T g_up = larger(g, T(0)), i_up = larger(current, T(0));
-    const T room = c.theta - c.slack * (magnitude(u) + magnitude(g) + magnitude(current));
-    const T pull = larger(i_up + g_up - u, T(0));
-    return (larger(u, i_up) + c.b_peak * g_up <= room) || (room - u >= (T)steps * (pull * c.dt_per_tau_m));
+// No crossing for longer than any window.
+constexpr int NEVER = 1 << 27;
+
+// How many steps from a state until the threshold may be crossed: a lower bound, at least 1, as steps_to_threshold() of
+// cpu/neuron.rs. Single precision and a quick division suffice: slack, pull and quotient are off on the safe side by ten
+// times what rounding may do. A look that comes early changes nothing.
+template <typename T> __device__ inline int steps_to_threshold(T u_t, T g_t, T current_t, const Constants<T>& c) {
+    const float u = (float)u_t, g = (float)g_t, current = (float)current_t;
+    const float slack = c.slack * (fabsf(u) + fabsf(g) + fabsf(current) + fabsf(c.theta_f));
+    const float g_up = fmaxf(g, 0.0f), i_up = fmaxf(current, 0.0f), gap = c.theta_f - slack - u;
+    if (fmaxf(0.0f, i_up - u) + c.b_peak * g_up <= gap) return NEVER;
+    const float pull = i_up + g_up - u + slack;
+    if (pull <= 0.0f && gap >= 0.0f) return NEVER;
+    if (!(gap > 0.0f)) return 1;
+    const float steps = __fdividef(gap, pull * c.dt_per_tau_m) * 0.999f;
+    return steps < 1.0f ? 1 : steps > (float)NEVER ? NEVER : (int)steps;
 }
 
 // One neuron in registers.
@@ -115,14 +125,6 @@ template <typename T> struct Neuron {
             anchor = completed;
         }
     }
-
-    // The step before which no look is due, seen from the end of a window.
-    __device__ unsigned int quiet_until(unsigned int end, const Constants<T>& c) const {
-        const int base = signed_gap(end, anchor) + 1;
-        if (is_quiet_for(1 << 28, u, g, current, c)) return end + (1u << 27);
-        if (is_quiet_for(base + 1024, u, g, current, c)) return end + 1024;
-        return is_quiet_for(base + 72, u, g, current, c) ? end + 72 : end;
-    }
 };
 
 // What a warp reads of the drives.
@@ -137,18 +139,24 @@ struct Drive {
         return masks[source * model.n_warps + (lane >> 5)] >> (lane & 31) & 1;
     }
 
-    // Events of the four steps of a group, one bit each.
-    __device__ unsigned int draw_group(unsigned long long group, unsigned int lane) const {
+    // Events of a window, one bit per step.
+    __device__ unsigned int draw_window(unsigned long long step, unsigned int steps, unsigned int lane) const {
         unsigned int bits = 0;
+        const int before = (int)step & 3;
         for (unsigned int s = 0; s < model.n_sources; ++s) {
-            if (!masks[s * model.n_warps + (lane >> 5)]) continue; // the same for the whole warp
+            const unsigned int mask = masks[s * model.n_warps + (lane >> 5)];
+            if (!mask) continue; // the same for the whole warp; also where events never happen
             const Source source = sources[s];
-            const Words w = draw(model.seed, source.address, group, lane);
-            const unsigned int hits = (w.x < source.bound) | (w.y < source.bound) << 1 | (w.z < source.bound) << 2 |
-                                      (w.w < source.bound) << 3;
-            if (is_of(s, lane)) bits |= hits;
+            const unsigned int last = (unsigned int)(source.bound - 1);
+            unsigned int hits = 0;
+            for (int at = -before; at < (int)steps; at += 4) {
+                const Words w = draw(model.seed, source.address, (step + at) >> 2, lane);
+                const unsigned int four = (w.x <= last) | (w.y <= last) << 1 | (w.z <= last) << 2 | (w.w <= last) << 3;
+                hits |= at < 0 ? four >> -at : four << at;
+            }
+            if (mask >> (lane & 31) & 1) bits |= hits;
         }
-        return bits;
+        return steps < 32 ? bits & ((1u << steps) - 1) : bits;
     }
 
     // All kicks of one neuron in one step, summed in the order of the sources, those by hand last.
@@ -176,62 +184,69 @@ struct Drive {
     }
 };
 
-// Takes one neuron through a window. Returns its spikes, one bit per step. `arrival(i)` is called once per step, in
-// order; `seen(i, neuron)` after each.
-template <typename T, typename Arrival, typename Seen>
-__device__ inline unsigned int run_window(Neuron<T>& neuron, unsigned int lane, unsigned int& check, const Window& w,
-                                          unsigned int listed, bool has_trains, const Drive& drive,
-                                          const Constants<T>& c, const Propagator<T>* near, unsigned int& looks,
-                                          Arrival arrival, Seen seen) {
-    const unsigned int start = (unsigned int)w.step, end = start + w.steps;
-    const bool was_quiet = signed_gap(check, end) >= 0;
-    const bool simple = drive.model.n_sources == 1 && drive.kick_from == drive.kick_to;
-    bool quiet = was_quiet, moved = false;
-    unsigned int fired = 0, drawn = 0;
-    for (unsigned int i = 0; i < w.steps; ++i) {
-        const unsigned int n = start + i;
-        const int sum = arrival(i);
-        if (has_trains && (i == 0 || (n & 3) == 0)) drawn = drive.draw_group((w.step + i) >> 2, lane);
-        const bool kicked = ((drawn >> (n & 3)) | (listed >> i)) & 1;
-        const bool input = kicked || sum != 0;
-        if ((input || !quiet) && signed_gap(neuron.anchor, n) <= 0) {
-            ++looks;
-            T u, g;
-            neuron.state_at(n + 1, c, near, u, g);
-            const bool spikes = u > c.theta;
-            const bool takes = input && !(neuron.marks & CLOSED);
-            if (spikes || takes) {
-                if (spikes) {
-                    neuron.u = c.u_reset;
-                    neuron.g = T(0);
-                    neuron.anchor = n + (neuron.marks & DRIVEN ? 1 : c.refractory);
-                    fired |= 1u << i;
-                } else {
-                    T kick = T(0);
-                    if (kicked) kick = simple ? (T)drive.sources[0].weight : drive.template sum<T>(w.step + i, lane);
-                    neuron.u = u + kick;
-                    neuron.g = g + c.w_syn * (T)sum;
-                    neuron.anchor = n + 1;
-                }
-                moved = true;
-                quiet = is_quiet_for(signed_gap(end, neuron.anchor) + 1, neuron.u, neuron.g, neuron.current, c);
+// What is still to happen to a neuron in a window.
+struct Agenda {
+    // One bit for each step with arrivals or kicks; the step, counted from the start, in which it may cross without.
+    unsigned int inputs;
+    int look;
+
+    // The next step in which something happens, or `steps`. What arrives at a frozen neuron is lost.
+    __device__ int next(unsigned int anchor, unsigned int start, int steps) {
+        while (true) {
+            const int i = min(inputs ? __ffs(inputs) - 1 : steps, look);
+            if (i >= steps) return steps;
+            const int free = i + signed_gap(anchor, start + i);
+            if (free <= i) return i;
+            if (free >= steps) {
+                inputs = 0;
+                look = free;
+                return steps;
             }
+            inputs &= WHOLE << free;
+            look = max(look, free);
         }
-        seen(i, neuron);
     }
-    if (moved || !was_quiet) check = neuron.quiet_until(end, c);
-    return fired;
+};
+
+// One thing that happens to a neuron: it is looked at in step i of a window, with its input. `true`: it fired.
+template <typename T, typename Input>
+__device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned int start, const Constants<T>& c,
+                              const Propagator<T>* near, Input input) {
+    const unsigned int n = start + i;
+    const bool comes = agenda.inputs >> i & 1;
+    if (comes) agenda.inputs &= ~(1u << i);
+    T u, g;
+    neuron.state_at(n + 1, c, near, u, g);
+    int ahead = 0;
+    const bool fires = u > c.theta;
+    if (fires) {
+        neuron.u = u = c.u_reset;
+        neuron.g = g = T(0);
+        neuron.anchor = n + (neuron.marks & DRIVEN ? 1 : c.refractory);
+        ahead = signed_gap(neuron.anchor, n) - 1; // integration begins again then
+    } else if (comes && !(neuron.marks & CLOSED)) {
+        const State<T> adds = input(i);
+        neuron.u = u = u + adds.u;
+        neuron.g = g = g + adds.g;
+        neuron.anchor = n + 1;
+    }
+    agenda.look = i + ahead + steps_to_threshold(u, g, neuron.current, c);
+    return fires;
 }
 
-// Adds the synapses of one chunk of a row to the arrivals.
+// Adds the synapses of one chunk of a row, at most 128, to the arrivals: four loads in flight per thread.
 __device__ inline void add_chunk(const Model& m, unsigned int from, unsigned int len, int* __restrict__ row,
                                  const unsigned int* __restrict__ words, unsigned char* touched) {
-    const unsigned int mask = (1u << m.target_bits) - 1;
-    for (unsigned int j = threadIdx.x & 31; j < len; j += 32) {
-        const unsigned int word = words[from + j];
-        const unsigned int target = word & mask;
-        atomicAdd(&row[target], (int)word >> m.target_bits);
-        if (touched) touched[target >> 5] = 1;
+    const unsigned int mask = (1u << m.target_bits) - 1, at = threadIdx.x & 31;
+    unsigned int word[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) word[j] = at + 32 * j < len ? __ldg(&words[from + at + 32 * j]) : 0;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        if (at + 32 * j < len) {
+            atomicAdd(&row[word[j] & mask], (int)word[j] >> m.target_bits);
+            if (touched) touched[(word[j] & mask) >> 5] = 1;
+        }
     }
 }
 
@@ -286,7 +301,8 @@ __device__ inline unsigned long long load_of(const Model& m, const Window& w, co
     return events;
 }
 
-__device__ inline void deliver(const Model& m, const Window& w, Segment* segments, const Chunk* chunks,
+// The first `n_blocks` blocks deliver.
+__device__ inline void deliver(const Model& m, const Window& w, unsigned int n_blocks, Segment* segments, const Chunk* chunks,
                                const unsigned int* rows, const unsigned int* words, const Overflow* overflow,
                                const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
                                unsigned int* counters) {
@@ -302,7 +318,7 @@ __device__ inline void deliver(const Model& m, const Window& w, Segment* segment
         segments[w.segment & m.segment_mask] = fresh;
     }
     if (halted) return;
-    const unsigned int warp = thread_index() >> 5, n_warps = (gridDim.x * blockDim.x) >> 5;
+    const unsigned int warp = thread_index() >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
     const unsigned int sent = (unsigned int)w.step - m.delay;
     for (unsigned int s = w.first; s != w.last + 1; ++s) {
         const Segment& from = segments[s & m.segment_mask];
@@ -323,6 +339,14 @@ __device__ inline void deliver(const Model& m, const Window& w, Segment* segment
             if ((threadIdx.x & 31) == 0) atomicAdd(&counters[w.slot * COUNTERS + offset], len);
         }
     }
+}
+
+// The kicks that trains give in a window. Drawn by blocks beside those that deliver: these wait for memory, those compute.
+__device__ inline void draw_kicks(const Model& m, const Window& w, unsigned int lane, const Source* sources,
+                                  const unsigned int* masks, const unsigned int* trains, unsigned int* kick_bits) {
+    if (lane >= m.n || !trains[lane >> 5]) return;
+    const Drive drive = {m, sources, masks, nullptr, 0, 0};
+    kick_bits[lane] = drive.draw_window(w.step, w.steps, lane);
 }
 
 // Appends the spikes of a warp, and the chunks of their rows.
@@ -379,27 +403,28 @@ __device__ inline void store(unsigned int lane, const Neuron<T>& neuron, void* s
     anchors[lane] = neuron.anchor;
 }
 
-// Arrivals of one neuron, four steps ahead in registers; what is read is left 0.
-struct Ahead {
-    int* at;
-    unsigned int stride, steps;
-    int next[4];
-
-    __device__ Ahead(int* arrivals, unsigned int lane, unsigned int stride, unsigned int steps, bool any)
-        : at(arrivals + lane), stride(stride), steps(any ? steps : 0) {
-        for (unsigned int i = 0; i < 4; ++i) next[i] = peek(i);
-    }
-    __device__ int peek(unsigned int i) const { return i < steps ? at[(unsigned long long)i * stride] : 0; }
-    __device__ int operator()(unsigned int i) {
-        const int sum = next[0];
-        next[0] = next[1];
-        next[1] = next[2];
-        next[2] = next[3];
-        next[3] = peek(i + 4);
-        if (sum) at[(unsigned long long)i * stride] = 0;
-        return sum;
-    }
+// The neurons of a block while they go through a window.
+template <typename T> struct Crew {
+    Propagator<T> near[NEAR];
+    T u[BLOCK], g[BLOCK];
+    unsigned int anchor[BLOCK], inputs[BLOCK], kicked[BLOCK], fired[BLOCK];
+    int look[BLOCK];
+    unsigned char marks[BLOCK];
+    // Who is to be looked at in this round and in the next, and how many.
+    unsigned short who[2][BLOCK];
+    unsigned int n[3];
 };
+
+// Appends to a list of a block.
+__device__ inline void enlist(bool wanted, unsigned int member, unsigned short* list, unsigned int* n) {
+    const unsigned int all = __activemask(), votes = __ballot_sync(all, wanted);
+    if (!votes) return;
+    const unsigned int me = threadIdx.x & 31, leader = __ffs(votes) - 1;
+    unsigned int base = 0;
+    if (me == leader) base = atomicAdd(n, __popc(votes));
+    base = __shfl_sync(all, base, leader);
+    if (wanted) list[base + __popc(votes & ((1u << me) - 1))] = (unsigned short)member;
+}
 
 template <typename T>
 __device__ inline void advance(const Model& m, const void* propagators, const Window& w, Segment* segments,
@@ -408,44 +433,109 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                                const void* currents, void* states, unsigned int* anchors, unsigned int* checks,
                                unsigned int* wakes, unsigned char* touched, int* arrivals, unsigned int* kick_bits,
                                unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
-    __shared__ Propagator<T> near[NEAR];
+    __shared__ Crew<T> crew;
+    // The arrays of warps are as long as the grid, so that these loads need not wait for the model.
+    const unsigned int lane = thread_index(), warp = lane >> 5, me = threadIdx.x;
+    const bool reached = touched[warp], has_trains = trains[warp];
+    const unsigned int wake = wakes[warp];
     Segment* segment = &segments[w.segment & m.segment_mask];
     if (segment->halted) return;
     const Constants<T> c(m, propagators);
     const bool dense = segment->dense;
+    const unsigned int start = (unsigned int)w.step, end = start + w.steps;
+    const bool arrived = dense || reached;
+    const bool busy = warp < m.n_warps && (arrived || has_trains || signed_gap(wake, end) < 0);
+    if (!__syncthreads_or(busy)) return;
     if (dense) { // many will look: what they look up is brought near
-        for (unsigned int k = threadIdx.x; k < NEAR; k += blockDim.x) near[k] = c.far[k];
-        __syncthreads();
+        for (unsigned int k = me; k < NEAR; k += BLOCK) crew.near[k] = c.far[k];
     }
-    const unsigned int lane = thread_index(), warp = lane >> 5;
-    if (warp >= m.n_warps) return;
-    const unsigned int end = (unsigned int)w.step + w.steps;
-    const bool arrived = dense || touched[warp], has_trains = trains[warp];
-    if (!arrived && !has_trains && signed_gap(wakes[warp], end) >= 0) return;
-
-    unsigned int fired = 0, check = end + (1u << 27), looks = 0;
-    if (lane < m.n) {
-        Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
+    if (me < 3) crew.n[me] = 0;
+    crew.fired[me] = 0;
+    const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+    const bool simple = m.n_sources == 1 && w.kick_from == w.kick_to;
+    int* sums = arrivals + lane;
+    unsigned int summed = 0, check = end + NEVER, before = 0;
+    bool joins = false;
+    if (busy && lane < m.n) {
+        const Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
         check = checks[lane];
-        const unsigned int listed = w.kick_from < w.kick_to ? kick_bits[lane] : 0;
-        if (listed) kick_bits[lane] = 0;
-        const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
-        const unsigned int before = neuron.anchor;
-        fired = run_window(neuron, lane, check, w, listed, has_trains, drive, c, dense ? near : nullptr, looks,
-                           Ahead(arrivals, lane, m.stride, w.steps, arrived), [](unsigned int, const Neuron<T>&) {});
-        if (neuron.anchor != before) store(lane, neuron, states, anchors);
-        checks[lane] = check;
+        unsigned int kicked = has_trains || w.kick_from < w.kick_to ? kick_bits[lane] : 0;
+        if (arrived) {
+#pragma unroll 9
+            for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
+        }
+        if (kicked) kick_bits[lane] = 0;
+        Agenda agenda = {kicked | summed, max(signed_gap(check, start), 0)};
+        before = neuron.anchor;
+        joins = agenda.next(neuron.anchor, start, w.steps) < (int)w.steps;
+        crew.u[me] = neuron.u;
+        crew.g[me] = neuron.g;
+        crew.anchor[me] = neuron.anchor;
+        crew.marks[me] = (unsigned char)neuron.marks;
+        crew.inputs[me] = agenda.inputs;
+        crew.look[me] = agenda.look;
+        // Bits of kicks, and whether anything arrived, to be told apart later.
+        crew.kicked[me] = kicked;
+    }
+    __syncthreads();
+    enlist(joins, me, crew.who[0], &crew.n[0]);
+    unsigned int looks = 0;
+    // Round by round, everybody for whom something is still to happen: close together, whatever their warp.
+    for (unsigned int round = 0;; ++round) {
+        __syncthreads();
+        const unsigned int n = crew.n[round % 3];
+        if (n == 0) break;
+        if (me == 0) crew.n[(round + 2) % 3] = 0;
+        bool again = false;
+        unsigned int member = 0;
+        if (me < n) {
+            member = crew.who[round & 1][me];
+            const unsigned int its = lane - me + member;
+            Neuron<T> neuron = {crew.u[member], crew.g[member], T(0), crew.anchor[member], crew.marks[member]};
+            if (neuron.marks & CURRENT) neuron.current = static_cast<const T*>(currents)[its];
+            Agenda agenda = {crew.inputs[member], crew.look[member]};
+            const int i = agenda.next(neuron.anchor, start, w.steps);
+            ++looks;
+            const bool fires = happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, [&](int i) {
+                State<T> adds = {T(0), c.w_syn * (T)arrivals[i * m.stride + its]};
+                if (crew.kicked[member] >> i & 1)
+                    adds.u = simple ? (T)sources[0].weight : drive.template sum<T>(w.step + i, its);
+                return adds;
+            });
+            if (fires) crew.fired[member] |= 1u << i;
+            again = agenda.next(neuron.anchor, start, w.steps) < (int)w.steps;
+            crew.u[member] = neuron.u;
+            crew.g[member] = neuron.g;
+            crew.anchor[member] = neuron.anchor;
+            crew.inputs[member] = agenda.inputs;
+            crew.look[member] = agenda.look;
+        }
+        enlist(again, member, crew.who[(round + 1) & 1], &crew.n[(round + 1) % 3]);
+    }
+    if (!busy) return;
+    unsigned int fired = 0;
+    if (lane < m.n) {
+        fired = crew.fired[me];
+        if (joins) {
+            if (crew.anchor[me] != before) {
+                static_cast<State<T>*>(states)[lane] = {crew.u[me], crew.g[me]};
+                anchors[lane] = crew.anchor[me];
+            }
+            check = start + crew.look[me];
+            checks[lane] = check;
+        }
+        for (; summed; summed &= summed - 1) sums[(__ffs(summed) - 1) * m.stride] = 0;
     }
     __syncwarp();
     append(m, w, segment, fired, lane, rows, spikes, chunks);
     const int wait = warp_min(signed_gap(check, end));
-    if ((threadIdx.x & 31) == 0) {
+    if ((me & 31) == 0) {
         wakes[warp] = end + wait;
         if (!dense) touched[warp] = 0;
     }
     if (m.counts_active) {
         looks = warp_sum(looks);
-        if ((threadIdx.x & 31) == 0 && looks) atomicAdd(&counters[w.slot * COUNTERS + LONGEST], looks);
+        if ((me & 31) == 0 && looks) atomicAdd(&counters[w.slot * COUNTERS + LONGEST], looks);
     }
 }
 
@@ -462,18 +552,29 @@ __device__ inline void trace(const Model& m, const void* propagators, const Wind
     const Constants<T> c(m, propagators);
     Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
     const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
-    const unsigned int listed = w.kick_from < w.kick_to ? kick_bits[lane] : 0;
-    unsigned int check = (unsigned int)w.step, looks = 0; // looks in every step, which changes nothing
-    run_window(neuron, lane, check, w, listed, trains[lane >> 5] != 0, drive, c, (const Propagator<T>*)nullptr, looks,
-               [&](unsigned int i) { return arrivals[(unsigned long long)i * m.stride + lane]; },
-               [&](unsigned int i, const Neuron<T>& now) {
-                   Neuron<T> copy = now;
-                   T u, g;
-                   copy.state_at((unsigned int)w.step + i + 1, c, nullptr, u, g);
-                   float* out = samples + 2 * ((unsigned long long)(w.slot * LONGEST + i) * n_traced + at);
-                   out[0] = (float)(m.v_rest + (double)u);
-                   out[1] = (float)(double)g;
-               });
+    const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;
+    const unsigned int kicked = has_kicks ? kick_bits[lane] : 0, start = (unsigned int)w.step;
+    const int* sums = arrivals + lane;
+    unsigned int summed = 0;
+    for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
+    Agenda agenda = {kicked | summed, 0}; // an early look changes nothing
+    for (int i = 0, done = 0; done < (int)w.steps; done = i) {
+        i = agenda.next(neuron.anchor, start, w.steps);
+        for (; done < i; ++done) { // so it is after each step before that
+            Neuron<T> copy = neuron;
+            T u, g;
+            copy.state_at(start + done + 1, c, nullptr, u, g);
+            float* out = samples + 2 * ((unsigned long long)(w.slot * LONGEST + done) * n_traced + at);
+            out[0] = (float)(m.v_rest + (double)u);
+            out[1] = (float)(double)g;
+        }
+        if (i >= (int)w.steps) break;
+        happen(neuron, agenda, i, start, c, (const Propagator<T>*)nullptr, [&](int i) {
+            State<T> adds = {T(0), c.w_syn * (T)sums[i * m.stride]};
+            if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
+            return adds;
+        });
+    }
 }
 
 // Listed kicks of a window: who, and in which step.

@@ -132,12 +132,21 @@ pub(super) struct BenchArgs {
     /// Folder with a network to measure on; generated ones without.
     #[arg(long, value_name = "DIR")]
     pub network: Option<PathBuf>,
+    /// Where to measure.
+    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
+    pub device: DeviceArg,
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Simulated time per measurement.
     #[arg(long, value_parser = duration_ms)]
     pub duration: Option<f64>,
+    /// Measurements per case; the median counts.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Only the case of this name.
+    #[arg(long, value_name = "CASE")]
+    pub only: Option<String>,
 }
 
 /// An export format.

@@ -1,6 +1,6 @@
 //! `neuropil bench`: the only place outside `kinds` where one kind is told from another.
 
-use super::{args::BenchArgs, error::CliError, meter::Meter, say::out, signal};
+use super::{args::BenchArgs, device, error::CliError, meter::Meter, say::out, signal};
 use crate::{
     kinds::{Model, spiking::bench as spiking},
     sim::{Progress, SimError},
@@ -19,7 +19,7 @@ type Rows = Vec<(Json, String)>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     signal::listen();
-    let Some(job) = job(args) else {
+    let Some(job) = job(args)? else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!("`{kind}` has no benchmark; there are the kinds {}", known.join(", "))));
@@ -35,22 +35,25 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
 }
 
 /// The measurements of a kind.
-fn job(args: &BenchArgs) -> Option<impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static> {
-    let threads =
-        args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n as usize);
+fn job(
+    args: &BenchArgs,
+) -> Result<Option<impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static>, CliError> {
+    let chosen = device::choose(args.device.into(), args.threads.unwrap_or(0))?;
     let options = match args.kind.as_str() {
         "spiking" => spiking::BenchOptions {
             network: args.network.clone(),
             bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
-            threads,
-            only: None,
+            device: chosen.device,
+            device_name: chosen.name,
+            repeats: args.repeats,
+            only: args.only.clone(),
         },
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(move |progress: &Progress| {
+    Ok(Some(move |progress: &Progress| {
         let rows = spiking::run(&options, progress)?;
         Ok(rows.iter().map(|row| (json!(row), spiking_line(row))).collect())
-    })
+    }))
 }
 
 fn spiking_line(row: &spiking::BenchRow) -> String {

@@ -9,10 +9,9 @@
 use super::{Card, Effect, Intervention, Params, Source, probes, setup::Setup};
 use crate::{
     gpu::Pass,
-    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Tap},
+    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
 };
 use std::{
-    collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -20,18 +19,27 @@ use std::{
 
 /// Steps before the clock starts.
 const UNTIMED_STEPS: u32 = 400;
-/// Steps per call of `advance`.
-const BATCH: u32 = 1000;
+/// Steps per call of `advance`: about what the engine arrives at when a batch shall take 8 ms.
+const fn batch_on(device: &Device) -> u32 {
+    match device {
+        Device::Cpu { .. } => 1000,
+        Device::Cuda(_) => 8000,
+    }
+}
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BenchOptions {
     /// Folder or file of a network; the generated stand-in of the fly's brain if there is none.
     pub network: Option<PathBuf>,
     /// Simulated seconds to time.
     pub bio_s: f64,
-    /// Threads.
-    pub threads: usize,
+    /// On what.
+    pub device: Device,
+    /// How its name is shown.
+    pub device_name: String,
+    /// Stretches of `bio_s` to time; the median counts.
+    pub repeats: u32,
     /// Only the case of this name.
     pub only: Option<String>,
 }
@@ -41,10 +49,16 @@ pub struct BenchOptions {
 pub struct BenchRow {
     /// The case.
     pub name: String,
+    /// On what it ran.
+    pub device: String,
     /// Simulated seconds timed.
     pub bio_s: f64,
-    /// Time they took.
+    /// Time they took; the median of the repeats.
     pub wall_s: f64,
+    /// Shortest and longest of the repeats, seconds.
+    pub wall_s_range: (f64, f64),
+    /// Wall milliseconds per simulated second.
+    pub ms_per_bio_s: f64,
     /// Simulated over wall time.
     pub realtime_factor: f64,
     /// Wall time per step, µs.
@@ -106,7 +120,7 @@ const CASES: &[Case] = &[
 /// Neurons and connections of the stand-in for which `Case::expected` was measured.
 const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
-/// Runs the cases, on the CPU.
+/// Runs the cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let wanted = |c: &&Case| options.only.as_ref().is_none_or(|o| o == c.name);
     let cases: Vec<&Case> = CASES.iter().filter(wanted).collect();
@@ -148,37 +162,31 @@ fn measure(
         ..Intervention::default()
     });
     let since = Instant::now();
-    let mut sim = Card::start(&params, scene, setup.clone(), &Device::Cpu { threads: options.threads.max(1) })?;
+    let mut sim = Card::start(&params, scene, setup.clone(), &options.device)?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
-    let mut pass = Pass::default();
-    sim.advance(UNTIMED_STEPS, &mut pass)?;
+    sim.advance(UNTIMED_STEPS, &mut Pass::default())?;
     sim.sample(&mut Frame::default())?;
 
     let steps = (options.bio_s / Card::secs_per_step(&params)).round().max(1.0) as u64;
-    let before = totals(&*sim);
-    let mut fired = HashSet::new();
-    let (mut wall_s, mut left) = (0.0, steps);
-    while left > 0 {
-        progress.report(case.name, 1.0 - left as f32 / steps as f32)?;
-        let batch = left.min(BATCH.into());
-        let since = Instant::now();
-        sim.advance(batch as u32, &mut pass)?;
-        let mut frame = Frame::default();
-        sim.sample(&mut frame)?;
-        wall_s += since.elapsed().as_secs_f64();
-        if let Some(Reading::Spikes(spikes)) = frame.reading(probes::SPIKES) {
-            fired.extend(spikes.iter().map(|s| s.lane));
-        }
-        left -= batch;
+    let mut fired = vec![false; setup.n() as usize];
+    let mut stretches = vec![];
+    for repeat in 0..options.repeats.max(1) {
+        let done = |left: u64| (f64::from(repeat + 1) - left as f64 / steps as f64) / f64::from(options.repeats.max(1));
+        let report = |left| progress.report(case.name, done(left) as f32);
+        stretches.push(stretch(&mut *sim, steps, batch_on(&options.device), &mut fired, report)?);
     }
-    let after = totals(&*sim);
-    let (spikes, synaptic_events) = (after.0 - before.0, after.1 - before.1);
+    stretches.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
+    let Stretch { wall_s, spikes, synaptic_events } = stretches[stretches.len() / 2];
     let bio_s = steps as f64 * Card::secs_per_step(&params);
+    let n_active = fired.iter().filter(|f| **f).count();
     Ok(BenchRow {
         name: case.name.to_owned(),
+        device: options.device_name.clone(),
         bio_s,
         wall_s,
+        wall_s_range: (stretches[0].wall_s, stretches[stretches.len() - 1].wall_s),
+        ms_per_bio_s: wall_s * 1e3 / bio_s,
         realtime_factor: bio_s / wall_s,
         us_per_step: wall_s * 1e6 / steps as f64,
         spikes,
@@ -187,8 +195,43 @@ fn measure(
         memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
         build_s,
         mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
-        note: note(case, setup, options, spikes as f64 / bio_s, fired.len()),
+        note: note(case, setup, options, spikes as f64 / bio_s, n_active),
     })
+}
+
+#[derive(Clone, Copy)]
+struct Stretch {
+    wall_s: f64,
+    spikes: u64,
+    synaptic_events: u64,
+}
+
+/// Times `steps` steps with all spikes read, in batches.
+fn stretch(
+    sim: &mut dyn Simulation,
+    steps: u64,
+    batch: u32,
+    fired: &mut [bool],
+    report: impl Fn(u64) -> Result<(), SimError>,
+) -> Result<Stretch, SimError> {
+    let before = totals(sim);
+    let (mut wall_s, mut left) = (0.0, steps);
+    let mut pass = Pass::default();
+    while left > 0 {
+        report(left)?;
+        let now = left.min(batch.into());
+        let since = Instant::now();
+        sim.advance(now as u32, &mut pass)?;
+        let mut frame = Frame::default();
+        sim.sample(&mut frame)?;
+        wall_s += since.elapsed().as_secs_f64();
+        if let Some(Reading::Spikes(spikes)) = frame.reading(probes::SPIKES) {
+            spikes.iter().for_each(|s| fired[s.lane as usize] = true);
+        }
+        left -= now;
+    }
+    let after = totals(sim);
+    Ok(Stretch { wall_s, spikes: after.0 - before.0, synaptic_events: after.1 - before.1 })
 }
 
 /// The driven neurons: the list beside the network, or a query.
@@ -197,7 +240,7 @@ fn target(case: &Case, network: Option<&Path>) -> String {
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))
 }
 
-fn totals(sim: &dyn crate::sim::Simulation) -> (u64, u64) {
+fn totals(sim: &dyn Simulation) -> (u64, u64) {
     let digest = sim.digest();
     let total = |name| digest.totals.iter().find(|(n, _)| n == name).map_or(0, |(_, v)| *v);
     (total("spikes"), total("synaptic_events"))

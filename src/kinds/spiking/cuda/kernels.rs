@@ -176,12 +176,12 @@ kernels! {
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
     using [Model, Window, Segment, Chunk, Source, Kick, Overflow, Gain] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
-        /// synapses. Items: synaptic events.
+        /// synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
         #[block(256)]
         fn deliver(
             model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, chunks: In<Chunk>,
             rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
+            sources: In<Source>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
         );
 
         /// Notes the listed kicks of the window at their neurons.
@@ -200,7 +200,7 @@ kernels! {
             traced: In<u32>, samples: InOut<f32>
         );
 
-        /// Takes every neuron through the window: draws kicks, takes up arrivals, fires, resets. A warp of 32 neurons
+        /// Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
         /// that nothing reaches and of which none can cross leaves at once. Items: spikes.
         #[block(256)]
         fn advance(

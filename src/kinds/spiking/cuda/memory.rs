@@ -13,6 +13,9 @@ use crate::{
 };
 use std::sync::Arc;
 
+/// Warps of a block of `advance`: arrays of warps are as long as its grid.
+const BLOCK_WARPS: u32 = 8;
+
 /// Device memory of one simulation.
 pub struct Memory {
     gpu: Arc<Gpu>,
@@ -58,6 +61,7 @@ impl Memory {
     pub fn new(gpu: &Arc<Gpu>, sizes: &Sizes, tuning: &Tuning, wiring: &Csr, seed: u64) -> Result<Self, GpuError> {
         let n = sizes.n as usize;
         let real = (sizes.real_bytes / 4) as usize;
+        let padded = sizes.warps().next_multiple_of(BLOCK_WARPS) as usize;
         let overflow: Vec<Overflow> =
             wiring.overflow.iter().map(|(word, count)| Overflow { word: *word, count: *count }).collect();
         let model = Model {
@@ -88,12 +92,12 @@ impl Memory {
             words: Buf::from_slice(gpu, "wiring", &wiring.words)?,
             overflow: Buf::from_slice(gpu, "large counts", &overflow)?,
             arrivals: Buf::zeros(gpu, "arrivals", sizes.stride() as usize * sizes.window as usize)?,
-            touched: Buf::zeros(gpu, "warps reached", sizes.warps() as usize)?,
+            touched: Buf::zeros(gpu, "warps reached", padded)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
             masks: Buf::zeros(gpu, "targets of trains", sizes.warps() as usize)?,
-            trains: Buf::zeros(gpu, "warps with trains", sizes.warps() as usize)?,
+            trains: Buf::zeros(gpu, "warps with trains", padded)?,
             kicks: Buf::zeros(gpu, "listed kicks", 1)?,
             kick_bits: Buf::zeros(gpu, "kicks of a window", n)?,
             new_marks: Buf::zeros(gpu, "marks to come", n)?,
@@ -103,7 +107,7 @@ impl Memory {
             states: Buf::zeros(gpu, "u and g", 2 * n * real)?,
             anchors: Buf::zeros(gpu, "anchors", n)?,
             checks: Buf::zeros(gpu, "crossing bounds", n)?,
-            wakes: Buf::zeros(gpu, "crossing bounds of warps", sizes.warps() as usize)?,
+            wakes: Buf::zeros(gpu, "crossing bounds of warps", padded)?,
             traced: Buf::zeros(gpu, "traced neurons", 1)?,
             n_traced: 0,
             samples: Buf::zeros(gpu, "samples", 1)?,
@@ -117,7 +121,7 @@ impl Memory {
         let model = self.model.buf();
         kernels.deliver(
             pass,
-            self.deliver_threads,
+            self.deliver_threads + self.n.next_multiple_of(BLOCK_WARPS * 32),
             model,
             &self.windows,
             index,
@@ -128,6 +132,10 @@ impl Memory {
             &self.overflow,
             &self.gain_of,
             &self.gains,
+            &self.sources,
+            &self.masks,
+            &self.trains,
+            &mut self.kick_bits,
             &mut self.arrivals,
             &mut self.touched,
             &mut self.counters,
@@ -212,7 +220,7 @@ impl Memory {
         replaced |= fill(&gpu, &mut self.kicks, &image.kicks)?;
         replaced |= fill(&gpu, &mut self.gain_of, &image.gain_of)?;
         replaced |= fill(&gpu, &mut self.gains, &image.gains)?;
-        self.trains.write(&image.trains)?;
+        self.trains.write_at(0, &image.trains)?;
         self.new_marks.write(&image.marks)?;
         self.new_currents.write(&image.currents)?;
         Ok(replaced)
