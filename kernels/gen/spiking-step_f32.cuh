@@ -34,15 +34,17 @@ static_assert(sizeof(Model) == 128, "Model: size");
 struct alignas(8) Window {
     unsigned long long step; // First step
     unsigned int steps; // How many, at most 32; 0 is an empty place in a graph
-    unsigned int segment; // Where its spikes go
+    unsigned int segment; // Where its spikes go in the ring
+    unsigned int previous; // The segment before
     unsigned int first; // First segment with spikes on their way into it
     unsigned int last; // Last one; first - 1 for none
     unsigned int unread; // First segment the host has not read
     unsigned int kick_from; // First listed kick
     unsigned int kick_to; // The one after the last
     unsigned int slot; // Its place in the counters
+    unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Window) == 40, "Window: size");
+static_assert(sizeof(Window) == 48, "Window: size");
 
 // The spikes of one window: where they lie in the rings.
 struct alignas(8) Segment {
@@ -100,7 +102,7 @@ static_assert(sizeof(Gain) == 24, "Gain: size");
 
 // Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
 // synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched, unsigned int* __restrict__ counters);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ now, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched, unsigned int* __restrict__ counters);
 
 // Notes the listed kicks of the window at their neurons.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ segments, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
@@ -110,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restric
 
 // Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
 // that nothing reaches and of which none can cross leaves at once. Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters);
+extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters);
 
 // Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
 extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ segments, unsigned int* __restrict__ spikes);

@@ -3,8 +3,8 @@
 #include "spiking/step.cuh"
 
 extern "C" __global__ void deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
-                                   Segment* __restrict__ segments, const Chunk* __restrict__ chunks,
-                                   const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
+                                   Segment* __restrict__ segments, Segment* __restrict__ now,
+                                   const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
                                    const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
@@ -15,7 +15,7 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
         const unsigned int lane = (blockIdx.x - delivering) * blockDim.x + threadIdx.x;
         return spiking::draw_kicks(*model, windows[index], lane, sources, masks, trains, kick_bits);
     }
-    spiking::deliver(*model, windows[index], delivering, segments, chunks, rows, words, overflow, gain_of, gains, arrivals,
+    spiking::deliver(*model, windows[index], delivering, segments, now + index, chunks, rows, words, overflow, gain_of, gains, arrivals,
                      touched, counters);
 }
 
@@ -41,15 +41,15 @@ extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned
 
 extern "C" __global__ void
     advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
-            const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments,
-            const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+            const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
+            Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
             const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
             const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
             const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
             unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
             unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters) {
-    spiking::advance<REAL>(*model, propagators, windows[index], segments, rows, sources, masks, trains, kicks, marks,
+    spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, masks, trains, kicks, marks,
                            currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
 }
 

@@ -14,8 +14,9 @@ constexpr unsigned int CLOSED = 1, DRIVEN = 2, CURRENT = 4;
 constexpr unsigned int WHOLE = 0xffffffffu;
 // Propagators of this many steps lie in shared memory; older anchors look further away.
 constexpr unsigned int NEAR = 256;
-// Neurons of a block of `advance`.
-constexpr unsigned int BLOCK = 256;
+// Threads of a block of `advance`, and the neurons it takes care of: two per thread, so that all blocks of a brain of
+// 140,000 neurons are at work at once. A second wave would double the time, most of which is latency.
+constexpr unsigned int BLOCK = 256, SPAN = 2 * BLOCK;
 // Most steps of a window.
 constexpr unsigned int LONGEST = 32;
 // Counters of a window: synaptic events of each step, neurons looked at.
@@ -190,47 +191,42 @@ struct Agenda {
     unsigned int inputs;
     int look;
 
-    // The next step in which something happens, or `steps`. What arrives at a frozen neuron is lost.
-    __device__ int next(unsigned int anchor, unsigned int start, int steps) {
-        while (true) {
-            const int i = min(inputs ? __ffs(inputs) - 1 : steps, look);
-            if (i >= steps) return steps;
-            const int free = i + signed_gap(anchor, start + i);
-            if (free <= i) return i;
-            if (free >= steps) {
-                inputs = 0;
-                look = free;
-                return steps;
-            }
-            inputs &= WHOLE << free;
-            look = max(look, free);
-        }
+    // What arrives at a frozen neuron is lost: nothing happens before step `free`.
+    __device__ void wait_until(int free) {
+        inputs = free >= 32 ? 0 : free > 0 ? inputs & (WHOLE << free) : inputs;
+        look = max(look, free);
     }
+    // The next step with an input, or 32.
+    __device__ int next_input() const { return inputs ? __ffs(inputs) - 1 : 32; }
+    // The next step in which something happens.
+    __device__ int next() const { return min(next_input(), look); }
 };
 
-// One thing that happens to a neuron: it is looked at in step i of a window, with its input. `true`: it fired.
-template <typename T, typename Input>
+// One thing that happens to a neuron: it is looked at in step i of a window, with what `adds` to u and g. `true`: it fired.
+template <typename T>
 __device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned int start, const Constants<T>& c,
-                              const Propagator<T>* near, Input input) {
+                              const Propagator<T>* near, State<T> adds) {
     const unsigned int n = start + i;
     const bool comes = agenda.inputs >> i & 1;
-    if (comes) agenda.inputs &= ~(1u << i);
+    agenda.inputs &= ~(1u << i);
     T u, g;
     neuron.state_at(n + 1, c, near, u, g);
-    int ahead = 0;
     const bool fires = u > c.theta;
     if (fires) {
         neuron.u = u = c.u_reset;
         neuron.g = g = T(0);
-        neuron.anchor = n + (neuron.marks & DRIVEN ? 1 : c.refractory);
-        ahead = signed_gap(neuron.anchor, n) - 1; // integration begins again then
+        const unsigned int pause = neuron.marks & DRIVEN ? 1 : c.refractory;
+        neuron.anchor = n + pause;
+        i += pause - 1; // integration begins again then
+        agenda.wait_until(i + 1);
     } else if (comes && !(neuron.marks & CLOSED)) {
-        const State<T> adds = input(i);
         neuron.u = u = u + adds.u;
         neuron.g = g = g + adds.g;
         neuron.anchor = n + 1;
     }
-    agenda.look = i + ahead + steps_to_threshold(u, g, neuron.current, c);
+    // The next step is looked at anyway when it brings an input.
+    agenda.look = i + 1;
+    if (agenda.next_input() != i + 1) agenda.look = i + steps_to_threshold(u, g, neuron.current, c);
     return fires;
 }
 
@@ -240,7 +236,7 @@ __device__ inline void add_chunk(const Model& m, unsigned int from, unsigned int
     const unsigned int mask = (1u << m.target_bits) - 1, at = threadIdx.x & 31;
     unsigned int word[4];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) word[j] = at + 32 * j < len ? __ldg(&words[from + at + 32 * j]) : 0;
+    for (int j = 0; j < 4; ++j) word[j] = at + 32 * j < len ? __ldcs(&words[from + at + 32 * j]) : 0;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
         if (at + 32 * j < len) {
@@ -302,11 +298,11 @@ __device__ inline unsigned long long load_of(const Model& m, const Window& w, co
 }
 
 // The first `n_blocks` blocks deliver.
-__device__ inline void deliver(const Model& m, const Window& w, unsigned int n_blocks, Segment* segments, const Chunk* chunks,
+__device__ inline void deliver(const Model& m, const Window& w, unsigned int n_blocks, Segment* segments, Segment* now, const Chunk* chunks,
                                const unsigned int* rows, const unsigned int* words, const Overflow* overflow,
                                const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
                                unsigned int* counters) {
-    const Segment last = segments[(w.segment - 1) & m.segment_mask];
+    const Segment last = segments[w.previous];
     const bool halted = last.halted || w.steps == 0 || !has_room(m, w, segments, last);
     const bool dense = load_of(m, w, segments) >= m.dense_events;
     if (thread_index() == 0) {
@@ -315,7 +311,8 @@ __device__ inline void deliver(const Model& m, const Window& w, unsigned int n_b
         fresh.chunk_start = last.chunk_start + last.n_chunks;
         fresh.halted = halted;
         fresh.dense = dense;
-        segments[w.segment & m.segment_mask] = fresh;
+        segments[w.segment] = fresh;
+        *now = fresh;
     }
     if (halted) return;
     const unsigned int warp = thread_index() >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
@@ -350,8 +347,8 @@ __device__ inline void draw_kicks(const Model& m, const Window& w, unsigned int 
 }
 
 // Appends the spikes of a warp, and the chunks of their rows.
-__device__ inline void append(const Model& m, const Window& w, Segment* segment, unsigned int fired, unsigned int lane,
-                              const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
+__device__ inline void append(const Model& m, const Window& w, const Segment& now, Segment* segment, unsigned int fired,
+                              unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
     if (!__any_sync(WHOLE, fired)) return;
     const unsigned int from = fired ? rows[lane] : 0, len = fired ? rows[lane + 1] - from : 0;
     const unsigned int n_spikes = __popc(fired), per_spike = (len + 127) >> 7;
@@ -374,8 +371,8 @@ __device__ inline void append(const Model& m, const Window& w, Segment* segment,
         atomicAdd(&segment->events, events);
     }
     base = __shfl_sync(WHOLE, base, 31);
-    unsigned int spike = segment->spike_start + (unsigned int)base + spikes_to - n_spikes;
-    unsigned int chunk = segment->chunk_start + (unsigned int)(base >> 32) + chunks_to - n_spikes * per_spike;
+    unsigned int spike = now.spike_start + (unsigned int)base + spikes_to - n_spikes;
+    unsigned int chunk = now.chunk_start + (unsigned int)(base >> 32) + chunks_to - n_spikes * per_spike;
     for (; fired; fired &= fired - 1) {
         const unsigned int i = __ffs(fired) - 1;
         spikes[spike++ & m.spike_mask] = i << LANE_BITS | lane;
@@ -403,135 +400,165 @@ __device__ inline void store(unsigned int lane, const Neuron<T>& neuron, void* s
     anchors[lane] = neuron.anchor;
 }
 
-// The neurons of a block while they go through a window.
+// What a block knows of its neurons, and in which order its threads take them.
 template <typename T> struct Crew {
     Propagator<T> near[NEAR];
-    T u[BLOCK], g[BLOCK];
-    unsigned int anchor[BLOCK], inputs[BLOCK], kicked[BLOCK], fired[BLOCK];
-    int look[BLOCK];
-    unsigned char marks[BLOCK];
-    // Who is to be looked at in this round and in the next, and how many.
-    unsigned short who[2][BLOCK];
-    unsigned int n[3];
+    State<T> state[SPAN];
+    unsigned int anchor[SPAN], kicked[SPAN], summed[SPAN];
+    int check[SPAN]; // from the start of the window
+    unsigned short who[SPAN];
+    unsigned char marks[SPAN];
+    unsigned int count[LONGEST + 1];
+    int wait[SPAN / 32];
 };
 
-// Appends to a list of a block.
-__device__ inline void enlist(bool wanted, unsigned int member, unsigned short* list, unsigned int* n) {
-    const unsigned int all = __activemask(), votes = __ballot_sync(all, wanted);
-    if (!votes) return;
-    const unsigned int me = threadIdx.x & 31, leader = __ffs(votes) - 1;
-    unsigned int base = 0;
-    if (me == leader) base = atomicAdd(n, __popc(votes));
-    base = __shfl_sync(all, base, leader);
-    if (wanted) list[base + __popc(votes & ((1u << me) - 1))] = (unsigned short)member;
+// Loads what concerns two neighbours, notes it for whoever will take them, and returns how much will happen to each.
+template <typename T>
+__device__ inline uint2 muster(Crew<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
+                               bool arrived, bool kicks, const void* states, const unsigned int* anchors,
+                               const unsigned int* marks, const unsigned int* checks, const unsigned int* kick_bits,
+                               const int* arrivals, int& wait) {
+    unsigned int summed[2] = {0, 0};
+    if (arrived) {
+        const int* sums = arrivals + lane;
+#pragma unroll 9
+        for (unsigned int i = 0; i < w.steps; ++i) {
+            const int2 pair = *reinterpret_cast<const int2*>(&sums[i * m.stride]);
+            summed[0] |= (unsigned int)(pair.x != 0) << i;
+            summed[1] |= (unsigned int)(pair.y != 0) << i;
+        }
+    }
+    const uint2 anchor = *reinterpret_cast<const uint2*>(&anchors[lane]);
+    const uint2 mark = *reinterpret_cast<const uint2*>(&marks[lane]);
+    const uint2 check = *reinterpret_cast<const uint2*>(&checks[lane]);
+    const uint2 kicked = kicks ? *reinterpret_cast<const uint2*>(&kick_bits[lane]) : make_uint2(0, 0);
+    const State<T>* state = static_cast<const State<T>*>(states) + lane;
+    crew.state[member] = state[0];
+    crew.state[member + 1] = state[1];
+    unsigned int due[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const unsigned int kick = h ? kicked.y : kicked.x;
+        const int gap = signed_gap(h ? check.y : check.x, (unsigned int)w.step);
+        crew.anchor[member + h] = h ? anchor.y : anchor.x;
+        crew.marks[member + h] = (unsigned char)(h ? mark.y : mark.x);
+        crew.check[member + h] = gap;
+        crew.kicked[member + h] = kick;
+        crew.summed[member + h] = summed[h];
+        const unsigned int much = __popc(kick | summed[h]) + (gap < (int)w.steps);
+        due[h] = lane + h < m.n ? min(much, LONGEST) : 0;
+        if (!due[h] && lane + h < m.n) wait = min(wait, gap);
+    }
+    return make_uint2(due[0], due[1]);
+}
+
+// Turns counts into places: those with more to do come first. One warp. count[0] becomes the number of all.
+__device__ inline void rank(unsigned int* count) {
+    const unsigned int me = threadIdx.x, own = count[LONGEST - me];
+    unsigned int sum = own;
+    for (unsigned int d = 1; d < 32; d *= 2) {
+        const unsigned int above = __shfl_up_sync(WHOLE, sum, d);
+        if (me >= d) sum += above;
+    }
+    count[LONGEST - me] = sum - own;
+    if (me == 31) count[0] = sum;
 }
 
 template <typename T>
-__device__ inline void advance(const Model& m, const void* propagators, const Window& w, Segment* segments,
-                               const unsigned int* rows, const Source* sources, const unsigned int* masks,
-                               const unsigned int* trains, const Kick* kicks, const unsigned int* marks,
-                               const void* currents, void* states, unsigned int* anchors, unsigned int* checks,
-                               unsigned int* wakes, unsigned char* touched, int* arrivals, unsigned int* kick_bits,
-                               unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
+__device__ inline void advance(const Model& m, const void* propagators, const Window& w, const Segment& now,
+                               Segment* segments, const unsigned int* rows, const Source* sources,
+                               const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
+                               const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
+                               unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals,
+                               unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
     __shared__ Crew<T> crew;
-    // The arrays of warps are as long as the grid, so that these loads need not wait for the model.
-    const unsigned int lane = thread_index(), warp = lane >> 5, me = threadIdx.x;
+    const unsigned int me = threadIdx.x, first = blockIdx.x * SPAN, pair = 2 * me;
+    // Arrays of neurons and of warps are as long as the grid, so that these loads wait for nothing.
+    const unsigned int warp = (first + pair) >> 5;
     const bool reached = touched[warp], has_trains = trains[warp];
     const unsigned int wake = wakes[warp];
-    Segment* segment = &segments[w.segment & m.segment_mask];
-    if (segment->halted) return;
-    const Constants<T> c(m, propagators);
-    const bool dense = segment->dense;
-    const unsigned int start = (unsigned int)w.step, end = start + w.steps;
+    if (now.halted) return;
+    const bool dense = now.dense, listed = w.kick_from < w.kick_to;
+    const unsigned int start = (unsigned int)w.step, steps = w.steps;
     const bool arrived = dense || reached;
-    const bool busy = warp < m.n_warps && (arrived || has_trains || signed_gap(wake, end) < 0);
+    const bool busy = arrived || has_trains || signed_gap(wake, start + steps) < 0;
     if (!__syncthreads_or(busy)) return;
+    const Constants<T> c(m, propagators);
     if (dense) { // many will look: what they look up is brought near
         for (unsigned int k = me; k < NEAR; k += BLOCK) crew.near[k] = c.far[k];
     }
-    if (me < 3) crew.n[me] = 0;
-    crew.fired[me] = 0;
+    if (me <= LONGEST) crew.count[me] = 0;
+    __syncthreads();
+
+    // Whoever has as much to do as others is taken together with them, so that no thread waits for the one neighbour to
+    // whom most happens.
+    int wait = busy ? NEVER : signed_gap(wake, start);
+    uint2 due = make_uint2(0, 0), place;
+    if (busy) {
+        due = muster(crew, pair, first + pair, m, w, arrived, has_trains || listed, states, anchors, marks, checks,
+                     kick_bits, arrivals, wait);
+        if (due.x) place.x = atomicAdd(&crew.count[due.x], 1);
+        if (due.y) place.y = atomicAdd(&crew.count[due.y], 1);
+    }
+    for (unsigned int d = 8; d; d /= 2) wait = min(wait, __shfl_xor_sync(WHOLE, wait, d));
+    if ((me & 15) == 0) crew.wait[me >> 4] = wait;
+    __syncthreads();
+    if (me < 32) rank(crew.count);
+    __syncthreads();
+    if (due.x) crew.who[crew.count[due.x] + place.x] = (unsigned short)pair;
+    if (due.y) crew.who[crew.count[due.y] + place.y] = (unsigned short)(pair + 1);
+    __syncthreads();
+
+    const unsigned int n_all = crew.count[0];
     const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
-    const bool simple = m.n_sources == 1 && w.kick_from == w.kick_to;
-    int* sums = arrivals + lane;
-    unsigned int summed = 0, check = end + NEVER, before = 0;
-    bool joins = false;
-    if (busy && lane < m.n) {
-        const Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
-        check = checks[lane];
-        unsigned int kicked = has_trains || w.kick_from < w.kick_to ? kick_bits[lane] : 0;
-        if (arrived) {
-#pragma unroll 9
-            for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
+    const bool simple = m.n_sources == 1 && !listed;
+    const T weight = simple ? (T)sources[0].weight : T(0);
+    unsigned int looks = 0;
+    for (unsigned int at = me; (at & ~31u) < n_all; at += BLOCK) {
+        unsigned int fired = 0, lane = 0;
+        if (at < n_all) {
+            const unsigned int member = crew.who[at], kicked = crew.kicked[member], summed = crew.summed[member];
+            lane = first + member;
+            const State<T> s = crew.state[member];
+            Neuron<T> neuron = {s.u, s.g, T(0), crew.anchor[member], crew.marks[member]};
+            if (neuron.marks & CURRENT) neuron.current = static_cast<const T*>(currents)[lane];
+            Agenda agenda = {kicked | summed, max(crew.check[member], 0)};
+            agenda.wait_until(signed_gap(neuron.anchor, start));
+            const unsigned int before = neuron.anchor;
+            int* sums = arrivals + lane;
+            // The sum of the next input is asked for while the one before is worked on.
+            int input = agenda.next_input();
+            int sum = summed >> (input & 31) & 1 ? sums[(input & 31) * m.stride] : 0;
+            for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
+                ++looks;
+                State<T> adds = {T(0), T(0)};
+                if (i == input) {
+                    adds.g = c.w_syn * (T)sum;
+                    if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
+                    const unsigned int later = agenda.inputs & agenda.inputs - 1;
+                    input = later ? __ffs(later) - 1 : 32;
+                    sum = later && summed >> input & 1 ? sums[input * m.stride] : 0;
+                }
+                const bool fires = happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, adds);
+                fired |= (unsigned int)fires << i;
+                if (fires && agenda.next_input() != input) { // some of it was lost
+                    input = agenda.next_input();
+                    sum = summed >> (input & 31) & 1 ? sums[(input & 31) * m.stride] : 0;
+                }
+            }
+            if (neuron.anchor != before) store(lane, neuron, states, anchors);
+            checks[lane] = start + agenda.look;
+            atomicMin(&crew.wait[member >> 5], agenda.look);
+            if (kicked) kick_bits[lane] = 0;
+            for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * m.stride] = 0;
         }
-        if (kicked) kick_bits[lane] = 0;
-        Agenda agenda = {kicked | summed, max(signed_gap(check, start), 0)};
-        before = neuron.anchor;
-        joins = agenda.next(neuron.anchor, start, w.steps) < (int)w.steps;
-        crew.u[me] = neuron.u;
-        crew.g[me] = neuron.g;
-        crew.anchor[me] = neuron.anchor;
-        crew.marks[me] = (unsigned char)neuron.marks;
-        crew.inputs[me] = agenda.inputs;
-        crew.look[me] = agenda.look;
-        // Bits of kicks, and whether anything arrived, to be told apart later.
-        crew.kicked[me] = kicked;
+        __syncwarp();
+        append(m, w, now, &segments[w.segment], fired, lane, rows, spikes, chunks);
     }
     __syncthreads();
-    enlist(joins, me, crew.who[0], &crew.n[0]);
-    unsigned int looks = 0;
-    // Round by round, everybody for whom something is still to happen: close together, whatever their warp.
-    for (unsigned int round = 0;; ++round) {
-        __syncthreads();
-        const unsigned int n = crew.n[round % 3];
-        if (n == 0) break;
-        if (me == 0) crew.n[(round + 2) % 3] = 0;
-        bool again = false;
-        unsigned int member = 0;
-        if (me < n) {
-            member = crew.who[round & 1][me];
-            const unsigned int its = lane - me + member;
-            Neuron<T> neuron = {crew.u[member], crew.g[member], T(0), crew.anchor[member], crew.marks[member]};
-            if (neuron.marks & CURRENT) neuron.current = static_cast<const T*>(currents)[its];
-            Agenda agenda = {crew.inputs[member], crew.look[member]};
-            const int i = agenda.next(neuron.anchor, start, w.steps);
-            ++looks;
-            const bool fires = happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, [&](int i) {
-                State<T> adds = {T(0), c.w_syn * (T)arrivals[i * m.stride + its]};
-                if (crew.kicked[member] >> i & 1)
-                    adds.u = simple ? (T)sources[0].weight : drive.template sum<T>(w.step + i, its);
-                return adds;
-            });
-            if (fires) crew.fired[member] |= 1u << i;
-            again = agenda.next(neuron.anchor, start, w.steps) < (int)w.steps;
-            crew.u[member] = neuron.u;
-            crew.g[member] = neuron.g;
-            crew.anchor[member] = neuron.anchor;
-            crew.inputs[member] = agenda.inputs;
-            crew.look[member] = agenda.look;
-        }
-        enlist(again, member, crew.who[(round + 1) & 1], &crew.n[(round + 1) % 3]);
-    }
-    if (!busy) return;
-    unsigned int fired = 0;
-    if (lane < m.n) {
-        fired = crew.fired[me];
-        if (joins) {
-            if (crew.anchor[me] != before) {
-                static_cast<State<T>*>(states)[lane] = {crew.u[me], crew.g[me]};
-                anchors[lane] = crew.anchor[me];
-            }
-            check = start + crew.look[me];
-            checks[lane] = check;
-        }
-        for (; summed; summed &= summed - 1) sums[(__ffs(summed) - 1) * m.stride] = 0;
-    }
-    __syncwarp();
-    append(m, w, segment, fired, lane, rows, spikes, chunks);
-    const int wait = warp_min(signed_gap(check, end));
-    if ((me & 31) == 0) {
-        wakes[warp] = end + wait;
-        if (!dense) touched[warp] = 0;
+    if (me < SPAN / 32) {
+        wakes[(first >> 5) + me] = start + crew.wait[me];
+        if (!dense) touched[(first >> 5) + me] = 0;
     }
     if (m.counts_active) {
         looks = warp_sum(looks);
@@ -547,7 +574,7 @@ __device__ inline void trace(const Model& m, const void* propagators, const Wind
                              const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
                              unsigned int n_traced, const unsigned int* traced, float* samples) {
     const unsigned int at = thread_index();
-    if (at >= n_traced || segments[w.segment & m.segment_mask].halted) return;
+    if (at >= n_traced || segments[w.segment].halted) return;
     const unsigned int lane = traced[at];
     const Constants<T> c(m, propagators);
     Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
@@ -558,8 +585,9 @@ __device__ inline void trace(const Model& m, const void* propagators, const Wind
     unsigned int summed = 0;
     for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
     Agenda agenda = {kicked | summed, 0}; // an early look changes nothing
-    for (int i = 0, done = 0; done < (int)w.steps; done = i) {
-        i = agenda.next(neuron.anchor, start, w.steps);
+    agenda.wait_until(signed_gap(neuron.anchor, start));
+    for (int done = 0;;) {
+        const int i = min(agenda.next(), (int)w.steps);
         for (; done < i; ++done) { // so it is after each step before that
             Neuron<T> copy = neuron;
             T u, g;
@@ -569,18 +597,16 @@ __device__ inline void trace(const Model& m, const void* propagators, const Wind
             out[1] = (float)(double)g;
         }
         if (i >= (int)w.steps) break;
-        happen(neuron, agenda, i, start, c, (const Propagator<T>*)nullptr, [&](int i) {
-            State<T> adds = {T(0), c.w_syn * (T)sums[i * m.stride]};
-            if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
-            return adds;
-        });
+        State<T> adds = {T(0), c.w_syn * (T)sums[i * m.stride]};
+        if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
+        happen(neuron, agenda, i, start, c, (const Propagator<T>*)nullptr, adds);
     }
 }
 
 // Listed kicks of a window: who, and in which step.
 __device__ inline void mark_kicks(const Model& m, const Window& w, const Segment* segments, const Kick* kicks,
                                   unsigned int* kick_bits, unsigned char* touched) {
-    if (segments[w.segment & m.segment_mask].halted) return;
+    if (segments[w.segment].halted) return;
     for (unsigned int i = w.kick_from + thread_index(); i < w.kick_to; i += gridDim.x * blockDim.x) {
         const Kick kick = kicks[i];
         atomicOr(&kick_bits[kick.lane], 1u << (unsigned int)(kick.step - w.step));
@@ -650,7 +676,7 @@ __device__ inline void potentials(const Model& m, const void* propagators, unsig
 template <unsigned int CAPACITY>
 __device__ inline void order(const Model& m, const Window& w, const Segment* segments, unsigned int* spikes) {
     __shared__ unsigned int keys[CAPACITY];
-    const Segment segment = segments[w.segment & m.segment_mask];
+    const Segment segment = segments[w.segment];
     const unsigned int n = segment.n_spikes;
     if (segment.halted || n < 2 || n > CAPACITY) return;
     unsigned int size = 2;

@@ -70,8 +70,10 @@ device_struct! {
         step: u64,
         /// How many, at most 32; 0 is an empty place in a graph
         steps: u32,
-        /// Where its spikes go
+        /// Where its spikes go in the ring
         segment: u32,
+        /// The segment before
+        previous: u32,
         /// First segment with spikes on their way into it
         first: u32,
         /// Last one; first - 1 for none
@@ -84,6 +86,8 @@ device_struct! {
         kick_to: u32,
         /// Its place in the counters
         slot: u32,
+        /// Padding to eight bytes
+        pad: u32,
     }
 }
 
@@ -179,8 +183,8 @@ kernels! {
         /// synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
         #[block(256)]
         fn deliver(
-            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, chunks: In<Chunk>,
-            rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
+            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
+            chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
             sources: In<Source>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
         );
 
@@ -204,8 +208,8 @@ kernels! {
         /// that nothing reaches and of which none can cross leaves at once. Items: spikes.
         #[block(256)]
         fn advance(
-            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>,
-            rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
+            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>,
             touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
             chunks: InOut<Chunk>, counters: InOut<u32>

@@ -4,7 +4,7 @@ use super::{
     Shape,
     drive::Image,
     kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
-    sizes::{COUNTERS, GRAPH, LONGEST, Sizes, Tuning},
+    sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
 };
 use crate::{
     data::Csr,
@@ -12,9 +12,6 @@ use crate::{
     kinds::spiking::layout::TABLE,
 };
 use std::sync::Arc;
-
-/// Warps of a block of `advance`: arrays of warps are as long as its grid.
-const BLOCK_WARPS: u32 = 8;
 
 /// Device memory of one simulation.
 pub struct Memory {
@@ -25,6 +22,8 @@ pub struct Memory {
     pub propagators: Buf<u32>,
     pub windows: Buf<Window>,
     pub segments: Buf<Segment>,
+    /// The segment of each window of the graph that is running.
+    now: Buf<Segment>,
     pub chunks: Buf<Chunk>,
     pub spikes: Buf<u32>,
     /// Two halves of `GRAPH` windows each, `COUNTERS` per window.
@@ -59,9 +58,9 @@ pub struct Memory {
 impl Memory {
     /// All neurons at rest, nothing on its way, no drive.
     pub fn new(gpu: &Arc<Gpu>, sizes: &Sizes, tuning: &Tuning, wiring: &Csr, seed: u64) -> Result<Self, GpuError> {
-        let n = sizes.n as usize;
+        let n = sizes.stride() as usize;
         let real = (sizes.real_bytes / 4) as usize;
-        let padded = sizes.warps().next_multiple_of(BLOCK_WARPS) as usize;
+        let padded = n / 32;
         let overflow: Vec<Overflow> =
             wiring.overflow.iter().map(|(word, count)| Overflow { word: *word, count: *count }).collect();
         let model = Model {
@@ -85,6 +84,7 @@ impl Memory {
             propagators: Buf::zeros(gpu, "propagators", (TABLE as usize + 1) * 4 * real)?,
             windows: Buf::zeros(gpu, "plan of windows", GRAPH as usize)?,
             segments: Buf::zeros(gpu, "segments", sizes.segment_ring as usize)?,
+            now: Buf::zeros(gpu, "segments at hand", GRAPH as usize)?,
             chunks: Buf::zeros(gpu, "chunks on their way", sizes.chunk_ring as usize)?,
             spikes: Buf::zeros(gpu, "spikes", sizes.spike_ring as usize)?,
             counters: Buf::zeros(gpu, "counters", 2 * GRAPH as usize * COUNTERS)?,
@@ -96,7 +96,7 @@ impl Memory {
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
-            masks: Buf::zeros(gpu, "targets of trains", sizes.warps() as usize)?,
+            masks: Buf::zeros(gpu, "targets of trains", padded)?,
             trains: Buf::zeros(gpu, "warps with trains", padded)?,
             kicks: Buf::zeros(gpu, "listed kicks", 1)?,
             kick_bits: Buf::zeros(gpu, "kicks of a window", n)?,
@@ -121,11 +121,12 @@ impl Memory {
         let model = self.model.buf();
         kernels.deliver(
             pass,
-            self.deliver_threads + self.n.next_multiple_of(BLOCK_WARPS * 32),
+            self.deliver_threads + self.n.next_multiple_of(256),
             model,
             &self.windows,
             index,
             &mut self.segments,
+            &mut self.now,
             &self.chunks,
             &self.rows,
             &self.words,
@@ -180,11 +181,12 @@ impl Memory {
         }
         kernels.advance(
             pass,
-            self.n,
+            self.n.next_multiple_of(SPAN) / 2, // two neurons per thread
             model,
             &self.propagators,
             &self.windows,
             index,
+            &self.now,
             &mut self.segments,
             &self.rows,
             &self.sources,
@@ -221,8 +223,8 @@ impl Memory {
         replaced |= fill(&gpu, &mut self.gain_of, &image.gain_of)?;
         replaced |= fill(&gpu, &mut self.gains, &image.gains)?;
         self.trains.write_at(0, &image.trains)?;
-        self.new_marks.write(&image.marks)?;
-        self.new_currents.write(&image.currents)?;
+        self.new_marks.write_at(0, &image.marks)?;
+        self.new_currents.write_at(0, &image.currents)?;
         Ok(replaced)
     }
 
@@ -279,7 +281,7 @@ impl Memory {
         let (states, anchors) = (&self.states, &self.anchors);
         let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
         kernels.potentials(pass, self.n, model, &self.propagators, completed, marks, currents, states, anchors, v)?;
-        v.read()
+        v.read_range(0..self.n as usize)
     }
 
     /// Neurons whose v and g are sampled. Buffers are replaced when there are more than before.

@@ -313,4 +313,4 @@ fn numbers<T: Real>(words: &[u32]) -> impl Iterator<Item = T> + '_ {
     })
 }
 
-const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 40);
+const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 48);

@@ -45,7 +45,7 @@ impl Tray {
     /// Starts copying what tells how much there is.
     fn fetch(&mut self, memory: &Memory, flight: &Flight, segment_mask: u32, gpu: &Gpu) -> Result<(), GpuError> {
         let (n, mark) = (flight.plan.len(), &flight.mark);
-        let from = (flight.plan[0].segment & segment_mask) as usize;
+        let from = flight.plan[0].segment as usize;
         let before_end = (segment_mask as usize + 1 - from).min(n);
         memory.segments.download_beside(from..from + before_end, &mut self.segments, 0, mark)?;
         memory.segments.download_beside(0..n - before_end, &mut self.segments, before_end, mark)?;
@@ -159,7 +159,7 @@ impl Queue {
     /// Plans up to `n` windows from `step` to `end`. `kicks` are the steps of the listed kicks, ascending.
     pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
         let oldest = self.flights.front().and_then(|f| f.plan.first());
-        let unread = oldest.map_or(self.next_segment, |w| w.segment);
+        let unread = oldest.map_or(self.next_segment & self.segment_mask, |w| w.segment);
         let mut sent = self.sent.clone();
         let mut plan = vec![];
         let mut at = step;
@@ -178,7 +178,8 @@ impl Queue {
             plan.push(Window {
                 step: at,
                 steps,
-                segment,
+                segment: segment & self.segment_mask,
+                previous: segment.wrapping_sub(1) & self.segment_mask,
                 first,
                 last,
                 unread,
@@ -196,8 +197,10 @@ impl Queue {
     /// A plan was launched.
     pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
-        self.sent.extend(plan.iter().map(|w| Sent { segment: w.segment, step: w.step, steps: w.steps }));
-        self.next_segment = self.next_segment.wrapping_add(plan.len() as u32);
+        for window in &plan {
+            self.sent.push_back(Sent { segment: self.next_segment, step: window.step, steps: window.steps });
+            self.next_segment = self.next_segment.wrapping_add(1);
+        }
         let is_measured = std::mem::take(&mut self.is_measured);
         self.flights.push_back(Flight { plan, mark, tray: self.next_tray, n_traced, is_measured });
         self.next_tray = (self.next_tray + 1) % DEPTH;
@@ -241,7 +244,7 @@ impl Queue {
             pass.note("advance", 0, 0, 0, n_spikes as u64);
         }
         let last = n_run.checked_sub(1).map(|i| flight.plan[i]);
-        self.last_run = last.map_or(self.last_run, |w| w.segment);
+        self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(flight.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
         Ok(Some(Reading { step, whole: n_run == flight.plan.len() }))

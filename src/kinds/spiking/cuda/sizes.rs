@@ -8,6 +8,8 @@ pub const GRAPH: u32 = 64;
 pub const LONGEST: u32 = 32;
 /// Counters of a window, as in `step.cuh`.
 pub const COUNTERS: usize = LONGEST as usize + 1;
+/// Neurons of a block of `advance`, as in `step.cuh`.
+pub const SPAN: u32 = 512;
 /// Connections of a chunk.
 pub const CHUNK: u32 = 128;
 /// Bits of the neuron in the key of a spike.
@@ -96,9 +98,9 @@ impl Sizes {
         self.n.div_ceil(32)
     }
 
-    /// Neurons, rounded up to whole warps.
+    /// Neurons, rounded up to whole blocks of `advance`: the length of every array of neurons.
     pub const fn stride(&self) -> u32 {
-        self.warps() * 32
+        self.n.next_multiple_of(SPAN)
     }
 
     /// Bytes of the rings.
@@ -108,7 +110,7 @@ impl Sizes {
 
     /// Predicted bytes on the device, by owner. Drives come on top: an eighth of a byte per neuron and source.
     pub fn bytes(&self) -> Vec<(&'static str, u64)> {
-        let n = u64::from(self.n);
+        let n = u64::from(self.stride());
         let rows = (n + 1) * 4 + self.connections * 4 + self.overflow * 8;
         let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4) + u64::from(self.warps()) * 10;
         vec![

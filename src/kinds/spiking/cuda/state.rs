@@ -31,12 +31,12 @@ pub fn neurons<T: Real>(sim: &CudaSim<T>) -> Result<Vec<SavedNeuron<T>>, SimErro
         let (fired, last_spike) = fired(at);
         SavedNeuron { u: ug[0], g: ug[1], anchor: anchors[at], last_spike, marks: marks[at] | fired }
     };
-    Ok(states.chunks_exact(2).enumerate().map(neuron).collect())
+    Ok(states.chunks_exact(2).take(sim.desk.setup.n() as usize).enumerate().map(neuron).collect())
 }
 
 /// Current into each neuron; empty when there is none.
 pub fn currents<T: Real>(sim: &CudaSim<T>) -> Result<Vec<T>, SimError> {
-    let currents: Vec<T> = numbers(&sim.memory.currents.read()?).collect();
+    let currents: Vec<T> = numbers(&sim.memory.currents.read()?).take(sim.desk.setup.n() as usize).collect();
     Ok(if currents.iter().all(|c| *c == T::ZERO) { vec![] } else { currents })
 }
 
@@ -77,12 +77,12 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError>
     let saved = saved::parse(&sim.desk, bytes)?;
     let memory = &mut sim.memory;
     memory.clear()?;
-    memory.states.write(&words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;
-    memory.anchors.write(&saved.neurons.iter().map(|n| n.anchor).collect::<Vec<_>>())?;
+    memory.states.write_at(0, &words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;
+    memory.anchors.write_at(0, &saved.neurons.iter().map(|n| n.anchor).collect::<Vec<_>>())?;
     let marks = |n: &SavedNeuron<T>| n.marks & !mark::FIRED;
-    memory.marks.write(&saved.neurons.iter().map(marks).collect::<Vec<_>>())?;
+    memory.marks.write_at(0, &saved.neurons.iter().map(marks).collect::<Vec<_>>())?;
     if !saved.currents.is_empty() {
-        memory.currents.write(&words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
+        memory.currents.write_at(0, &words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
     }
     let (segment, chunks) = on_their_way(&sim.desk.setup.wiring, &saved.spikes);
     memory.chunks.write_at(0, &chunks)?;
