@@ -412,6 +412,58 @@ template <typename T> struct Crew {
     int wait[SPAN / 32];
 };
 
+// What happens to a neuron in a window, one after the other: run_window of `happen`s for the case that matters, a recent
+// anchor, no current, one source of kicks. Its time is that of the chain from one input to the next, so it does nothing
+// twice, and asks for the sum of the next input while it works on this one.
+template <typename T>
+__device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start,
+                                     const Constants<T>& c, const Propagator<T>* near, const int* sums,
+                                     unsigned int stride, unsigned int summed, unsigned int kicked, T weight,
+                                     unsigned int& looks) {
+    T u = neuron.u, g = neuron.g;
+    int anchor = signed_gap(neuron.anchor, start), look = agenda.look;
+    unsigned int inputs = agenda.inputs, fired = 0;
+    int input = inputs ? __ffs(inputs) - 1 : 32;
+    int sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
+    while (true) {
+        const int i = min(input, look);
+        if (i >= steps) break;
+        ++looks;
+        const Propagator<T> p = near[i + 1 - anchor];
+        const T u_i = p.a * u + p.b * g, g_i = p.d * g;
+        const bool fires = u_i > c.theta, comes = i == input;
+        const T adds_u = kicked >> i & 1 ? weight : T(0), adds_g = c.w_syn * (T)sum;
+        if (comes) {
+            inputs &= inputs - 1;
+            input = inputs ? __ffs(inputs) - 1 : 32;
+            sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
+            u = u_i + adds_u;
+            g = g_i + adds_g;
+            anchor = i + 1;
+        }
+        T from_u = comes ? u : u_i, from_g = comes ? g : g_i;
+        int now = i;
+        if (fires) {
+            from_u = u = c.u_reset;
+            from_g = g = T(0);
+            fired |= 1u << i;
+            anchor = i + (neuron.marks & DRIVEN ? 1 : c.refractory);
+            now = anchor - 1;
+            inputs = anchor >= 32 ? 0 : inputs & (WHOLE << anchor);
+            input = inputs ? __ffs(inputs) - 1 : 32;
+            sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
+        }
+        look = now + 1;
+        if (input != look) look = now + steps_to_threshold(from_u, from_g, T(0), c);
+    }
+    neuron.u = u;
+    neuron.g = g;
+    neuron.anchor = start + anchor;
+    agenda.inputs = inputs;
+    agenda.look = look;
+    return fired;
+}
+
 // Loads what concerns two neighbours, notes it for whoever will take them, and returns how much will happen to each.
 template <typename T>
 __device__ inline uint2 muster(Crew<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
@@ -526,25 +578,15 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             agenda.wait_until(signed_gap(neuron.anchor, start));
             const unsigned int before = neuron.anchor;
             int* sums = arrivals + lane;
-            // The sum of the next input is asked for while the one before is worked on.
-            int input = agenda.next_input();
-            int sum = summed >> (input & 31) & 1 ? sums[(input & 31) * m.stride] : 0;
+            const bool plain = dense && simple && !(neuron.marks & (CLOSED | CURRENT)) &&
+                               start + steps - neuron.anchor < NEAR;
+            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew.near, sums, m.stride, summed, kicked, weight, looks);
             for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
                 ++looks;
-                State<T> adds = {T(0), T(0)};
-                if (i == input) {
-                    adds.g = c.w_syn * (T)sum;
-                    if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
-                    const unsigned int later = agenda.inputs & agenda.inputs - 1;
-                    input = later ? __ffs(later) - 1 : 32;
-                    sum = later && summed >> input & 1 ? sums[input * m.stride] : 0;
-                }
-                const bool fires = happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, adds);
-                fired |= (unsigned int)fires << i;
-                if (fires && agenda.next_input() != input) { // some of it was lost
-                    input = agenda.next_input();
-                    sum = summed >> (input & 31) & 1 ? sums[(input & 31) * m.stride] : 0;
-                }
+                const int sum = summed >> i & 1 ? sums[i * m.stride] : 0;
+                State<T> adds = {T(0), c.w_syn * (T)sum};
+                if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
+                fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, adds) << i;
             }
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
             checks[lane] = start + agenda.look;

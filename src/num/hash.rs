@@ -17,6 +17,12 @@ impl StreamHash {
         self.0 ^= self.0 >> 29;
     }
 
+    /// Appends a spike: one round for both numbers, because every spike of a run passes here, one after the other.
+    pub const fn push_spike(&mut self, step: u32, lane: u32) {
+        self.0 = (self.0 ^ (step as u64) << 32 ^ lane as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 29;
+    }
+
     /// Sixteen hexadecimal digits.
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)

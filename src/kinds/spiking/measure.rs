@@ -211,8 +211,7 @@ impl Meter {
     pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
         let step32 = step as u32;
         for lane in lanes {
-            self.hash.push(step32);
-            self.hash.push(*lane);
+            self.hash.push_spike(step32, *lane);
         }
         self.spikes += lanes.len() as u64;
         self.bin.spikes += lanes.len() as u64;
