@@ -345,7 +345,7 @@ fn tuning_table() {
     let plain = Tuning::default();
     let shapes = [
         ("default", plain),
-        ("graph 16", Tuning { graph: 16, ..plain }),
+        ("graph 64", Tuning { graph: 64, ..plain }),
         ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
         ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
         ("always dense", Tuning { dense_events: 0, ..plain }),

@@ -13,12 +13,15 @@ namespace spiking {
 constexpr unsigned int CLOSED = 1, DRIVEN = 2, CURRENT = 4;
 constexpr unsigned int WHOLE = 0xffffffffu;
 // Propagators of this many steps lie in shared memory; older anchors look further away.
-constexpr unsigned int NEAR = 256;
+constexpr unsigned int NEAR = 128;
 // Threads of a block of `advance`, and the neurons it takes care of: two per thread, so that all blocks of a brain of
 // 140,000 neurons are at work at once. A second wave would double the time, most of which is latency.
 constexpr unsigned int BLOCK = 256, SPAN = 2 * BLOCK;
 // Most steps of a window.
 constexpr unsigned int LONGEST = 32;
+// Steps of a window whose arrivals find room in shared memory, as 16 bits; a sum that needs more stays where it is.
+constexpr unsigned int STAGED = 24;
+constexpr int TOO_LARGE = -32768;
 // Counters of a window: synaptic events of each step, neurons looked at.
 constexpr unsigned int COUNTERS = LONGEST + 1;
 // A key of a spike: its step in the window above, its neuron below.
@@ -410,38 +413,40 @@ template <typename T> struct Crew {
     unsigned char marks[SPAN];
     unsigned int count[LONGEST + 1];
     int wait[SPAN / 32];
+    short sums[STAGED][SPAN];
 };
 
-// What happens to a neuron in a window, one after the other: run_window of `happen`s for the case that matters, a recent
+__device__ inline short staged(int sum) { return (short)(sum > TOO_LARGE && sum < -TOO_LARGE ? sum : TOO_LARGE); }
+
+// What happens to a neuron in a window, one after the other: a chain of `happen`s for the case that matters, a recent
 // anchor, no current, one source of kicks. Its time is that of the chain from one input to the next, so it does nothing
-// twice, and asks for the sum of the next input while it works on this one.
+// twice.
 template <typename T>
 __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start,
-                                     const Constants<T>& c, const Propagator<T>* near, const int* sums,
+                                     const Constants<T>& c, const Crew<T>& crew, unsigned int member, const int* sums,
                                      unsigned int stride, unsigned int summed, unsigned int kicked, T weight,
                                      unsigned int& looks) {
     T u = neuron.u, g = neuron.g;
     int anchor = signed_gap(neuron.anchor, start), look = agenda.look;
     unsigned int inputs = agenda.inputs, fired = 0;
     int input = inputs ? __ffs(inputs) - 1 : 32;
-    int sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
     while (true) {
         const int i = min(input, look);
         if (i >= steps) break;
         ++looks;
-        const Propagator<T> p = near[i + 1 - anchor];
+        const Propagator<T> p = crew.near[i + 1 - anchor];
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
-        const bool fires = u_i > c.theta, comes = i == input;
-        const T adds_u = kicked >> i & 1 ? weight : T(0), adds_g = c.w_syn * (T)sum;
-        if (comes) {
+        const bool fires = u_i > c.theta;
+        T from_u = u_i, from_g = g_i;
+        if (i == input) {
+            int sum = summed >> i & 1 ? crew.sums[i][member] : 0;
+            if (sum == TOO_LARGE) sum = sums[i * stride];
             inputs &= inputs - 1;
             input = inputs ? __ffs(inputs) - 1 : 32;
-            sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
-            u = u_i + adds_u;
-            g = g_i + adds_g;
+            u = from_u = u_i + (kicked >> i & 1 ? weight : T(0));
+            g = from_g = g_i + c.w_syn * (T)sum;
             anchor = i + 1;
         }
-        T from_u = comes ? u : u_i, from_g = comes ? g : g_i;
         int now = i;
         if (fires) {
             from_u = u = c.u_reset;
@@ -451,7 +456,6 @@ __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int step
             now = anchor - 1;
             inputs = anchor >= 32 ? 0 : inputs & (WHOLE << anchor);
             input = inputs ? __ffs(inputs) - 1 : 32;
-            sum = inputs && summed >> input & 1 ? sums[input * stride] : 0;
         }
         look = now + 1;
         if (input != look) look = now + steps_to_threshold(from_u, from_g, T(0), c);
@@ -478,6 +482,7 @@ __device__ inline uint2 muster(Crew<T>& crew, unsigned int member, unsigned int 
             const int2 pair = *reinterpret_cast<const int2*>(&sums[i * m.stride]);
             summed[0] |= (unsigned int)(pair.x != 0) << i;
             summed[1] |= (unsigned int)(pair.y != 0) << i;
+            if (i < STAGED) *reinterpret_cast<short2*>(&crew.sums[i][member]) = make_short2(staged(pair.x), staged(pair.y));
         }
     }
     const uint2 anchor = *reinterpret_cast<const uint2*>(&anchors[lane]);
@@ -578,9 +583,9 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             agenda.wait_until(signed_gap(neuron.anchor, start));
             const unsigned int before = neuron.anchor;
             int* sums = arrivals + lane;
-            const bool plain = dense && simple && !(neuron.marks & (CLOSED | CURRENT)) &&
-                               start + steps - neuron.anchor < NEAR;
-            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew.near, sums, m.stride, summed, kicked, weight, looks);
+            const bool plain = dense && simple && steps <= STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
+                               signed_gap(start + steps, neuron.anchor) < (int)NEAR;
+            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, m.stride, summed, kicked, weight, looks);
             for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
                 ++looks;
                 const int sum = summed >> i & 1 ? sums[i * m.stride] : 0;

@@ -20,7 +20,7 @@ const LONGEST_DELAY: u32 = 1 << 16;
 /// The shape of launches. Decides speed, never results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Windows per graph at most, 1 to 64.
+    /// Windows per graph at most, 1 to 64. Short ones leave little to be read after the last.
     pub graph: u32,
     /// Warps of `deliver` per multiprocessor: each has a chunk or two when the network is busy.
     pub deliver_warps: u32,
@@ -33,7 +33,7 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: GRAPH, deliver_warps: 32, dense_events: 40_000, ring: 1 << 26 }
+        Self { graph: 16, deliver_warps: 32, dense_events: 40_000, ring: 1 << 26 }
     }
 }
 
