@@ -152,7 +152,7 @@ const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {
     let mut scene = Scene::new(&state.device, state.target_format);
-    if state.adapter.get_info().device_type == egui_wgpu::wgpu::DeviceType::Cpu {
+    if crate::app::software::is_software(state) {
         scene.set_rest(SOFTWARE_REST);
     }
     scene
