@@ -103,7 +103,7 @@ fn a_scene_draws_classes_values_glow_and_only_when_needed() {
 
     scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255], [0, 0, 255, 0]]);
     assert_eq!(picture(&state, &mut scene, &look)[middle], [255, 0, 0, 255], "a hidden class is not drawn");
-    scene.set_values(&state.queue, &[1.0, 0.0]);
+    scene.set_values(&[1.0, 0.0]);
     look.flags[0] = 1;
     assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 255, 0, 255], "a value is coloured by the map");
     look.flags[0] = 2;

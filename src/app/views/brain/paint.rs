@@ -137,7 +137,7 @@ impl Brain {
         }
         if *values != self.values_generation && !self.values.is_empty() {
             *values = self.values_generation;
-            scene.set_values(queue, &self.values);
+            scene.set_values(&self.values);
         }
         drop(scene);
         shared
