@@ -2,6 +2,7 @@
 //! cores that also simulate.
 
 mod painter;
+mod priority;
 
 pub use painter::{LEAN_WGSL, LeanPainter};
 
@@ -14,7 +15,9 @@ pub fn is_software(state: &RenderState) -> bool {
 
 /// Makes the window cheaper to draw, when it is drawn by the processor.
 pub(super) fn adapt(ctx: &egui::Context, state: Option<&RenderState>) {
-    if let Some(painter) = state.filter(|s| is_software(s)).and_then(LeanPainter::new) {
+    let Some(state) = state.filter(|s| is_software(s)) else { return };
+    priority::rasteriser_gives_way();
+    if let Some(painter) = LeanPainter::new(state) {
         ctx.add_plugin(painter);
     }
 }
