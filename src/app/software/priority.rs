@@ -18,11 +18,7 @@ pub(super) fn rasteriser_gives_way() {
         if let Some(id) = id.filter(|_| name.starts_with(NAME)) {
             // SAFETY: a system call with plain numbers. On Linux, `PRIO_PROCESS` takes the id of a thread.
             unsafe {
-                libc::setpriority(
-                    libc::PRIO_PROCESS,
-                    id,
-                    std::env::var("NP_NICE").map_or(NICE, |v| v.parse().unwrap()),
-                );
+                libc::setpriority(libc::PRIO_PROCESS, id, NICE);
             }
         }
     }
