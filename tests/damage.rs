@@ -4,6 +4,7 @@
 
 use neuropil::{
     data::{self, Connectome, DataError, fuzz_entry},
+    engine::Logged,
     num::rng::{Draw, Purpose},
     project::{self, Manifest},
 };
@@ -243,7 +244,7 @@ fn write_a_corpus() {
     put("columns", "0", b"idx,step\n7,5\n8,6\n");
     projects().iter().enumerate().for_each(|(i, bytes)| put("project", &format!("{i}"), bytes));
     put("project", "manifest", project::to_ron(&Manifest::default()).expect("text").as_bytes());
-    put("project", "command", b"(12, Act((name: \"poke\", elements: [1, 2], values: [3.5])))");
+    put("project", "command", project::to_ron(&(12u64, Logged::Rewind)).expect("text").as_bytes());
 }
 
 /// The project files that come with the program.
