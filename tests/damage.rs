@@ -4,7 +4,9 @@
 
 use neuropil::{
     data::{self, Connectome, DataError, fuzz_entry},
+    engine::Logged,
     num::rng::{Draw, Purpose},
+    project::{self, Manifest},
 };
 use parquet::{
     basic::{Compression, Encoding},
@@ -13,6 +15,7 @@ use parquet::{
     schema::parser::parse_message_type,
 };
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -239,6 +242,16 @@ fn write_a_corpus() {
     put("neurons_csv", "0", b"idx,root_id,name,side,x,y,z\n0,12,a,left,1,2,3\n1,2,\"b,c\",right,,,\n");
     put("annotations", "0", b"root_id\tpos_x\tpos_y\tpos_z\tside\n1\t1\t2\t3\tleft\n");
     put("columns", "0", b"idx,step\n7,5\n8,6\n");
+    projects().iter().enumerate().for_each(|(i, bytes)| put("project", &format!("{i}"), bytes));
+    put("project", "manifest", project::to_ron(&Manifest::default()).expect("text").as_bytes());
+    put("project", "command", project::to_ron(&(12u64, Logged::Rewind)).expect("text").as_bytes());
+}
+
+/// The project files that come with the program.
+fn projects() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects");
+    let files = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    files.filter(|p| p.extension().is_some_and(|e| e == "ron")).map(|p| std::fs::read(p).expect("readable")).collect()
 }
 
 #[test]

@@ -83,6 +83,8 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
     paths.sort();
     let wanted = |p: &PathBuf| p.extension().is_some_and(|x| extensions.iter().any(|e| x == *e));
+    // The fuzzers build into a folder of their own.
+    paths.retain(|p| p.file_name().is_none_or(|name| name != "target"));
     paths.into_iter().flat_map(|p| if p.is_dir() { files(&p, extensions) } else { vec![p] }).filter(wanted).collect()
 }
 

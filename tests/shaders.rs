@@ -2,6 +2,7 @@
 
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{RenderState, RendererOptions, wgpu};
+use neuropil::app::software::LEAN_WGSL;
 use neuropil::view3d::{BLIT_WGSL, COLOR_FORMAT, Camera, Look, POINTS_WGSL, Projector, Scene, Vec2, selected};
 
 fn device() -> Option<RenderState> {
@@ -15,7 +16,7 @@ fn device() -> Option<RenderState> {
 #[test]
 fn shaders_validate() {
     let Some(state) = device() else { return };
-    for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL)] {
+    for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL), ("lean.wgsl", LEAN_WGSL)] {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());
         let _module = state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
@@ -103,7 +104,7 @@ fn a_scene_draws_classes_values_glow_and_only_when_needed() {
 
     scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255], [0, 0, 255, 0]]);
     assert_eq!(picture(&state, &mut scene, &look)[middle], [255, 0, 0, 255], "a hidden class is not drawn");
-    scene.set_values(&state.queue, &[1.0, 0.0]);
+    scene.set_values(&[1.0, 0.0]);
     look.flags[0] = 1;
     assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 255, 0, 255], "a value is coloured by the map");
     look.flags[0] = 2;

@@ -22,6 +22,9 @@ use std::{
 /// [`Devices::build`](super::device::Devices::build); tests bring their own.
 pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
 
+/// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
+const AT_ONCE: Duration = Duration::from_micros(1);
+
 /// What the engine has to say to the rest of the window.
 pub enum News {
     /// A simulation took its place.
@@ -98,7 +101,7 @@ impl Live {
         let screen = wake.clone();
         let engine = match engine {
             true => Some(
-                Engine::spawn_beside_window(move || screen.request_repaint())
+                Engine::spawn_beside_window(move || screen.request_repaint_after(AT_ONCE))
                     .map_err(|e| format!("engine thread: {e}"))?,
             ),
             false => None,

@@ -31,6 +31,7 @@ mod recent;
 mod recording;
 mod runbar;
 pub mod session;
+pub mod software;
 mod status;
 mod text;
 mod toasts;
@@ -337,8 +338,10 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     let options =
         eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, dithering: false, ..Default::default() };
     let start = Start { path: path.or(start.path), ..start };
-    let create =
-        |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> { Ok(Box::new(App::new(cc, start)?)) };
+    let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+        software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
+        Ok(Box::new(App::new(cc, start)?))
+    };
     eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
         format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
     })

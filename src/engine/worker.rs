@@ -227,7 +227,11 @@ impl<W: Fn()> Worker<W> {
         if let Some(recorder) = &self.recorder {
             recorder.log(step, what.clone());
         }
-        self.tell(Event::Applied(step, what));
+        self.outbox.send(Event::Applied(step, what)).ok();
+        // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
+        if self.running == Running::Paused {
+            (self.wake)();
+        }
     }
 
     /// What the simulation has to sample: the union of screen and disk. Elements of the same probe merge.

@@ -4,7 +4,9 @@
 //! pointers are pixels. Whoever owns the window gives it an encoder to draw with and a pass to blit into.
 
 mod camera;
+mod lights;
 mod pick;
+mod pipelines;
 mod points;
 mod targets;
 

@@ -1,11 +1,14 @@
-//! The points on the device: static buffers, one dynamic buffer, and the picture made of them.
+//! The points on the device, and the picture made of them.
 //!
-//! Positions go up once; classes when the colouring or the selection changes; values when new data comes. The
-//! picture is redrawn only when one of them or the [`Look`] changed.
+//! Positions go up once; classes when the colouring or the selection changes; values when they colour the points.
+//! The ground, all points in their colours, is drawn again only when the view of it changed; a glow is a few lights on
+//! a copy of it.
 
 use super::{
-    Camera, POINTS_WGSL,
-    targets::{Blit, COLOR_FORMAT, DEPTH_FORMAT, Targets},
+    Camera,
+    lights::{Given, LIGHT, SELECTED},
+    pipelines::{bind, bind_layout, pipelines},
+    targets::{Blit, COLOR_FORMAT, Targets},
 };
 use glam::Vec2;
 use std::time::{Duration, Instant};
@@ -54,11 +57,18 @@ impl Look {
     pub fn radius_px(&self, depth: f32) -> f32 {
         (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
     }
+
+    /// What of it decides the ground: not the lights on top.
+    fn of_ground(&self) -> Self {
+        let mut look = Self { accent: [0.0; 4], ..*self };
+        (look.background[3], look.range[2], look.flags[3]) = (0.0, 0.0, 0);
+        look
+    }
 }
 
 /// A class code with the mark of the selected.
 pub fn selected(code: u16, is_selected: bool) -> u32 {
-    u32::from(code) | (u32::from(is_selected) << 16)
+    u32::from(code) | if is_selected { SELECTED } else { 0 }
 }
 
 /// The points and the picture.
@@ -75,6 +85,7 @@ pub struct Scene {
     points: Option<Points>,
     targets: Option<Targets>,
     drawn: Option<Look>,
+    grounded: Option<Look>,
     /// Values changed since the picture was drawn.
     owes: bool,
     drawn_at: Instant,
@@ -86,7 +97,9 @@ struct Points {
     positions: wgpu::Buffer,
     codes: wgpu::Buffer,
     values: wgpu::Buffer,
+    lights: wgpu::Buffer,
     len: u32,
+    given: Given,
 }
 
 impl Scene {
@@ -116,6 +129,7 @@ impl Scene {
             points: None,
             targets: None,
             drawn: None,
+            grounded: None,
             owes: false,
             drawn_at: Instant::now(),
             rest: Duration::ZERO,
@@ -137,23 +151,31 @@ impl Scene {
             positions: buffer("positions", bytemuck::cast_slice(positions)),
             codes: buffer("codes", bytemuck::cast_slice(&zeros)),
             values: buffer("values", bytemuck::cast_slice(&zeros)),
+            lights: buffer("lights", bytemuck::cast_slice(&[0u8; LIGHT as usize])),
             len: positions.len() as u32,
+            given: Given { positions: positions.to_vec(), codes: zeros, values: vec![0.0; positions.len()] },
         });
-        self.drawn = None;
+        self.start_over();
+    }
+
+    /// Nothing of the picture is valid any more.
+    fn start_over(&mut self) {
+        (self.drawn, self.grounded) = (None, None);
     }
 
     /// One [`selected`] code per point; anything else is ignored.
     pub fn set_codes(&mut self, queue: &wgpu::Queue, codes: &[u32]) {
-        if let Some(points) = self.points.as_ref().filter(|p| p.len as usize == codes.len()) {
+        if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == codes.len()) {
             queue.write_buffer(&points.codes, 0, bytemuck::cast_slice(codes));
-            self.drawn = None;
+            points.given.codes.copy_from_slice(codes);
+            self.start_over();
         }
     }
 
     /// One value per point; anything else is ignored.
-    pub fn set_values(&mut self, queue: &wgpu::Queue, values: &[f32]) {
-        if let Some(points) = self.points.as_ref().filter(|p| p.len as usize == values.len()) {
-            queue.write_buffer(&points.values, 0, bytemuck::cast_slice(values));
+    pub fn set_values(&mut self, values: &[f32]) {
+        if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == values.len()) {
+            points.given.values.copy_from_slice(values);
             self.owes = true;
         }
     }
@@ -168,13 +190,13 @@ impl Scene {
         let mut texels = colors.to_vec();
         texels.resize(rows as usize * 256, [0; 4]);
         write(queue, &self.palette, &texels);
-        self.drawn = None;
+        self.start_over();
     }
 
     /// The colour map of values, from low to high.
     pub fn set_ramp(&mut self, queue: &wgpu::Queue, colors: &[[u8; 4]; 256]) {
         write(queue, &self.ramp, colors);
-        self.drawn = None;
+        self.start_over();
     }
 
     /// How often the picture was really drawn.
@@ -193,7 +215,7 @@ impl Scene {
         let size_px = [(look.size[0] as u32).max(1), (look.size[1] as u32).max(1)];
         if self.targets.as_ref().is_none_or(|t| t.size_px != size_px) {
             self.targets = Some(self.blit.targets(device, size_px));
-            self.drawn = None;
+            self.start_over();
         }
         // The exposure belongs to the values: alone, it is no reason to draw.
         let same = |drawn: Look| {
@@ -205,9 +227,16 @@ impl Scene {
             return;
         }
         queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
-        if let Some(targets) = &self.targets {
-            self.record(encoder, targets, look);
+        // In a colour map of values the ground itself is what changes.
+        let is_map = look.flags[0] == 1;
+        if self.grounded != Some(look.of_ground()) || (is_map && self.owes) {
+            if let Some(points) = self.points.as_ref().filter(|_| is_map) {
+                queue.write_buffer(&points.values, 0, bytemuck::cast_slice(&points.given.values));
+            }
+            self.record_ground(encoder, look);
+            self.grounded = Some(look.of_ground());
         }
+        self.record_lights(device, queue, encoder, look);
         self.drawn = Some(*look);
         self.owes = false;
         self.drawn_at = Instant::now();
@@ -225,41 +254,56 @@ impl Scene {
         self.owes.then(|| self.rest.saturating_sub(self.drawn_at.elapsed()))
     }
 
-    fn record(&self, encoder: &mut wgpu::CommandEncoder, targets: &Targets, look: &Look) {
+    fn record_ground(&self, encoder: &mut wgpu::CommandEncoder, look: &Look) {
+        let Some(targets) = &self.targets else { return };
         let [r, g, b, _] = look.background.map(f64::from);
-        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
-            label: Some("points"),
-            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                view: &targets.color,
-                depth_slice: None,
-                resolve_target: None,
-                ops: wgpu::Operations {
-                    load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
-                    store: wgpu::StoreOp::Store,
-                },
-            })],
-            depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
-                view: &targets.depth,
-                depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard }),
-                stencil_ops: None,
-            }),
-            timestamp_writes: None,
-            occlusion_query_set: None,
-            multiview_mask: None,
-        });
+        let depth_ops = Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard });
+        let depth = wgpu::RenderPassDepthStencilAttachment { view: &targets.depth, depth_ops, stencil_ops: None };
+        let clear = wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 });
+        let mut pass = begin(encoder, &targets.ground, clear, Some(depth));
         let Some(points) = &self.points else { return };
+        pass.set_pipeline(&self.body);
         pass.set_bind_group(0, &self.bind, &[]);
         pass.set_vertex_buffer(0, points.positions.slice(..));
         pass.set_vertex_buffer(1, points.codes.slice(..));
         pass.set_vertex_buffer(2, points.values.slice(..));
-        let wanted = [
-            (&self.body, true),
-            (&self.glow, look.flags[0] == 2),
-            (&self.halo, look.flags[1] == 1 || look.flags[2] != 0),
-        ];
-        for (pipeline, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+        pass.draw(0..4, 0..points.len);
+    }
+
+    /// The ground, and the lights on it.
+    fn record_lights(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        encoder: &mut wgpu::CommandEncoder,
+        look: &Look,
+    ) {
+        let Some(targets) = &self.targets else { return };
+        let (ground, color) = (targets.ground.texture(), targets.color.texture());
+        encoder.copy_texture_to_texture(ground.as_image_copy(), color.as_image_copy(), color.size());
+        let Some(points) = &mut self.points else { return };
+        let mut lights = points.given.glowing(look);
+        let n_glowing = lights.len() as u32;
+        lights.extend(points.given.ringed(look));
+        let n_lights = lights.len() as u32;
+        if n_lights == 0 {
+            return;
+        }
+        if points.lights.size() < u64::from(n_lights) * LIGHT {
+            points.lights = device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("lights"),
+                size: u64::from(n_lights.next_power_of_two()) * LIGHT,
+                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+        }
+        queue.write_buffer(&points.lights, 0, bytemuck::cast_slice(&lights));
+        let mut pass = begin(encoder, &targets.color, wgpu::LoadOp::Load, None);
+        pass.set_bind_group(0, &self.bind, &[]);
+        pass.set_vertex_buffer(0, points.lights.slice(..));
+        for (pipeline, range) in [(&self.glow, 0..n_glowing), (&self.halo, n_glowing..n_lights)] {
             pass.set_pipeline(pipeline);
-            pass.draw(0..4, 0..points.len);
+            pass.draw(0..4, range);
         }
     }
 
@@ -269,6 +313,27 @@ impl Scene {
             self.blit.paint(targets, pass);
         }
     }
+}
+
+fn begin<'a>(
+    encoder: &'a mut wgpu::CommandEncoder,
+    color: &wgpu::TextureView,
+    load: wgpu::LoadOp<wgpu::Color>,
+    depth: Option<wgpu::RenderPassDepthStencilAttachment<'_>>,
+) -> wgpu::RenderPass<'a> {
+    encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+        label: Some("points"),
+        color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+            view: color,
+            depth_slice: None,
+            resolve_target: None,
+            ops: wgpu::Operations { load, store: wgpu::StoreOp::Store },
+        })],
+        depth_stencil_attachment: depth,
+        timestamp_writes: None,
+        occlusion_query_set: None,
+        multiview_mask: None,
+    })
 }
 
 /// 256 colours a row.
@@ -288,101 +353,4 @@ fn strip(device: &wgpu::Device, rows: u32) -> wgpu::Texture {
 fn write(queue: &wgpu::Queue, texture: &wgpu::Texture, texels: &[[u8; 4]]) {
     let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(1024), rows_per_image: None };
     queue.write_texture(texture.as_image_copy(), bytemuck::cast_slice(texels), layout, texture.size());
-}
-
-pub(super) fn texture_binding(filterable: bool) -> wgpu::BindingType {
-    wgpu::BindingType::Texture {
-        sample_type: wgpu::TextureSampleType::Float { filterable },
-        view_dimension: wgpu::TextureViewDimension::D2,
-        multisampled: false,
-    }
-}
-
-fn bind_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
-    let uniform = wgpu::BindingType::Buffer {
-        ty: wgpu::BufferBindingType::Uniform,
-        has_dynamic_offset: false,
-        min_binding_size: None,
-    };
-    let kinds = [uniform, texture_binding(false), texture_binding(false)];
-    let entries = [0, 1, 2].map(|binding| wgpu::BindGroupLayoutEntry {
-        binding,
-        visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
-        ty: kinds[binding as usize],
-        count: None,
-    });
-    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some("points"), entries: &entries })
-}
-
-fn bind(
-    device: &wgpu::Device,
-    layout: &wgpu::BindGroupLayout,
-    look: &wgpu::Buffer,
-    palette: &wgpu::Texture,
-    ramp: &wgpu::Texture,
-) -> wgpu::BindGroup {
-    let (palette, ramp) = (palette.create_view(&Default::default()), ramp.create_view(&Default::default()));
-    device.create_bind_group(&wgpu::BindGroupDescriptor {
-        label: Some("points"),
-        layout,
-        entries: &[
-            wgpu::BindGroupEntry { binding: 0, resource: look.as_entire_binding() },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&palette) },
-            wgpu::BindGroupEntry { binding: 2, resource: wgpu::BindingResource::TextureView(&ramp) },
-        ],
-    })
-}
-
-/// Body, glow and halo.
-fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some("points.wgsl"),
-        source: wgpu::ShaderSource::Wgsl(POINTS_WGSL.into()),
-    });
-    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some("points"),
-        bind_group_layouts: &[Some(layout)],
-        immediate_size: 0,
-    });
-    let passes = [("body", true), ("glow", false), ("halo", false)];
-    passes.map(|(name, is_solid)| {
-        let attribute = |array_stride, attributes| {
-            Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
-        };
-        device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-            label: Some(name),
-            layout: Some(&pipeline_layout),
-            vertex: wgpu::VertexState {
-                module: &module,
-                entry_point: Some(&format!("{name}_vertex")),
-                compilation_options: Default::default(),
-                buffers: &[
-                    attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
-                    attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
-                    attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
-                ],
-            },
-            primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
-            depth_stencil: Some(wgpu::DepthStencilState {
-                format: DEPTH_FORMAT,
-                depth_write_enabled: Some(is_solid),
-                depth_compare: Some(if is_solid { wgpu::CompareFunction::Less } else { wgpu::CompareFunction::Always }),
-                stencil: Default::default(),
-                bias: Default::default(),
-            }),
-            multisample: Default::default(),
-            fragment: Some(wgpu::FragmentState {
-                module: &module,
-                entry_point: Some(&format!("{name}_fragment")),
-                compilation_options: Default::default(),
-                targets: &[Some(wgpu::ColorTargetState {
-                    format: COLOR_FORMAT,
-                    blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
-                    write_mask: wgpu::ColorWrites::ALL,
-                })],
-            }),
-            multiview_mask: None,
-            cache: None,
-        })
-    })
 }

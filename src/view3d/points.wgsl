@@ -1,5 +1,5 @@
-// Points as round sprites of a size in pixels, in three passes over the same buffers:
-//   body  opaque discs with depth, coloured by class or by value
+// Points as round sprites of a size in pixels:
+//   body  all of them: opaque discs with depth, coloured by class or by value
 //   glow  soft discs on top, as bright as the point was active lately
 //   halo  rings around the selected and the hovered
 // Colours are in display (gamma) space, as the window's are.
@@ -26,7 +26,7 @@ struct Look {
 
 struct Point {
     @location(0) position: vec3<f32>,
-    // Class in the low 16 bits, 1 << 16 when selected.
+    // Class in the low 16 bits, 1 << 16 when selected; for the halo also 1 << 17 when hovered.
     @location(1) code: u32,
     @location(2) value: f32,
     @builtin(vertex_index) vertex: u32,
@@ -163,7 +163,7 @@ fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
 
 @vertex
 fn halo_vertex(point: Point) -> Sprite {
-    let is_hovered = look.flags.z == point.index + 1u;
+    let is_hovered = (point.code & 0x20000u) != 0u;
     if !((is_selected(point.code) && look.flags.y == 1u) || is_hovered) || class_color(point.code).a < 0.5 {
         return hidden();
     }

@@ -10,7 +10,10 @@ pub const DEPTH_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
 /// Colour and depth of one size.
 pub(super) struct Targets {
     pub size_px: [u32; 2],
+    /// The finished picture.
     pub color: wgpu::TextureView,
+    /// All of it that does not change with the glow.
+    pub ground: wgpu::TextureView,
     pub depth: wgpu::TextureView,
     bind: wgpu::BindGroup,
 }
@@ -37,7 +40,7 @@ impl Blit {
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some("blit"),
             entries: &[
-                entry(0, super::points::texture_binding(true)),
+                entry(0, super::pipelines::texture_binding(true)),
                 entry(1, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering)),
             ],
         });
@@ -86,7 +89,9 @@ impl Blit {
                 .create_view(&Default::default())
         };
         let attachment = wgpu::TextureUsages::RENDER_ATTACHMENT;
-        let color = texture(COLOR_FORMAT, attachment | wgpu::TextureUsages::TEXTURE_BINDING);
+        let on_ground = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
+        let color = texture(COLOR_FORMAT, attachment | on_ground);
+        let ground = texture(COLOR_FORMAT, attachment | wgpu::TextureUsages::COPY_SRC);
         let bind = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("blit"),
             layout: &self.layout,
@@ -95,7 +100,7 @@ impl Blit {
                 wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::Sampler(&self.sampler) },
             ],
         });
-        Targets { size_px, color, depth: texture(DEPTH_FORMAT, attachment), bind }
+        Targets { size_px, color, ground, depth: texture(DEPTH_FORMAT, attachment), bind }
     }
 
     pub fn paint(&self, targets: &Targets, pass: &mut wgpu::RenderPass<'_>) {

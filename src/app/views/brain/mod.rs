@@ -182,18 +182,16 @@ impl Brain {
     fn caption(&self, ctx: &ViewCtx<'_>) -> String {
         let Some(set) = &self.set else { return String::new() };
         let total = set.positions.len() as u64;
-        let shown = match set.column(&self.column) {
-            Some(column) => {
-                let hidden = self.hidden.get(&self.column);
+        // Counting goes through all codes, so only when something is hidden.
+        let hidden = self.hidden.get(&self.column).filter(|h| !h.is_empty());
+        let shown = match (set.column(&self.column), hidden) {
+            (Some(column), Some(hidden)) => {
                 let counts = column.counts();
-                let gone: u64 = hidden
-                    .into_iter()
-                    .flatten()
-                    .map(|c| u64::from(counts.get(usize::from(*c)).copied().unwrap_or(0)))
-                    .sum();
+                let gone: u64 =
+                    hidden.iter().map(|c| u64::from(counts.get(usize::from(*c)).copied().unwrap_or(0))).sum();
                 total - gone.min(total)
             }
-            None => total,
+            _ => total,
         };
         let n_selected = ctx.selection.of(set.name).len() as u64;
         let clock = if ctx.clock.secs_per_step >= 1.0 {

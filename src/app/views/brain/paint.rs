@@ -137,7 +137,7 @@ impl Brain {
         }
         if *values != self.values_generation && !self.values.is_empty() {
             *values = self.values_generation;
-            scene.set_values(queue, &self.values);
+            scene.set_values(&self.values);
         }
         drop(scene);
         shared
@@ -152,7 +152,7 @@ const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {
     let mut scene = Scene::new(&state.device, state.target_format);
-    if state.adapter.get_info().device_type == egui_wgpu::wgpu::DeviceType::Cpu {
+    if crate::app::software::is_software(state) {
         scene.set_rest(SOFTWARE_REST);
     }
     scene

@@ -1,0 +1,297 @@
+//! Paints what egui has laid out with a shader that suits a software renderer. It puts one callback of ours in the
+//! place of egui's shapes, between those of others, which keep their place.
+
+use egui::{
+    ClippedPrimitive, Color32, Context, FullOutput, Mesh, PaintCallbackInfo, Plugin, Rect, Shape, TextureId,
+    epaint::{ClippedShape, PaintCallback, Primitive, Vertex, WHITE_UV, mutex::RwLock},
+};
+use egui_wgpu::{
+    CallbackResources, CallbackTrait, RenderState, Renderer, ScreenDescriptor,
+    wgpu::{self, util::DeviceExt as _},
+};
+use std::{ops::Range, sync::Arc};
+
+/// The shader.
+pub const LEAN_WGSL: &str = include_str!("lean.wgsl");
+
+/// Opaque triangles from this size on, square points, are drawn without texture and blending. Telling more of them
+/// apart costs more changes between the two ways than it saves.
+const SOLID_FROM: f32 = 500.0;
+
+/// The painter, as a plugin of egui.
+pub struct LeanPainter {
+    renderer: Arc<RwLock<Renderer>>,
+}
+
+impl LeanPainter {
+    /// Prepares the device. `None` for a window that wants linear colours, which this shader does not make.
+    pub fn new(state: &RenderState) -> Option<Self> {
+        if state.target_format.is_srgb() {
+            return None;
+        }
+        let pipelines = Pipelines::new(&state.device, state.target_format);
+        state.renderer.write().callback_resources.insert(pipelines);
+        Some(Self { renderer: state.renderer.clone() })
+    }
+
+    fn repack(&self, screen: Rect, primitives: Vec<ClippedPrimitive>) -> Vec<ClippedShape> {
+        let mut picture = Picture::default();
+        let mut others = vec![];
+        for ClippedPrimitive { clip_rect, primitive } in primitives {
+            match primitive {
+                Primitive::Mesh(mesh) => picture.add(clip_rect, &mesh),
+                Primitive::Callback(other) => others.push((picture.draws.len(), clip_rect, other)),
+            }
+        }
+        let picture = Arc::new(picture);
+        let ours = |draws: Range<usize>| {
+            let part = Part { picture: picture.clone(), draws, renderer: self.renderer.clone() };
+            shape(screen, egui_wgpu::Callback::new_paint_callback(screen, part))
+        };
+        let (mut shapes, mut done) = (vec![], 0);
+        for (until, clip, other) in others {
+            shapes.push(ours(done..until));
+            shapes.push(shape(clip, other));
+            done = until;
+        }
+        shapes.push(ours(done..picture.draws.len()));
+        shapes
+    }
+}
+
+fn shape(clip_rect: Rect, callback: PaintCallback) -> ClippedShape {
+    ClippedShape { clip_rect, shape: Shape::Callback(callback), transform_after_tessellation: Default::default() }
+}
+
+impl Plugin for LeanPainter {
+    fn debug_name(&self) -> &'static str {
+        "lean painter"
+    }
+
+    fn output_hook(&mut self, ctx: &Context, output: &mut FullOutput) {
+        let primitives = ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point);
+        output.shapes = self.repack(ctx.viewport_rect(), primitives);
+    }
+}
+
+/// The triangles of a frame.
+#[derive(Default)]
+struct Picture {
+    vertices: Vec<Vertex>,
+    indices: Vec<u32>,
+    draws: Vec<Draw>,
+}
+
+struct Draw {
+    clip: Rect,
+    texture: TextureId,
+    is_solid: bool,
+    indices: Range<u32>,
+}
+
+impl Picture {
+    fn add(&mut self, clip: Rect, mesh: &Mesh) {
+        let base = self.vertices.len() as u32;
+        self.vertices.extend_from_slice(&mesh.vertices);
+        let mut open = None;
+        for triangle in mesh.indices.chunks_exact(3) {
+            let is_solid = mesh.texture_id == TextureId::default()
+                && is_solid([0, 1, 2].map(|i| &mesh.vertices[triangle[i] as usize]));
+            let at = self.indices.len() as u32;
+            if open != Some(is_solid) {
+                open = Some(is_solid);
+                self.draws.push(Draw { clip, texture: mesh.texture_id, is_solid, indices: at..at });
+            }
+            self.indices.extend(triangle.iter().map(|i| base + i));
+            if let Some(draw) = self.draws.last_mut() {
+                draw.indices.end = at + 3;
+            }
+        }
+    }
+}
+
+/// Whether a triangle of egui's own texture is a large piece of opaque colour.
+fn is_solid(corners: [&Vertex; 3]) -> bool {
+    let [a, b, c] = corners;
+    let (ab, ac) = (b.pos - a.pos, c.pos - a.pos);
+    corners.iter().all(|v| v.uv == WHITE_UV && v.color.a() == Color32::BLACK.a())
+        && (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
+}
+
+/// What of the picture lies between two callbacks of others.
+struct Part {
+    picture: Arc<Picture>,
+    draws: Range<usize>,
+    /// Has the textures.
+    renderer: Arc<RwLock<Renderer>>,
+}
+
+impl CallbackTrait for Part {
+    fn prepare(
+        &self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        screen: &ScreenDescriptor,
+        _: &mut wgpu::CommandEncoder,
+        resources: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        // The first part brings everything.
+        if let Some(pipelines) = resources.get_mut::<Pipelines>().filter(|_| self.draws.start == 0) {
+            pipelines.upload(device, queue, &self.picture, screen);
+        }
+        vec![]
+    }
+
+    fn paint(&self, info: PaintCallbackInfo, pass: &mut wgpu::RenderPass<'static>, resources: &CallbackResources) {
+        let Some(pipelines) = resources.get::<Pipelines>() else { return };
+        let renderer = self.renderer.read();
+        let [width, height] = info.screen_size_px.map(|px| px as f32);
+        pass.set_viewport(0.0, 0.0, width, height, 0.0, 1.0);
+        pass.set_bind_group(0, &pipelines.locals_bind, &[]);
+        pass.set_vertex_buffer(0, pipelines.vertices.slice(..));
+        pass.set_index_buffer(pipelines.indices.slice(..), wgpu::IndexFormat::Uint32);
+        for draw in &self.picture.draws[self.draws.clone()] {
+            let clip = PaintCallbackInfo { clip_rect: draw.clip, ..info }.clip_rect_in_pixels();
+            let Some(texture) = renderer.texture(&draw.texture) else { continue };
+            if clip.width_px <= 0 || clip.height_px <= 0 {
+                continue;
+            }
+            let [x, y, w, h] = [clip.left_px, clip.top_px, clip.width_px, clip.height_px].map(|px| px.max(0) as u32);
+            pass.set_scissor_rect(x, y, w, h);
+            pass.set_pipeline(if draw.is_solid { &pipelines.solid } else { &pipelines.textured });
+            pass.set_bind_group(1, &texture.bind_group, &[]);
+            pass.draw_indexed(draw.indices.clone(), 0, 0..1);
+        }
+    }
+}
+
+/// What is kept on the device.
+struct Pipelines {
+    textured: wgpu::RenderPipeline,
+    solid: wgpu::RenderPipeline,
+    locals: wgpu::Buffer,
+    locals_bind: wgpu::BindGroup,
+    vertices: wgpu::Buffer,
+    indices: wgpu::Buffer,
+}
+
+impl Pipelines {
+    fn new(device: &wgpu::Device, format: wgpu::TextureFormat) -> Self {
+        let locals_layout = layout(device, "window", &[uniform(8, wgpu::ShaderStages::VERTEX)]);
+        let layouts = [&locals_layout, &texture_layout(device)];
+        let [textured, solid] = [("textured", true), ("solid", false)]
+            .map(|(entry, is_blended)| pipeline(device, format, layouts, entry, is_blended));
+        let locals = buffer(device, &[0; 8], wgpu::BufferUsages::UNIFORM);
+        let locals_bind = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("window"),
+            layout: &locals_layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: locals.as_entire_binding() }],
+        });
+        let vertices = buffer(device, &[0; 4], wgpu::BufferUsages::VERTEX);
+        let indices = buffer(device, &[0; 4], wgpu::BufferUsages::INDEX);
+        Self { textured, solid, locals, locals_bind, vertices, indices }
+    }
+
+    fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, picture: &Picture, screen: &ScreenDescriptor) {
+        let size = screen.size_in_pixels.map(|px| px as f32 / screen.pixels_per_point);
+        queue.write_buffer(&self.locals, 0, bytemuck::cast_slice(&size));
+        fill(device, queue, &mut self.vertices, bytemuck::cast_slice(&picture.vertices), wgpu::BufferUsages::VERTEX);
+        fill(device, queue, &mut self.indices, bytemuck::cast_slice(&picture.indices), wgpu::BufferUsages::INDEX);
+    }
+}
+
+fn buffer(device: &wgpu::Device, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    let usage = usage | wgpu::BufferUsages::COPY_DST;
+    device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("window"), contents, usage })
+}
+
+/// Writes into a buffer, or into a larger one in its place.
+fn fill(device: &wgpu::Device, queue: &wgpu::Queue, into: &mut wgpu::Buffer, bytes: &[u8], usage: wgpu::BufferUsages) {
+    if bytes.len() as u64 > into.size() {
+        let mut contents = bytes.to_vec();
+        contents.resize((bytes.len() * 3 / 2).next_multiple_of(4), 0);
+        *into = buffer(device, &contents, usage);
+    } else {
+        queue.write_buffer(into, 0, bytes);
+    }
+}
+
+fn layout(
+    device: &wgpu::Device,
+    label: &str,
+    kinds: &[(wgpu::BindingType, wgpu::ShaderStages)],
+) -> wgpu::BindGroupLayout {
+    let entry = |(binding, (ty, visibility)): (usize, &(wgpu::BindingType, wgpu::ShaderStages))| {
+        wgpu::BindGroupLayoutEntry { binding: binding as u32, visibility: *visibility, ty: *ty, count: None }
+    };
+    let entries: Vec<_> = kinds.iter().enumerate().map(entry).collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries })
+}
+
+fn uniform(n_bytes: u64, stages: wgpu::ShaderStages) -> (wgpu::BindingType, wgpu::ShaderStages) {
+    let min_binding_size = std::num::NonZeroU64::new(n_bytes);
+    (
+        wgpu::BindingType::Buffer { ty: wgpu::BufferBindingType::Uniform, has_dynamic_offset: false, min_binding_size },
+        stages,
+    )
+}
+
+/// That of egui's own textures, the flags included that this shader does without: a group fits the pipelines of an
+/// equal layout.
+fn texture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+    let stages = wgpu::ShaderStages::FRAGMENT;
+    let texture = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable: true },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let sampler = wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering);
+    layout(device, "texture", &[(texture, stages), (sampler, stages), uniform(16, stages)])
+}
+
+fn pipeline(
+    device: &wgpu::Device,
+    format: wgpu::TextureFormat,
+    layouts: [&wgpu::BindGroupLayout; 2],
+    entry: &str,
+    is_blended: bool,
+) -> wgpu::RenderPipeline {
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("lean.wgsl"),
+        source: wgpu::ShaderSource::Wgsl(LEAN_WGSL.into()),
+    });
+    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("window"),
+        bind_group_layouts: &layouts.map(Some),
+        immediate_size: 0,
+    });
+    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: Some(entry),
+        layout: Some(&layout),
+        vertex: wgpu::VertexState {
+            module: &module,
+            entry_point: Some("corner"),
+            compilation_options: Default::default(),
+            buffers: &[Some(wgpu::VertexBufferLayout {
+                array_stride: size_of::<Vertex>() as u64,
+                step_mode: wgpu::VertexStepMode::Vertex,
+                attributes: &wgpu::vertex_attr_array![0 => Float32x2, 1 => Float32x2, 2 => Unorm8x4],
+            })],
+        },
+        primitive: Default::default(),
+        depth_stencil: None,
+        multisample: Default::default(),
+        fragment: Some(wgpu::FragmentState {
+            module: &module,
+            entry_point: Some(entry),
+            compilation_options: Default::default(),
+            targets: &[Some(wgpu::ColorTargetState {
+                format,
+                blend: is_blended.then_some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
+                write_mask: wgpu::ColorWrites::ALL,
+            })],
+        }),
+        multiview_mask: None,
+        cache: None,
+    })
+}

@@ -1,0 +1,84 @@
+//! The few points that are drawn on top of all: what glows, what wears a ring. Picked here, so that a renderer without
+//! a graphics processor does not look at every point to draw a few.
+
+use super::Look;
+
+/// One of them, as the device takes it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+pub(super) struct Light {
+    pub position: [f32; 3],
+    pub code: u32,
+    pub value: f32,
+}
+
+/// Bytes of a light.
+pub(super) const LIGHT: u64 = size_of::<Light>() as u64;
+
+/// Bit of a code that marks the selected.
+pub(super) const SELECTED: u32 = 1 << 16;
+/// Bit of a light's code that marks the one under the pointer.
+const HOVERED: u32 = 1 << 17;
+/// A glow is seen until it is 2 % of its strength: this many decay times.
+const SEEN: f32 = 3.92;
+
+/// The points as they were given.
+#[derive(Default)]
+pub(super) struct Given {
+    pub positions: Vec<[f32; 3]>,
+    pub codes: Vec<u32>,
+    pub values: Vec<f32>,
+}
+
+impl Given {
+    fn light(&self, index: usize, mark: u32) -> Option<Light> {
+        let (position, code) = (*self.positions.get(index)?, self.codes.get(index)? | mark);
+        Some(Light { position, code, value: *self.values.get(index)? })
+    }
+
+    /// What glows, in order; whether anything may is the look's to say.
+    pub fn glowing(&self, look: &Look) -> Vec<Light> {
+        if look.flags[0] != 2 {
+            return vec![];
+        }
+        let until = look.range[2] * SEEN;
+        let is_seen = |v: &f32| *v >= 0.0 && *v <= until;
+        self.values.iter().enumerate().filter(|(_, v)| is_seen(v)).filter_map(|(i, _)| self.light(i, 0)).collect()
+    }
+
+    /// What wears a ring: the selected when they do, and the hovered.
+    pub fn ringed(&self, look: &Look) -> Vec<Light> {
+        let mut rings = vec![];
+        if look.flags[1] == 1 {
+            let is_selected = |(_, code): &(usize, &u32)| *code & SELECTED != 0;
+            rings.extend(self.codes.iter().enumerate().filter(is_selected).filter_map(|(i, _)| self.light(i, 0)));
+        }
+        let hovered = (look.flags[2] as usize).checked_sub(1);
+        rings.extend(hovered.and_then(|i| self.light(i, HOVERED)));
+        rings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view3d::{Camera, Vec2, selected};
+
+    #[test]
+    fn only_what_is_seen_is_drawn() {
+        let given = Given {
+            positions: vec![[0.0; 3]; 4],
+            codes: vec![selected(0, false), selected(1, true), selected(2, false), selected(3, false)],
+            values: vec![-1.0, 0.0, 391.0, 393.0],
+        };
+        let mut look = Look::new(&Camera::default(), Vec2::splat(8.0), 1.0, 1.0);
+        assert!(given.glowing(&look).is_empty() && given.ringed(&look).is_empty());
+        (look.flags, look.range[2]) = ([2, 1, 3, 1], 100.0);
+        let classes = |lights: Vec<Light>| lights.iter().map(|l| l.code & 0xffff).collect::<Vec<_>>();
+        assert_eq!(classes(given.glowing(&look)), [1, 2]);
+        let rings = given.ringed(&look);
+        assert_eq!((rings[0].code, rings[1].code), (1 | SELECTED, 2 | HOVERED));
+        look.flags = [0, 2, 9, 1];
+        assert!(given.ringed(&look).is_empty(), "too many for rings, and nobody at that place");
+    }
+}

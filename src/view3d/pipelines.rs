@@ -1,0 +1,110 @@
+//! How points are drawn: the three passes of points.wgsl, and what they are given.
+
+use super::{
+    POINTS_WGSL,
+    lights::LIGHT,
+    targets::{COLOR_FORMAT, DEPTH_FORMAT},
+};
+
+/// What a [`Light`](super::lights::Light) consists of.
+const LIGHT_ATTRIBUTES: [wgpu::VertexAttribute; 3] =
+    wgpu::vertex_attr_array![0 => Float32x3, 1 => Uint32, 2 => Float32];
+
+pub(super) fn texture_binding(filterable: bool) -> wgpu::BindingType {
+    wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    }
+}
+
+pub(super) fn bind_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+    let uniform = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let kinds = [uniform, texture_binding(false), texture_binding(false)];
+    let entries = [0, 1, 2].map(|binding| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
+        ty: kinds[binding as usize],
+        count: None,
+    });
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some("points"), entries: &entries })
+}
+
+pub(super) fn bind(
+    device: &wgpu::Device,
+    layout: &wgpu::BindGroupLayout,
+    look: &wgpu::Buffer,
+    palette: &wgpu::Texture,
+    ramp: &wgpu::Texture,
+) -> wgpu::BindGroup {
+    let (palette, ramp) = (palette.create_view(&Default::default()), ramp.create_view(&Default::default()));
+    device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("points"),
+        layout,
+        entries: &[
+            wgpu::BindGroupEntry { binding: 0, resource: look.as_entire_binding() },
+            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&palette) },
+            wgpu::BindGroupEntry { binding: 2, resource: wgpu::BindingResource::TextureView(&ramp) },
+        ],
+    })
+}
+
+/// Body, glow and halo.
+pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("points.wgsl"),
+        source: wgpu::ShaderSource::Wgsl(POINTS_WGSL.into()),
+    });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("points"),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    });
+    let passes = [("body", true), ("glow", false), ("halo", false)];
+    passes.map(|(name, is_solid)| {
+        let attribute = |array_stride, attributes| {
+            Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
+        };
+        let of_points = [
+            attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
+            attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
+            attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
+        ];
+        let of_lights = [attribute(LIGHT, &LIGHT_ATTRIBUTES)];
+        device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout),
+            vertex: wgpu::VertexState {
+                module: &module,
+                entry_point: Some(&format!("{name}_vertex")),
+                compilation_options: Default::default(),
+                buffers: if is_solid { &of_points } else { &of_lights },
+            },
+            primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
+            depth_stencil: is_solid.then(|| wgpu::DepthStencilState {
+                format: DEPTH_FORMAT,
+                depth_write_enabled: Some(true),
+                depth_compare: Some(wgpu::CompareFunction::Less),
+                stencil: Default::default(),
+                bias: Default::default(),
+            }),
+            multisample: Default::default(),
+            fragment: Some(wgpu::FragmentState {
+                module: &module,
+                entry_point: Some(&format!("{name}_fragment")),
+                compilation_options: Default::default(),
+                targets: &[Some(wgpu::ColorTargetState {
+                    format: COLOR_FORMAT,
+                    blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
+                    write_mask: wgpu::ColorWrites::ALL,
+                })],
+            }),
+            multiview_mask: None,
+            cache: None,
+        })
+    })
+}
