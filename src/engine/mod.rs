@@ -16,6 +16,7 @@ pub use recorder::Sink;
 pub use worker::PROFILE_EVERY;
 
 use crate::{
+    gpu::KernelFacts,
     params::Change,
     sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
 };
@@ -75,6 +76,8 @@ pub struct Exhibit {
     pub sets: Vec<Arc<ElementSet>>,
     /// Memory by owner, bytes.
     pub memory: Vec<(&'static str, u64)>,
+    /// What its kernels take of the device, for the timing table; empty on the CPU.
+    pub kernels: Vec<KernelFacts>,
 }
 
 impl Exhibit {

@@ -2,7 +2,7 @@
 
 use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace::Pace, recorder::Recorder};
 use crate::{
-    gpu::Pass,
+    gpu::{Pass, nvtx},
     params::Change,
     sim::{Clock, Digest, Effect, Frame, SimError, Simulation, Tap},
 };
@@ -163,6 +163,7 @@ impl<W: Fn()> Worker<W> {
             lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
             sets: sim.sets().to_vec(),
             memory: sim.memory(),
+            kernels: sim.kernels(),
         };
         self.sim = Some(sim);
         self.watch.clear();
@@ -343,6 +344,7 @@ impl<W: Fn()> Worker<W> {
         self.pass.profiled = self.batches.is_multiple_of(PROFILE_EVERY);
         self.batches += 1;
         if let Some(sim) = &mut self.sim {
+            let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
         self.sample()?;

@@ -10,7 +10,10 @@ pub use element::{Column, ElementSet};
 pub use kind::{Device, Kind, Progress, Scene};
 pub use probe::{Birth, Clock, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
 
-use crate::{gpu::Pass, params::Change};
+use crate::{
+    gpu::{KernelFacts, Pass},
+    params::Change,
+};
 use std::sync::Arc;
 
 /// Whether a change has been taken up.
@@ -81,6 +84,10 @@ pub trait Simulation: Send {
     fn digest(&self) -> Digest;
     /// Memory held, by owner, in bytes.
     fn memory(&self) -> Vec<(&'static str, u64)>;
+    /// What the compiler and the device made of its kernels; none on the CPU.
+    fn kernels(&self) -> Vec<KernelFacts> {
+        vec![]
+    }
 }
 
 const _: Option<&dyn Simulation> = None; // object-safe

@@ -34,7 +34,7 @@ pub fn exhibit() -> Exhibit {
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];
     let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
-    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], memory: vec![] }
+    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], ..Exhibit::default() }
 }
 
 fn elements() -> ElementSet {
@@ -134,7 +134,9 @@ impl Activity {
         ];
         let timing = |name, launches, nanos: u64, items| {
             let nanos = nanos + hash_of(now, name) % (nanos / 10);
-            Timing { name, launches, nanos, max_nanos: nanos / 60, bytes: 0, items }
+            let mut timing = Timing { items, ..Timing::of(name) };
+            (0..launches).for_each(|i| timing.launch(nanos / launches * (90 + i % 20) / 100));
+            timing
         };
         let timings = vec![
             timing("integrate", 78, 2_800_000, 138_639 * 78),

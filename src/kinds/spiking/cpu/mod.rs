@@ -190,7 +190,7 @@ impl<T: Real> CpuSim<T> {
         self.by_hand.clear();
         for part in &mut self.parts {
             for t in part.pass.timings.drain(..) {
-                pass.note(t.name, t.launches, t.nanos, t.max_nanos, t.items);
+                pass.note(&t);
             }
         }
         let work = 2 * (self.meter.events - events) + 10 * (self.meter.active - looked);
@@ -255,7 +255,11 @@ fn together<T: Real>(
         });
         whole
     });
-    if whole { Ok(()) } else { Err(SimError::Device("a thread could not be started; use fewer threads".to_owned())) }
+    if whole {
+        Ok(())
+    } else {
+        Err(SimError::Input("run.threads: a thread could not be started; take fewer".to_owned()))
+    }
 }
 
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.
