@@ -104,7 +104,7 @@ pub enum Event {
     NeedsRebuild(Change),
     /// A change or an action was refused; the simulation goes on.
     Refused(SimError),
-    /// The simulation stopped.
+    /// The simulation stopped; a recording in progress is closed. When its device failed, it is gone.
     Failed(SimError),
     /// The recording is complete on disk.
     Recorded(Digest, Clock),

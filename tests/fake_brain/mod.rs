@@ -42,6 +42,8 @@ pub struct Fake {
     total: u64,
     /// Changes taken up.
     pub changes: u64,
+    /// Step at which its device fails.
+    pub fails_at: u64,
 }
 
 fn hash(x: u64) -> u64 {
@@ -106,6 +108,7 @@ impl Fake {
             rows: vec![],
             total: 0,
             changes: 0,
+            fails_at: u64::MAX,
         }
     }
 
@@ -142,6 +145,9 @@ impl Simulation for Fake {
     }
     fn advance(&mut self, steps: u32, _: &mut Pass) -> Result<(), SimError> {
         for _ in 0..steps {
+            if self.step >= self.fails_at {
+                return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
+            }
             for k in 0..4 {
                 let i = (hash(self.seed ^ (self.step * 4 + k)) % u64::from(N)) as u32;
                 if unit(self.step * 7 + k + 5_000_000) < self.rate(i, self.step) / 40.0 {

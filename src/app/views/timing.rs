@@ -328,6 +328,27 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_s_facts_stand_in_its_row() {
+        let facts = KernelFacts {
+            file: "a.cu",
+            name: "k",
+            block: 128,
+            registers: 54,
+            shared_bytes: 4096,
+            local_bytes: 16,
+            blocks_per_multiprocessor: 8,
+            occupancy: 0.5,
+        };
+        let mut timing = Timing::of("k");
+        timing.launch(2_000);
+        timing.bytes = 3_000;
+        let texts: Vec<String> = FIGURES.iter().map(|f| (f.text)(&timing, Some(&facts), 1.0)).collect();
+        assert_eq!(texts, ["2", "2", "2", "1", "—", "1.5 T", "50 %", "54 !", "4096"]);
+        let told = launch_text(&facts);
+        assert!(told.starts_with("128 threads per block, 54 registers each, 16 B spilled;") && told.ends_with("a.cu"));
+    }
+
+    #[test]
     fn what_is_not_known_is_a_dash() {
         let timing = Timing::of("k");
         let texts: Vec<String> = FIGURES.iter().map(|f| (f.text)(&timing, None, 1.0)).collect();

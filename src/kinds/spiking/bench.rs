@@ -8,8 +8,11 @@
 
 use super::{Card, Effect, Intervention, Params, Source, probes, setup::Setup};
 use crate::{
-    gpu::Pass,
-    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Tap},
+    gpu::{
+        Pass,
+        timing::{self, Row},
+    },
+    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
 };
 use std::{
     collections::HashSet,
@@ -63,6 +66,8 @@ pub struct BenchRow {
     pub mean_rate_hz: f64,
     /// Network, active neurons, and whether the statistics are as they should be.
     pub note: String,
+    /// Where the time goes, from one more stretch that is not timed as a whole.
+    pub timings: Vec<Row>,
 }
 
 struct Case {
@@ -188,7 +193,16 @@ fn measure(
         build_s,
         mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
         note: note(case, setup, options, spikes as f64 / bio_s, fired.len()),
+        timings: profile(&mut *sim)?,
     })
+}
+
+/// One batch, measured kernel by kernel.
+fn profile(sim: &mut dyn Simulation) -> Result<Vec<Row>, SimError> {
+    let mut pass = Pass { profiled: true, ..Pass::default() };
+    sim.advance(BATCH, &mut pass)?;
+    sim.sample(&mut Frame::default())?;
+    Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
 /// The driven neurons: the list beside the network, or a query.
@@ -197,7 +211,7 @@ fn target(case: &Case, network: Option<&Path>) -> String {
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))
 }
 
-fn totals(sim: &dyn crate::sim::Simulation) -> (u64, u64) {
+fn totals(sim: &dyn Simulation) -> (u64, u64) {
     let digest = sim.digest();
     let total = |name| digest.totals.iter().find(|(n, _)| n == name).map_or(0, |(_, v)| *v);
     (total("spikes"), total("synaptic_events"))

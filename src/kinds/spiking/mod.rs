@@ -23,6 +23,7 @@
 //! | [`stimuli`] | drives and lesions over time |
 //! | [`cpu`] | the step |
 //! | [`measure`], [`probes`] | what is seen of it |
+//! | [`predict`] | how much memory it will take |
 //! | [`bench`] | how fast it is |
 
 pub mod bench;
@@ -31,6 +32,7 @@ pub mod files;
 pub mod layout;
 pub mod measure;
 mod params;
+pub mod predict;
 pub mod probes;
 pub mod select;
 pub mod setup;
@@ -39,9 +41,10 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use cpu::CpuSim;
+use predict::Sizes;
 use setup::Setup;
 use std::sync::Arc;
 
@@ -67,6 +70,14 @@ impl Kind for Card {
 
     fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
         setup::prepare(params, scene, progress)
+    }
+
+    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+        let sizes = setup.map(Sizes::of).or_else(|| Sizes::told(params));
+        match (sizes, on) {
+            (Some(sizes), Place::Cpu { threads }) => predict::cpu(params, &sizes, threads),
+            _ => vec![],
+        }
     }
 
     fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {

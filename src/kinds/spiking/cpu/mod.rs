@@ -107,11 +107,10 @@ impl<T: Real> CpuSim<T> {
         let constants = params.lif.derive();
         let plan = Plan::new(params, &setup.neurons, scene)?;
         let split = Split::new(&setup.wiring, threads);
-        let ring_len = u64::from(constants.delay) + 2 * window(&constants);
         let mut sim = Self {
             situation: plan.at(0, setup.n()),
             parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
-            rings: (0..split.parts()).map(|_| Ring::new(ring_len as usize)).collect(),
+            rings: (0..split.parts()).map(|_| Ring::new(ring_len(&constants))).collect(),
             meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
@@ -202,6 +201,11 @@ impl<T: Real> CpuSim<T> {
 /// Steps per window.
 fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
+}
+
+/// Steps whose spikes are kept.
+pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
+    (u64::from(constants.delay) + 2 * window(constants)) as usize
 }
 
 /// Calls `work` for one window after the other until it returns `false`.

@@ -142,16 +142,13 @@ impl<T: Real> Simulation for CpuSim<T> {
     fn memory(&self) -> Vec<(&'static str, u64)> {
         let (neurons, lists) =
             self.parts.iter().map(super::part::Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let set = &self.setup.neurons;
-        let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
-        let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();
         vec![
             ("wiring", self.setup.wiring.n_bytes() + self.split.n_bytes()),
             ("neurons", neurons),
             ("arrivals and calendar", lists),
             ("spikes in flight", self.rings.iter().map(super::ring::Ring::n_bytes).sum()),
             ("measurements", self.meter.n_bytes()),
-            ("names and places", (names + columns + set.ids.len() * 8 + set.positions.len() * 12) as u64),
+            ("names and places", self.setup.neurons.n_bytes()),
         ]
     }
 }
