@@ -41,8 +41,13 @@ fn assign(w: &mut Window, text: &str) {
 
 /// A window whose simulations fail at this step unless they run on the CPU; at step 0 they cannot even be built.
 fn fragile(fails_at: u64) -> Window {
+    window(fails_at, false)
+}
+
+fn window(fails_at: u64, refuses_states: bool) -> Window {
     let builder = move |project: &Project, scene: &Scene, _: &Progress| {
         let mut sim = fake::Fake::new(scene.seed);
+        sim.refuses_states = refuses_states;
         if project.run.device != DeviceChoice::Cpu {
             sim.fails_at = fails_at;
         }
@@ -126,6 +131,22 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
     let since = session.live.since_zero().expect("a past");
     assert_eq!(since.log.len(), 2, "the edit before the state, and the one after it once more");
     assert!(since.log[0].0 <= kept.clock.step && since.log[1].0 >= kept.clock.step, "{:?}", since.log);
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_said_and_left_out() {
+    let mut w = window(2000, true);
+    w.state_mut().session_mut().project.run.speed = 0.2;
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| step(w) > 0);
+    w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
+    until(&mut w, "it has failed", offers_cpu);
+    assert!(w.state().session().live.rescue.way_on().is_some());
+    w.get_by_label(WAY_ON).click();
+    until(&mut w, "it runs on", |w| !offers_cpu(w) && step(w) > 0 && step(w) < 1000);
+    assert!(w.state().messages().iter().any(|m| m.contains("starts from step 0")), "{:?}", w.state().messages());
+    assert!(w.state().session().live.since_zero().expect("a past").log.is_empty());
 }
 
 #[test]

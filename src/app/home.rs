@@ -7,7 +7,7 @@ use super::{
     theme::{TITLE, Tokens},
     widgets,
 };
-use crate::{kinds::Model, sim::Place};
+use crate::{kinds::Model, project::DeviceChoice, sim::Place};
 use egui::{Align, Button, Frame, Layout, Margin, ProgressBar, Rect, RichText, Stroke, TextStyle, Ui, UiBuilder, vec2};
 
 /// Draws whichever it is.
@@ -49,14 +49,21 @@ fn loading_ui(
     }
 }
 
-/// Memory the project will need, when its parameters say so.
+/// Memory the project will need where it may run, when its parameters say so.
 fn memory_ui(ui: &mut Ui, app: &App) {
+    let project = &app.session.project;
     let threads = app.devices.chosen().threads.max(1) as usize;
-    let bytes = app.session.project.model.predict(Place::Cpu { threads });
-    let sum: u64 = bytes.iter().map(|(_, n)| n).sum();
-    if sum > 0 {
-        let owners: Vec<String> = bytes.iter().map(|(owner, n)| format!("{owner} {}", text::bytes(*n))).collect();
-        let line = widgets::sub(ui, format!("needs about {} of memory", text::bytes(sum))).small();
+    let places = [(DeviceChoice::Cuda, Place::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, Place::Cuda, "a GPU")];
+    let (mut told, mut owners) = (vec![], vec![]);
+    for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
+        let bytes = project.model.predict(place);
+        if !bytes.is_empty() {
+            told.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
+            owners.extend(bytes.iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
+        }
+    }
+    if !told.is_empty() {
+        let line = widgets::sub(ui, format!("needs about {}", told.join(", "))).small();
         ui.label(line).on_hover_text(owners.join("\n"));
     }
 }

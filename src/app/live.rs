@@ -145,7 +145,7 @@ impl Live {
     /// step 0. The document keeps asking for the device it asked for.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
         let play = self.rescue.fault.as_ref().is_some_and(|fault| fault.play);
-        let checkpoint = self.rescue.checkpoint().cloned().zip(self.since_zero.clone());
+        let checkpoint = self.rescue.way_on().cloned().zip(self.since_zero.clone());
         let (project, state, resume) = match checkpoint {
             Some((at, mut since)) => {
                 since.log.truncate(at.n_logged);
@@ -331,7 +331,12 @@ impl Live {
         match outcome {
             Ok(sim) => {
                 self.play_when_loaded = loading.play || self.running;
-                let resumed = loading.resume.filter(|(step, _)| *step == sim.clock().step).map(|(_, since)| since);
+                let is_kept = |step: u64| step == sim.clock().step;
+                if loading.resume.as_ref().is_some_and(|(step, _)| !is_kept(*step)) {
+                    let why = "The kept state does not fit; the simulation starts from step 0";
+                    news.push(News::Said(Level::Warning, why.into()));
+                }
+                let resumed = loading.resume.filter(|(step, _)| is_kept(*step)).map(|(_, since)| since);
                 if self.send(Command::Load(sim)) {
                     let fresh = || SinceZero { project: loading.project.clone(), log: vec![] };
                     self.since_zero = Some(resumed.unwrap_or_else(fresh));

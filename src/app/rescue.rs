@@ -69,7 +69,12 @@ impl Rescue {
         self.next = self.every.map(|every| now + every);
     }
 
-    /// The state to continue from.
+    /// The state to continue from, when the simulation it was kept of is gone.
+    pub fn way_on(&self) -> Option<&Checkpoint> {
+        self.checkpoint().filter(|_| self.fault.as_ref().is_some_and(|fault| fault.stopped))
+    }
+
+    /// The newest state.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref()
     }
@@ -105,6 +110,12 @@ mod tests {
         assert_eq!(rescue.checkpoint().map(|c| c.clock.step), Some(7));
         assert!(!rescue.is_due(start + 120 * SEC), "it took a second, so the next one waits for a hundred");
         assert!(rescue.is_due(start + 121 * SEC));
+        let fault = |stopped| Some(Fault { text: "gone".into(), stopped, play: true });
+        assert!(rescue.way_on().is_none(), "it runs");
+        rescue.fault = fault(false);
+        assert!(rescue.way_on().is_none(), "it runs on, only the next one could not be built");
+        rescue.fault = fault(true);
+        assert!(rescue.way_on().is_some());
         rescue.forget();
         assert!(rescue.checkpoint().is_none());
         rescue.saved(vec![2], Clock::default(), 0, start + 122 * SEC);

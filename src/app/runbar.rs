@@ -241,7 +241,7 @@ fn fault_ui(ui: &mut Ui, app: &mut App, fault: &Fault, queue: &mut Vec<UiCommand
 /// Where it would go on.
 fn way_on(app: &App) -> String {
     let live = &app.session.live;
-    match live.rescue.checkpoint() {
+    match live.rescue.way_on() {
         Some(kept) => format!("From step {}, where the last state was kept", text::count(kept.clock.step)),
         None => "From step 0: no state was kept yet".to_owned(),
     }

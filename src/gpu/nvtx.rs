@@ -3,7 +3,7 @@
 //! NVTX has been headers alone since version 3: a profiler names its library in `NVTX_INJECTION64_PATH`, and the
 //! program hands that library a table of places to write its functions to. This is the program's half of that
 //! handshake. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is asked,
-//! which toolkits up to CUDA 12 ship and preloading tools replace. With neither, a range costs one load and a branch.
+//! which older toolkits ship and preloading tools replace. With neither, a range costs one load and a branch.
 
 use libloading::Library;
 use std::{

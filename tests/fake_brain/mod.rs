@@ -44,6 +44,8 @@ pub struct Fake {
     pub changes: u64,
     /// Step at which its device fails.
     pub fails_at: u64,
+    /// Whether it takes no saved state.
+    pub refuses_states: bool,
 }
 
 fn hash(x: u64) -> u64 {
@@ -109,6 +111,7 @@ impl Fake {
             total: 0,
             changes: 0,
             fails_at: u64::MAX,
+            refuses_states: false,
         }
     }
 
@@ -192,6 +195,9 @@ impl Simulation for Fake {
         Ok(self.step.to_le_bytes().to_vec())
     }
     fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+        if self.refuses_states {
+            return Err(SimError::Input("the saved state does not fit".into()));
+        }
         let bytes = state.try_into().map_err(|_| SimError::Input("8 bytes expected".into()))?;
         self.step = u64::from_le_bytes(bytes);
         Ok(())

@@ -75,8 +75,10 @@ const FIGURES: [Figure; 9] = [
     fact("shared", "Shared memory per block, bytes", (58.0, 8), |_, f, _| or_none(f, |f| f.shared_bytes.to_string())),
 ];
 
-/// Least widths of name and share, and what the table keeps for itself.
-const FIXED: f32 = 110.0 + 96.0 + 16.0;
+/// Width of the names, points.
+const NAME: f32 = 130.0;
+/// Name, the least of the share, the spaces behind them, and what the table keeps for itself.
+const FIXED: f32 = NAME + 96.0 + 2.0 * SPACING + 8.0;
 
 /// The figures that have a place in a table of this width.
 fn fitting(width: f32, on_device: bool) -> Vec<&'static Figure> {
@@ -116,7 +118,7 @@ impl Kernels {
             .id_salt(("kernels", figures.len()))
             .striped(false)
             .cell_layout(Layout::left_to_right(Align::Center))
-            .column(Column::initial(150.0).at_least(80.0).clip(true))
+            .column(Column::initial(NAME).at_least(80.0).clip(true))
             .column(Column::remainder().at_least(90.0));
         for figure in &figures {
             table = table.column(Column::initial(figure.width).at_least(44.0).clip(true));
@@ -307,8 +309,8 @@ mod tests {
     #[test]
     fn a_narrow_table_keeps_what_matters() {
         assert!(heads(100.0, true).is_empty());
-        assert_eq!(heads(310.0, true), ["µs / launch"]);
-        assert_eq!(heads(390.0, true), ["µs / launch", "items / s"]);
+        assert_eq!(heads(335.0, true), ["µs / launch"]);
+        assert_eq!(heads(410.0, true), ["µs / launch", "items / s"]);
         assert_eq!(heads(2000.0, true).len(), FIGURES.len());
         assert_eq!(heads(2000.0, false), ["µs / launch", "p95 µs", "max µs", "launches", "items / s"]);
     }
@@ -343,7 +345,7 @@ mod tests {
         timing.launch(2_000);
         timing.bytes = 3_000;
         let texts: Vec<String> = FIGURES.iter().map(|f| (f.text)(&timing, Some(&facts), 1.0)).collect();
-        assert_eq!(texts, ["2", "2", "2", "1", "—", "1.5 T", "50 %", "54 !", "4096"]);
+        assert_eq!(texts, ["2", "1.98", "2", "1", "—", "1.5 G", "50 %", "54 !", "4096"]);
         let told = launch_text(&facts);
         assert!(told.starts_with("128 threads per block, 54 registers each, 16 B spilled;") && told.ends_with("a.cu"));
     }
