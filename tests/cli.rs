@@ -140,6 +140,26 @@ fn a_run_says_and_writes_the_same_thing() {
     assert_eq!(run.project().unwrap().run.duration_ms, 300.0);
     let spikes = run.spikes().unwrap();
     assert!(!spikes.is_empty() && spikes.is_sorted(), "ordered by step, then neuron");
+    let timings = said["timings"].as_array().unwrap();
+    let shares: f64 = timings.iter().map(|row| row["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9 && timings.iter().any(|row| row["name"] == "deliver"), "{timings:?}");
+    let deliver = timings.iter().find(|row| row["name"] == "deliver").unwrap();
+    assert!(
+        deliver["p95_us"].as_f64().unwrap() <= deliver["max_us"].as_f64().unwrap() && deliver["registers"].is_null()
+    );
+}
+
+#[test]
+fn memory_is_told_before_anything_is_built() {
+    let balanced = example("balanced.ron");
+    let balanced = balanced.to_str().unwrap();
+    let said = json(&run(&["info", balanced, "--json"]));
+    let told: u64 = said["predicted_bytes"]["cpu"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert!(told > 1_000_000, "{said}");
+    assert!(ok(&run(&["info", balanced])).contains("needs about"));
+    assert!(ok(&run(&["validate", balanced])).contains("on the CPU: wiring"));
+    let shiu = example("shiu.ron");
+    assert!(ok(&run(&["info", shiu.to_str().unwrap()])).contains("known when its files are read"));
 }
 
 #[test]

@@ -321,6 +321,75 @@ fn failures_are_told_and_leave_the_engine_usable() {
     wait(&engine, |e| matches!(e, Event::Running(false, clock) if clock.step == 10));
 }
 
+/// What is heard up to the end of a run that loses its device at step 70, in the middle of its fifth batch.
+fn lose(touch: Option<Command>) -> (Engine, Arc<Mutex<Kept>>, Vec<Event>) {
+    let mut sim = Fake::new();
+    (sim.fails_at, sim.loses_device) = (70, true);
+    let engine = engine(Box::new(sim));
+    let (sink, kept) = keeper(0, usize::MAX);
+    engine.send(Command::Batch(Some(16)));
+    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Record(vec![SPIKES], sink));
+    engine.send(Command::Play);
+    let mut heard = vec![];
+    while !matches!(heard.last(), Some(Event::Running(false, _))) {
+        heard.push(engine.events.recv_timeout(Duration::from_secs(20)).expect("the end of the run"));
+    }
+    if let Some(command) = touch {
+        engine.send(command);
+    }
+    (engine, kept, heard)
+}
+
+#[test]
+fn a_lost_device_is_told_once_after_the_recording_is_closed() {
+    let (engine, kept, heard) = lose(None);
+    let told: Vec<&str> = heard
+        .iter()
+        .filter_map(|e| match e {
+            Event::Recorded(digest, clock) if clock.step == 64 && digest.totals[0].1 == 320 => Some("recorded"),
+            Event::Failed(error) if error.is_device() => Some("failed"),
+            Event::Running(false, clock) if clock.step == 64 => Some("stopped"),
+            Event::Refused(_) | Event::RecordingFailed(_) => Some("noise"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["recorded", "failed", "stopped"]);
+    assert_eq!(kept.lock().unwrap().spikes, expected(0, 64, 3), "all that came out whole is on disk");
+    assert!(kept.lock().unwrap().finished.is_some());
+    assert_eq!(engine.take_frame().unwrap().reading(0), Some(&Reading::Spikes(expected(0, 64, 3))), "and on screen");
+}
+
+#[test]
+fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
+    for touch in [Command::Play, Command::Watch(vec![SPIKES]), Command::Rewind, Command::Save, Command::Step(5)] {
+        let (engine, _, _) = lose(Some(touch));
+        engine.send(Command::Load(Fake::boxed()));
+        let mut failed_again = false;
+        loop {
+            match engine.events.recv_timeout(Duration::from_secs(20)).expect("the load") {
+                Event::Failed(_) | Event::Refused(_) => failed_again = true,
+                Event::Loaded(_) => break,
+                _ => {}
+            }
+        }
+        assert!(!failed_again);
+        engine.send(Command::RunTo(10));
+        wait(&engine, |e| matches!(e, Event::Running(false, clock) if clock.step == 10));
+    }
+}
+
+#[test]
+fn a_device_that_fails_while_paused_is_a_failure_too() {
+    let mut sim = Fake::new();
+    (sim.fails_at, sim.loses_device) = (0, true);
+    let _ = sim.advance(1, &mut Default::default());
+    let engine = Engine::spawn(|| {}).unwrap();
+    engine.send(Command::Load(Box::new(sim)));
+    engine.send(Command::Watch(vec![SPIKES]));
+    wait(&engine, |e| matches!(e, Event::Failed(error) if error.is_device()));
+}
+
 #[test]
 fn recording_nothing_is_an_answer() {
     let engine = Engine::spawn(|| {}).unwrap();

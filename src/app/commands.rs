@@ -38,6 +38,8 @@ pub enum UiCommand {
     Rewind,
     /// Builds the simulation anew.
     Rebuild,
+    /// Builds the simulation on the CPU after the device has failed.
+    ContinueOnCpu,
     /// Stops loading.
     CancelLoading,
     /// Starts or ends a recording.
@@ -108,6 +110,7 @@ impl UiCommand {
             Self::StepMore,
             Self::Rewind,
             Self::Rebuild,
+            Self::ContinueOnCpu,
             Self::CancelLoading,
             Self::Record,
         ]);
@@ -130,7 +133,9 @@ impl UiCommand {
                 ("Edit", false)
             }
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
-            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::CancelLoading => ("Simulation", false),
+            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
+                ("Simulation", false)
+            }
             Self::Rebuild | Self::Record => ("Simulation", true),
             Self::ShowView(_) | Self::ToggleInspector | Self::ToggleLog => ("View", false),
             Self::ResetLayout | Self::ZoomIn => ("View", true),
@@ -173,6 +178,7 @@ impl UiCommand {
             Self::RunPause => "Run",
             Self::Rewind => "Rewind to step 0",
             Self::Rebuild => "Rebuild the simulation",
+            Self::ContinueOnCpu => "Continue on the CPU",
             Self::CancelLoading => "Cancel loading",
             Self::Record => "Record",
             Self::Stimulate => "Stimulate the selection",
@@ -214,6 +220,9 @@ impl UiCommand {
             Self::Step | Self::StepMore => "Takes exactly this many steps, then pauses",
             Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
             Self::Rebuild => "Takes up the changes that a running simulation cannot; the old one runs on meanwhile",
+            Self::ContinueOnCpu => {
+                "Goes on where the last state was kept, else from step 0; the project stays as it is"
+            }
             Self::CancelLoading => "The old simulation stays",
             Self::Record => "Writes the chosen probes and every edit to a run folder",
             Self::Stimulate => "Adds a stimulus on the selected elements",
@@ -247,6 +256,7 @@ impl UiCommand {
             Self::Step | Self::StepMore => icons::STEP,
             Self::Rewind => icons::REWIND,
             Self::Rebuild => icons::HAMMER,
+            Self::ContinueOnCpu => icons::CPU,
             Self::Record => icons::RECORD,
             Self::Stimulate => icons::LIGHTNING,
             Self::Silence => icons::SCISSORS,
@@ -307,14 +317,17 @@ impl UiCommand {
         let (session, live) = (&app.session, &app.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
+        let failed = live.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
+        let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
         let loaded = needs(live.is_loaded(), "There is no simulation yet: run the model first");
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
-            Self::Step | Self::StepMore | Self::Rewind => loaded,
-            Self::Record => loaded,
+            Self::Step | Self::StepMore | Self::Rewind | Self::Record => alive.or(loaded),
+            Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
-            Self::RunPause | Self::Rebuild => needs(live.has_engine(), "The engine is off"),
+            Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
+            Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::Export(_) => needs(!app.runs.is_empty(), "There is no run yet: record one first"),
             Self::Stimulate | Self::Silence | Self::SaveSelection | Self::Probe => {
                 let named = super::interventions::can_select(session.project.model.params());

@@ -48,13 +48,18 @@ impl Devices {
         if plan.device == DeviceChoice::Cpu {
             return Ok(cpu(plan.threads, "The project asks for the CPU"));
         }
-        match self.gpu.get_or_init(|| Gpu::open(0).map_err(|e| e.to_string())) {
+        let opened = self.gpu.get_or_init(|| Gpu::open(0).map_err(|e| e.to_string())).clone();
+        let usable = opened.and_then(|gpu| match gpu.lost() {
+            Some(lost) => Err(lost.to_string()),
+            None => Ok(gpu),
+        });
+        match usable {
             Ok(gpu) => {
                 let threads = cpu(plan.threads, "").1.threads;
                 let described = Described { name: gpu.name.clone(), details: gpu.describe(), is_gpu: true, threads };
-                Ok((Device::Cuda(gpu.clone()), described))
+                Ok((Device::Cuda(gpu), described))
             }
-            Err(why) if plan.device == DeviceChoice::Cuda => Err(SimError::NoDevice(why.clone())),
+            Err(why) if plan.device == DeviceChoice::Cuda => Err(SimError::NoDevice(why)),
             Err(why) => Ok(cpu(plan.threads, &format!("No CUDA: {why}"))),
         }
     }
@@ -69,8 +74,10 @@ impl Devices {
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError> {
         let prepared = model.prepare(scene, progress)?;
-        progress.report("Starting", 0.99)?;
         let (device, described) = self.choose(plan)?;
+        let bytes: u64 = prepared.predict(device.place()).iter().map(|(_, n)| n).sum();
+        let needs = if bytes > 0 { format!("; needs about {}", super::text::bytes(bytes)) } else { String::new() };
+        progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
         let started = match (prepared.start(scene.seed, &device), &device, plan.device) {
             (Err(SimError::NoDevice(why)), Device::Cuda(_), DeviceChoice::Auto) => {
                 let (device, described) = cpu(plan.threads, &why);

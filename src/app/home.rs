@@ -3,11 +3,11 @@
 use super::{
     App,
     commands::UiCommand,
-    icons, runbar,
+    icons, runbar, text,
     theme::{TITLE, Tokens},
     widgets,
 };
-use crate::kinds::Model;
+use crate::{kinds::Model, project::DeviceChoice, sim::Place};
 use egui::{Align, Button, Frame, Layout, Margin, ProgressBar, Rect, RichText, Stroke, TextStyle, Ui, UiBuilder, vec2};
 
 /// Draws whichever it is.
@@ -17,7 +17,7 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
         match (app.session.live.progress(), &app.session.live.error) {
             (Some(progress), _) => loading_ui(ui, app, progress, queue),
-            (None, Some(error)) => failed_ui(ui, error, queue),
+            (None, Some(error)) => failed_ui(ui, app, error, queue),
             (None, None) => begin_ui(ui, app, queue),
         }
     });
@@ -42,13 +42,33 @@ fn loading_ui(
     ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0).fill(t.accent));
     ui.add_space(4.0);
     ui.label(widgets::sub(ui, runbar::eta(fraction, since)).small());
+    memory_ui(ui, app);
     ui.add_space(12.0);
     if ui.button("Cancel").clicked() {
         queue.push(UiCommand::CancelLoading);
     }
 }
 
-fn failed_ui(ui: &mut Ui, error: &str, queue: &mut Vec<UiCommand>) {
+/// Memory the project will need where it may run, when its parameters say so.
+fn memory_ui(ui: &mut Ui, app: &App) {
+    let project = &app.session.project;
+    let threads = app.devices.chosen().threads.max(1) as usize;
+    let places = [(DeviceChoice::Cuda, Place::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, Place::Cuda, "a GPU")];
+    let (mut told, mut owners) = (vec![], vec![]);
+    for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
+        let bytes = project.model.predict(place);
+        if !bytes.is_empty() {
+            told.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
+            owners.extend(bytes.iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
+        }
+    }
+    if !told.is_empty() {
+        let line = widgets::sub(ui, format!("needs about {}", told.join(", "))).small();
+        ui.label(line).on_hover_text(owners.join("\n"));
+    }
+}
+
+fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(60.0);
     ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
@@ -56,7 +76,13 @@ fn failed_ui(ui: &mut Ui, error: &str, queue: &mut Vec<UiCommand>) {
     ui.add_space(4.0);
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
     ui.add_space(12.0);
-    if widgets::primary(ui, "Try again").clicked() {
+    if app.session.live.rescue.fault.is_some() {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
+            queue.push(UiCommand::ContinueOnCpu);
+        }
+        ui.add_space(4.0);
+    }
+    if ui.button("Try again").clicked() {
         queue.push(UiCommand::Rebuild);
     }
 }
@@ -72,6 +98,7 @@ fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     if app.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
         queue.push(UiCommand::RunPause);
     }
+    memory_ui(ui, app);
     ui.add_space(14.0);
     let card =
         Frame::new().fill(t.panel).stroke(Stroke::new(1.0, t.line)).corner_radius(8).inner_margin(Margin::same(8));

@@ -1,19 +1,21 @@
 //! The running simulation as the window knows it: engine, loader, and what was last heard of them.
 
+mod edits;
+
 use super::{
     log::Level,
     meter::{Latency, Pace},
+    rescue::{Fault, Rescue},
 };
 use crate::{
     engine::{Command, Engine, Event, Exhibit, Loader, Logged, Outcome, Sink},
-    kinds::Model,
-    params::{Change, ParamId, Params},
-    project::{Project, RunPlan},
-    sim::{Action, Clock, Frame, Progress, Scene, Tap},
+    params::ParamId,
+    project::{DeviceChoice, Project},
+    sim::{Action, Clock, Frame, Progress, Scene, SimError, Tap},
 };
 use std::{
     collections::HashSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -49,6 +51,9 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
+    /// Where it goes on from, when the simulation before it was lost with its device: the step, and the commands until
+    /// then.
+    resume: Option<(u64, SinceZero)>,
 }
 
 /// Edits and actions a running simulation took up since step 0, and what it was then.
@@ -87,6 +92,8 @@ pub struct Live {
     pub recording: Option<Recording>,
     /// Why there is no simulation.
     pub error: Option<String>,
+    /// What is kept for the day the device fails.
+    pub rescue: Rescue,
     /// Real-time factor.
     pub pace: Pace,
     /// From edit to picture.
@@ -123,6 +130,7 @@ impl Live {
             running: false,
             recording: None,
             error: None,
+            rescue: Rescue::default(),
             pace: Pace::default(),
             latency: Latency::default(),
             skipped: 0,
@@ -131,12 +139,48 @@ impl Live {
 
     /// Builds a simulation on the loader thread; the present one runs on until the new one is ready.
     pub fn build(&mut self, project: &Project, scene: Scene, play: bool) {
+        let (builder, wanted) = (self.builder.clone(), project.clone());
+        let job = move |progress: &Progress| builder(&wanted, &scene, progress);
+        self.load(job, project.clone(), play, None);
+    }
+
+    /// Builds on the CPU after the device has failed: from the last checkpoint when there is one, else `project` from
+    /// step 0. The document keeps asking for the device it asked for.
+    pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
+        let play = self.rescue.fault.as_ref().is_some_and(|fault| fault.play);
+        let checkpoint = self.rescue.way_on().cloned().zip(self.since_zero.clone());
+        let (project, state, resume) = match checkpoint {
+            Some((at, mut since)) => {
+                since.log.truncate(at.n_logged);
+                (at.project, Some(at.state), Some((at.clock.step, since)))
+            }
+            None => (project.clone(), None, None),
+        };
+        let (builder, scene) = (self.builder.clone(), project.scene(folder));
+        let mut on_cpu = project.clone();
+        on_cpu.run.device = DeviceChoice::Cpu;
+        let job = move |progress: &Progress| {
+            let mut sim = builder(&on_cpu, &scene, progress)?;
+            if let Some(Err(error)) = state.map(|state| sim.load(&state)) {
+                tracing::warn!("the checkpoint is left out: {error}");
+            }
+            Ok(sim)
+        };
+        self.load(job, project, play, resume);
+    }
+
+    fn load(
+        &mut self,
+        job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
+        project: Project,
+        play: bool,
+        resume: Option<(u64, SinceZero)>,
+    ) {
         self.cancel_loading();
         self.error = None;
-        let (builder, wanted, wake) = (self.builder.clone(), project.clone(), self.wake.clone());
-        let job = move |progress: &Progress| builder(&wanted, &scene, progress);
+        let wake = self.wake.clone();
         match Loader::spawn(job, move || wake.request_repaint()) {
-            Ok(loader) => self.loading = Some(Loading { loader, project: project.clone(), play }),
+            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume }),
             Err(e) => self.error = Some(format!("loader thread: {e}")),
         }
     }
@@ -156,6 +200,7 @@ impl Live {
         self.exhibit = Exhibit::default();
         self.clock = Clock::default();
         self.error = None;
+        self.rescue.forget();
         self.watched.clear();
     }
 
@@ -247,54 +292,6 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
-    /// Tells the engine what has changed since it was last told: the last value per frame wins. Undo, redo and typing
-    /// in a file reach the running simulation the same way.
-    pub fn reconcile(&mut self, model: &Model) {
-        let Some(sent) = &self.sent else { return };
-        if sent.model.name() != model.name() || self.loading.is_some() {
-            return;
-        }
-        let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
-        for change in live {
-            if !self.send(Command::Set(change.clone())) {
-                break; // the rest goes with the next frame
-            }
-            self.latency.sent(change.id);
-            if let Some(sent) = &mut self.sent {
-                sent.model.params_mut().set(&change);
-            }
-        }
-    }
-
-    fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
-        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
-        sent.map(|sent| model.params().changes_since(sent.model.params())).unwrap_or_default().into_iter()
-    }
-
-    /// Whether an edit of this parameter waits for a rebuild.
-    pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
-        use crate::params::Apply;
-        self.stubborn.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
-    }
-
-    /// The parameters whose edits wait for a rebuild. Undoing an edit takes it off this list.
-    pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
-        self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
-    }
-
-    /// What else of the document waits for a rebuild, by name.
-    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
-        let Some(sent) = &self.sent else { return vec![] };
-        let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
-        let all = [
-            (sent.model.name() != project.model.name(), "model"),
-            (sent.seed != project.seed, "seed"),
-            (differs(|a, b| a.threads != b.threads), "run.threads"),
-            (differs(|a, b| a.device != b.device), "run.device"),
-        ];
-        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
-    }
-
     /// What a recording needs to be replayed.
     pub fn since_zero(&self) -> Option<&SinceZero> {
         self.since_zero.as_ref()
@@ -316,7 +313,19 @@ impl Live {
             }
             news.push(News::Frame(frame));
         }
+        self.keep_checkpoint();
         news
+    }
+
+    fn keep_checkpoint(&mut self) {
+        let now = Instant::now();
+        if self.running
+            && let Some(sent) = &self.sent
+            && self.rescue.is_due(now)
+            && self.send(Command::Save)
+        {
+            self.rescue.asked(now, sent.clone());
+        }
     }
 
     fn poll_loader(&mut self, news: &mut Vec<News>) {
@@ -325,8 +334,15 @@ impl Live {
         match outcome {
             Ok(sim) => {
                 self.play_when_loaded = loading.play || self.running;
+                let is_kept = |step: u64| step == sim.clock().step;
+                if loading.resume.as_ref().is_some_and(|(step, _)| !is_kept(*step)) {
+                    let why = "The kept state does not fit; the simulation starts from step 0";
+                    news.push(News::Said(Level::Warning, why.into()));
+                }
+                let resumed = loading.resume.filter(|(step, _)| is_kept(*step)).map(|(_, since)| since);
                 if self.send(Command::Load(sim)) {
-                    self.since_zero = Some(SinceZero { project: loading.project.clone(), log: vec![] });
+                    let fresh = || SinceZero { project: loading.project.clone(), log: vec![] };
+                    self.since_zero = Some(resumed.unwrap_or_else(fresh));
                     self.built = Some(loading.project.clone());
                     self.sent = Some(loading.project);
                     self.stubborn.clear();
@@ -335,10 +351,16 @@ impl Live {
                     news.push(News::Said(Level::Error, "The engine is busy; rebuild again".into()));
                 }
             }
-            Err(crate::sim::SimError::Cancelled) => news.push(News::Said(Level::Info, "Loading cancelled".into())),
+            Err(SimError::Cancelled) => news.push(News::Said(Level::Info, "Loading cancelled".into())),
             Err(error) => {
                 if self.sent.is_none() {
                     self.error = Some(error.to_string());
+                }
+                let of_device = matches!(error, SimError::Device(_) | SimError::NoDevice(_));
+                let gone = self.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
+                if of_device && !gone {
+                    let fault = Fault { text: error.to_string(), stopped: false, play: loading.play };
+                    self.rescue.fault = Some(fault);
                 }
                 news.push(News::Said(Level::Error, format!("Could not build the simulation: {error}")));
             }
@@ -350,6 +372,7 @@ impl Live {
         match event {
             Event::Loaded(exhibit) => {
                 self.exhibit = exhibit;
+                self.rescue.forget();
                 self.watched.clear();
                 self.latency.forget();
                 if std::mem::take(&mut self.play_when_loaded) {
@@ -364,6 +387,7 @@ impl Live {
             }
             Event::Applied(_, Logged::Rewind) => {
                 self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
+                self.rescue.forget_states();
                 say(Level::Info, "Rewound to step 0".into());
             }
             Event::Applied(step, what) => {
@@ -380,8 +404,15 @@ impl Live {
                 self.stubborn.insert(change.id);
                 self.unsend(change.id);
             }
-            Event::Refused(error) => say(Level::Warning, format!("Refused: {error}")),
+            Event::Refused(error) => {
+                self.rescue.refused(Instant::now());
+                say(Level::Warning, format!("Refused: {error}"));
+            }
             Event::Failed(error) => {
+                if error.is_device() {
+                    let fault = Fault { text: error.to_string(), stopped: true, play: self.running };
+                    self.rescue.fault = Some(fault);
+                }
                 self.running = false;
                 say(Level::Error, format!("The simulation stopped: {error}"));
             }
@@ -397,14 +428,10 @@ impl Live {
                 self.recording = None;
                 say(Level::Error, format!("Recording failed: {error}. What was written so far is readable"));
             }
-            Event::Saved(..) => {}
-        }
-    }
-
-    /// The simulation did not take this up after all: what it was built with still counts.
-    fn unsend(&mut self, id: ParamId) {
-        if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
-            sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });
+            Event::Saved(state, clock) => {
+                let n_logged = self.since_zero.as_ref().map_or(0, |since| since.log.len());
+                self.rescue.saved(state, clock, n_logged, Instant::now());
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ mod obey;
 mod palette;
 mod recent;
 mod recording;
+pub mod rescue;
 mod runbar;
 pub mod session;
 pub mod software;
@@ -204,6 +205,7 @@ impl App {
                     let layout = self.session.layout.take();
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
+                    self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
                 live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &frame),

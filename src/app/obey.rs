@@ -40,6 +40,7 @@ impl App {
             UiCommand::StepMore => self.session.live.step(u64::from(self.step_size) * 10),
             UiCommand::Rewind => self.session.live.rewind(),
             UiCommand::Rebuild => self.session.build(false),
+            UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
             UiCommand::CancelLoading => self.session.live.cancel_loading(),
             UiCommand::Record => self.toggle_recording(),
             UiCommand::Stimulate => self.intervene(Deed::Stimulate),

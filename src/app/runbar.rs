@@ -3,7 +3,9 @@
 use super::{
     App,
     commands::UiCommand,
-    icons, text,
+    icons,
+    rescue::Fault,
+    text,
     theme::{METRIC, Tokens},
     widgets,
 };
@@ -105,7 +107,9 @@ fn metrics_ui(ui: &mut Ui, app: &App) {
     let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
     metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
     ui.add_space(8.0);
+    let failed = live.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {
+        _ if failed => (t.error, "FAILED"),
         (true, _) => (breathing(ui, t.live), "LIVE"),
         (false, true) => (t.text_sub, "PAUSED"),
         (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
@@ -177,11 +181,17 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let progress = live.progress();
     let waiting = live.waiting_for_rebuild(&app.session.project.model);
     let others = live.plan_waits(&app.session.project);
-    if progress.is_none() && waiting.is_empty() && others.is_empty() {
+    let fault = live.rescue.fault.clone().filter(|_| progress.is_none());
+    if progress.is_none() && fault.is_none() && waiting.is_empty() && others.is_empty() {
         return;
     }
     let t = Tokens::of(ui.ctx());
-    let frame = Frame::new().fill(t.panel.lerp_to_gamma(t.warn, 0.14)).inner_margin(Margin::symmetric(12, 0));
+    let tint = if fault.is_some() { t.error } else { t.warn };
+    let frame = Frame::new().fill(t.panel.lerp_to_gamma(tint, 0.14)).inner_margin(Margin::symmetric(12, 0));
+    if let Some(fault) = fault {
+        Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| fault_ui(ui, app, &fault, queue));
+        return;
+    }
     Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| match progress {
             Some((stage, fraction, since)) => {
@@ -209,6 +219,32 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             }
         });
     });
+}
+
+/// The device failed: what it said, and the way out.
+fn fault_ui(ui: &mut Ui, app: &mut App, fault: &Fault, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).on_hover_text(way_on(app)).clicked() {
+            queue.push(UiCommand::ContinueOnCpu);
+        }
+        if !fault.stopped && ui.button("Not now").on_hover_text("The simulation that is there runs on").clicked() {
+            app.session.live.rescue.fault = None;
+        }
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.label(icons::rich(icons::ERROR).color(t.error));
+            ui.add(egui::Label::new(RichText::new(&fault.text).color(t.text_strong)).truncate());
+        });
+    });
+}
+
+/// Where it would go on.
+fn way_on(app: &App) -> String {
+    let live = &app.session.live;
+    match live.rescue.way_on() {
+        Some(kept) => format!("From step {}, where the last state was kept", text::count(kept.clock.step)),
+        None => "From step 0: no state was kept yet".to_owned(),
+    }
 }
 
 /// How long a job will still take, once that can be told.

@@ -101,6 +101,12 @@ impl Session {
         self.live.build(&self.project, scene, play);
     }
 
+    /// Builds the simulation on the CPU after the device has failed.
+    pub fn continue_on_cpu(&mut self) {
+        let folder = self.folder();
+        self.live.continue_on_cpu(&self.project, &folder);
+    }
+
     /// Once a frame, after the widgets: undo steps are cut, the engine is told what changed. `true` while a step
     /// waits to be cut.
     pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64) -> bool {

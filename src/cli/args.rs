@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// A workbench for neural simulation. Opens a window; the subcommands do without.
 #[derive(Parser, Debug)]
 #[command(name = "neuropil", version, args_conflicts_with_subcommands = true, arg_required_else_help = false)]
-#[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU.\n\
+#[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed.\n\
     NEUROPIL_LOG (or RUST_LOG) sets what is logged to stderr, e.g. NEUROPIL_LOG=debug.")]
 pub(super) struct Args {
     /// Project to open; the built-in fly brain without one.

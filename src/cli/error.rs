@@ -15,7 +15,7 @@ pub(super) enum CliError {
     /// Somebody interrupted.
     #[error("cancelled{0}")]
     Cancelled(String),
-    /// A GPU was asked for and there is none.
+    /// A GPU was asked for and there is none, or it failed.
     #[error("{0}")]
     NoGpu(String),
 }
@@ -35,9 +35,9 @@ impl From<SimError> for CliError {
     fn from(error: SimError) -> Self {
         match error {
             SimError::Input(what) => Self::Usage(what),
-            SimError::NoDevice(what) => Self::NoGpu(what),
+            SimError::NoDevice(what) | SimError::Device(what) => Self::NoGpu(what),
             SimError::Cancelled => Self::Cancelled(String::new()),
-            SimError::Device(_) | SimError::Diverged(_) => Self::Failed(error.to_string()),
+            SimError::Diverged(_) => Self::Failed(error.to_string()),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
     project::{self, Project, RunFolder, run::MANIFEST},
+    sim::{Bytes, Place},
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -34,6 +35,10 @@ fn project_info(project: &Project, as_json: bool) {
             "kind": model.name(), "title": model.title(), "dt_ms": model.secs_per_step() * 1e3,
             "duration_ms": project.run.duration_ms, "record": project.record,
             "parameters": values(model.params()),
+            "predicted_bytes": predicted(model).into_iter().map(|(place, bytes)| {
+                let owners = bytes.into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
+                (place.to_owned(), Json::Object(owners.collect()))
+            }).collect::<serde_json::Map<_, _>>(),
             "changed": changed,
         });
         out!("{out:#}");
@@ -45,8 +50,31 @@ fn project_info(project: &Project, as_json: bool) {
     }
     out!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
     out!("records {}", project.record.join(", "));
+    memory_lines(model).iter().for_each(|line| out!("{line}"));
     out!("{} parameters differ from the default:", changed.len());
     changed.iter().for_each(|line| out!("  {line}"));
+}
+
+/// Memory by owner on each kind of device, as far as the parameters alone say.
+fn predicted(model: &Model) -> Vec<(&'static str, Bytes)> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let places = [("cpu", Place::Cpu { threads }), ("cuda", Place::Cuda)];
+    places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
+}
+
+/// `needs about 65.8 MB on the CPU (wiring 60.9 MB, …)`.
+fn memory_lines(model: &Model) -> Vec<String> {
+    let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
+    let line = |(place, bytes): (&str, Bytes)| {
+        let all: u64 = bytes.iter().map(|(_, n)| n).sum();
+        let owners: Vec<String> = bytes.iter().map(|(owner, n)| format!("{owner} {}", mb(*n))).collect();
+        let place = if place == "cpu" { "CPU" } else { "GPU" };
+        format!("needs about {} on the {place}: {}", mb(all), owners.join(", "))
+    };
+    match predicted(model) {
+        none if none.is_empty() => vec!["how much memory it needs is known when its files are read".to_owned()],
+        known => known.into_iter().map(line).collect(),
+    }
 }
 
 fn changed_from_default(model: &Model) -> Vec<String> {
@@ -109,6 +137,7 @@ pub(super) fn validate(path: &Path, strict: bool) -> Result<(), CliError> {
     let mut said: Vec<String> = warnings.iter().map(|w| format!("{place}:{}: {}", w.line, w.what)).collect();
     said.extend(project.taps().1.into_iter().map(|problem| format!("{place}: {problem}")));
     said.iter().for_each(|line| out!("{line}"));
+    memory_lines(&project.model).iter().for_each(|line| out!("{place}: {line}"));
     match said.len() {
         0 => out!("{place}: fine"),
         n if strict => return Err(CliError::Failed(format!("{place} opens with {n} warnings"))),

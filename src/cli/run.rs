@@ -198,6 +198,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
             digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
         out["memory_bytes"] =
             outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["timings"] = json!(outcome.timings);
         out["interrupted"] = json!(outcome.interrupted);
         out!("{out:#}");
         return;
@@ -230,6 +231,7 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let predicted = prepared.predict(chosen.device.place());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     out!("{}", project::write(&job.project)?.trim_end());
     out!("// runs on {}", chosen.name);
@@ -238,6 +240,10 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     }
     for (owner, n_bytes) in sim.memory() {
         out!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
+    }
+    let predicted: u64 = predicted.iter().map(|(_, n)| n).sum();
+    if predicted > 0 {
+        out!("// {:9.1} MB was predicted", predicted as f64 * 1e-6);
     }
     match job.project.planned_steps() {
         Some(steps) => out!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),

@@ -3,6 +3,10 @@
 use super::{error::CliError, meter::Meter, signal};
 use crate::{
     engine::{Command, Engine, Event, Exhibit, Gauges},
+    gpu::{
+        Timing,
+        timing::{self, Row},
+    },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
     sim::{Clock, Device, Digest, Progress, SimError, Simulation, Tap},
@@ -28,6 +32,8 @@ pub(super) struct Outcome {
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: Vec<(&'static str, u64)>,
+    /// Where the time went, kernel by kernel, in the measured batches.
+    pub timings: Vec<Row>,
 }
 
 /// How a session is paced.
@@ -85,12 +91,14 @@ pub(super) fn record(
     engine.send(Command::Record(taps, Box::new(writer)));
     let began = Instant::now();
     engine.send(pacing.until.map_or(Command::Play, Command::RunTo));
-    let mut watched = Watched { engine: &engine, secs_per_step, tick, failed: None, interrupted: false };
-    watched.until_paused()?;
+    let mut watched =
+        Watched { engine: &engine, secs_per_step, tick, failed: None, interrupted: false, timings: vec![] };
+    watched.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
     let stalled_s = Gauges::read(&engine.gauges.stalled_nanos) as f64 * 1e-9;
     engine.send(Command::StopRecording);
     let (digest, clock) = watched.until_closed()?;
+    watched.take_timings();
     Ok(Outcome {
         digest,
         clock,
@@ -100,7 +108,20 @@ pub(super) fn record(
         recording_failed: watched.failed,
         n_elements: exhibit.sets.iter().map(|s| (s.name, s.len)).collect(),
         memory: exhibit.memory,
+        timings: timing::report(&watched.timings, &exhibit.kernels),
     })
+}
+
+/// The engine closes a recording before it tells of the failure that ended it.
+fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
+    let step = Gauges::read(&engine.gauges.step);
+    match error {
+        CliError::NoGpu(why) => CliError::NoGpu(format!(
+            "{why}\nneuropil: {} is closed properly, up to step {step}; --device cpu runs it on the CPU",
+            folder.display()
+        )),
+        other => other,
+    }
 }
 
 fn loaded(engine: &Engine) -> Result<Exhibit, CliError> {
@@ -124,6 +145,8 @@ struct Watched<'a> {
     tick: &'a dyn Fn(Clock),
     failed: Option<String>,
     interrupted: bool,
+    /// Kernel times of the measured batches.
+    timings: Vec<Timing>,
 }
 
 impl Watched<'_> {
@@ -138,12 +161,22 @@ impl Watched<'_> {
                 Err(e) if e.is_disconnected() => return Err(gone()),
                 Err(_) => {}
             }
-            self.engine.take_frame(); // nobody watches
+            self.take_timings();
             let step = Gauges::read(&self.engine.gauges.step);
             (self.tick)(Clock { step, secs_per_step: self.secs_per_step });
             if signal::interrupted() && !self.interrupted {
                 self.interrupted = true;
                 self.engine.send(Command::Pause);
+            }
+        }
+    }
+
+    /// Nobody watches the rest of a frame.
+    fn take_timings(&mut self) {
+        for timing in self.engine.take_frame().into_iter().flat_map(|frame| frame.timings) {
+            match self.timings.iter_mut().find(|t| t.name == timing.name) {
+                Some(sum) => sum.add(&timing),
+                None => self.timings.push(timing),
             }
         }
     }
@@ -190,5 +223,122 @@ pub(super) fn one_thread(device: &Device) -> Device {
     match device {
         Device::Cpu { .. } => Device::Cpu { threads: 1 },
         gpu => gpu.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        gpu::Pass,
+        params::Change,
+        project::RunFolder,
+        sim::{Action, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Spike},
+    };
+    use std::sync::Arc;
+
+    /// One spike per step, until the device fails.
+    struct Failing {
+        step: u64,
+        read: u64,
+        sets: Vec<Arc<ElementSet>>,
+    }
+
+    impl Simulation for Failing {
+        fn probes(&self) -> &'static [ProbeSpec] {
+            crate::kinds::Model::default().probes()
+        }
+        fn lanes(&self, _: ProbeId) -> Vec<String> {
+            vec![]
+        }
+        fn sets(&self) -> &[Arc<ElementSet>] {
+            &self.sets
+        }
+        fn clock(&self) -> Clock {
+            Clock { step: self.step, secs_per_step: 1e-4 }
+        }
+        fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
+            Ok(Effect::Applied)
+        }
+        fn act(&mut self, _: &Action) -> Result<(), SimError> {
+            Ok(())
+        }
+        fn tap(&mut self, _: &[Tap]) -> Result<(), SimError> {
+            Ok(())
+        }
+        fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+            if self.step >= 300 {
+                return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
+            }
+            pass.span("deliver", u64::from(steps), || self.step += u64::from(steps));
+            Ok(())
+        }
+        fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+            let new = (self.read..self.step).map(|step| Spike { step: step as u32, lane: 3 }).collect();
+            self.read = self.step;
+            frame.readings.push((0, Reading::Spikes(new)));
+            Ok(())
+        }
+        fn save(&mut self) -> Result<Vec<u8>, SimError> {
+            Ok(vec![])
+        }
+        fn load(&mut self, _: &[u8]) -> Result<(), SimError> {
+            Ok(())
+        }
+        fn rewind(&mut self) -> Result<(), SimError> {
+            Ok(())
+        }
+        fn digest(&self) -> Digest {
+            Digest { hash: "d1".into(), totals: vec![("spikes".into(), self.read)] }
+        }
+        fn memory(&self) -> Vec<(&'static str, u64)> {
+            vec![]
+        }
+    }
+
+    fn failing(folder: &Path, until: u64) -> Result<Outcome, CliError> {
+        let set = ElementSet { name: "neurons", len: 10, ..ElementSet::default() };
+        let sim = Box::new(Failing { step: 0, read: 0, sets: vec![Arc::new(set)] });
+        let project = Project::default();
+        let start = RunStart {
+            project: &project,
+            base: Path::new("."),
+            history: &[],
+            taps: vec![],
+            sets: &[],
+            device: "a GPU".into(),
+            threads: 1,
+            command: String::new(),
+            trial: None,
+            trials: 0,
+        };
+        let taps = vec![Tap { probe: 0, elements: vec![] }];
+        record(sim, folder, start, taps, &Pacing { until: Some(until), batch: Some(50), speed: None }, &|_| {})
+    }
+
+    #[test]
+    fn a_device_that_fails_in_the_middle_leaves_a_run_that_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("neuropil-failing-{}", std::process::id()));
+        let Err(error) = failing(&folder, 1000) else { panic!("it did not fail") };
+        assert_eq!(error.code(), 4);
+        let text = error.to_string();
+        assert!(text.contains("the GPU is lost") && text.contains("up to step 300; --device cpu"), "{text}");
+        let run = RunFolder::open(&folder).unwrap();
+        assert!(run.notes.is_empty(), "{:?}", run.notes);
+        assert_eq!((run.manifest.last_step, run.manifest.digest.hash.as_str()), (300, "d1"));
+        assert_eq!(run.spikes().unwrap().len(), 300);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_result_says_where_the_time_went() {
+        let folder = std::env::temp_dir().join(format!("neuropil-timed-{}", std::process::id()));
+        let outcome = failing(&folder, 300).map_err(|e| e.to_string()).unwrap();
+        assert_eq!(
+            outcome.timings.iter().map(|r| (r.name, r.launches, r.share)).collect::<Vec<_>>(),
+            [("deliver", 1, 1.0)]
+        );
+        assert_eq!(outcome.clock.step, 300);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

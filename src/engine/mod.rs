@@ -16,6 +16,7 @@ pub use recorder::Sink;
 pub use worker::PROFILE_EVERY;
 
 use crate::{
+    gpu::KernelFacts,
     params::Change,
     sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
 };
@@ -75,6 +76,8 @@ pub struct Exhibit {
     pub sets: Vec<Arc<ElementSet>>,
     /// Memory by owner, bytes.
     pub memory: Vec<(&'static str, u64)>,
+    /// What its kernels take of the device, for the timing table; empty on the CPU.
+    pub kernels: Vec<KernelFacts>,
 }
 
 impl Exhibit {
@@ -101,7 +104,7 @@ pub enum Event {
     NeedsRebuild(Change),
     /// A change or an action was refused; the simulation goes on.
     Refused(SimError),
-    /// The simulation stopped.
+    /// The simulation stopped; a recording in progress is closed. When its device failed, it is gone.
     Failed(SimError),
     /// The recording is complete on disk.
     Recorded(Digest, Clock),

@@ -2,7 +2,7 @@
 
 use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace::Pace, recorder::Recorder};
 use crate::{
-    gpu::Pass,
+    gpu::{Pass, nvtx},
     params::Change,
     sim::{Clock, Digest, Effect, Frame, SimError, Simulation, Tap},
 };
@@ -40,6 +40,8 @@ pub(super) struct Worker<W> {
     epoch: u64,
     last_frame: Instant,
     held: Option<Frame>,
+    /// Where a batch in progress began.
+    whole: Option<(Digest, Clock)>,
 }
 
 impl<W: Fn()> Worker<W> {
@@ -66,6 +68,7 @@ impl<W: Fn()> Worker<W> {
             epoch: 0,
             last_frame: Instant::now(),
             held: None,
+            whole: None,
         }
     }
 
@@ -100,10 +103,30 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_ref().map(|s| s.clock()).unwrap_or_default()
     }
 
+    /// The recording is closed before anybody hears of the failure, at the end of the last batch that came out of the
+    /// simulation whole. When the device failed, what is left of the simulation there answers to nothing: its memory
+    /// is given back.
     fn fail(&mut self, error: SimError) {
-        self.set_running(Running::Paused);
-        self.stop_recording();
+        let (digest, clock) = self.whole.take().unwrap_or_else(|| (self.digest(), self.clock()));
+        let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
+        self.pace.forget();
+        self.hand_out_held();
+        if error.is_device() {
+            self.sim = None;
+        }
+        self.close_recording(digest, clock);
         self.tell(Event::Failed(error));
+        if was_running {
+            self.tell(Event::Running(false, clock));
+        }
+    }
+
+    /// The simulation goes on, unless it was its device that refused.
+    fn refuse(&mut self, error: SimError) {
+        if error.is_device() {
+            return self.fail(error);
+        }
+        self.tell(Event::Refused(error));
     }
 
     fn set_running(&mut self, running: Running) {
@@ -133,7 +156,7 @@ impl<W: Fn()> Worker<W> {
                 let done = self.sim.as_mut().map(|s| s.act(&action));
                 match done {
                     Some(Ok(())) => self.log(Logged::Act(action)),
-                    Some(Err(error)) => self.tell(Event::Refused(error)),
+                    Some(Err(error)) => self.refuse(error),
                     None => {}
                 }
             }
@@ -146,7 +169,7 @@ impl<W: Fn()> Worker<W> {
             Command::StopRecording => self.stop_recording(),
             Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
                 Some((Ok(state), clock)) => self.tell(Event::Saved(state, clock)),
-                Some((Err(error), _)) => self.tell(Event::Refused(error)),
+                Some((Err(error), _)) => self.refuse(error),
                 None => {}
             },
             Command::Restore(state) => self.restore(&state),
@@ -163,6 +186,7 @@ impl<W: Fn()> Worker<W> {
             lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
             sets: sim.sets().to_vec(),
             memory: sim.memory(),
+            kernels: sim.kernels(),
         };
         self.sim = Some(sim);
         self.watch.clear();
@@ -204,7 +228,7 @@ impl<W: Fn()> Worker<W> {
     fn restore(&mut self, state: &[u8]) {
         let (clock, digest) = (self.clock(), self.digest());
         match self.sim.as_mut().map(|s| s.load(state)) {
-            Some(Err(error)) => return self.tell(Event::Refused(error)),
+            Some(Err(error)) => return self.refuse(error),
             Some(Ok(())) => self.close_recording(digest, clock),
             None => {}
         }
@@ -216,7 +240,7 @@ impl<W: Fn()> Worker<W> {
     fn set(&mut self, change: Change) {
         match self.sim.as_mut().map(|s| s.set(&change)) {
             Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
-            Some(Err(error)) => self.tell(Event::Refused(error)),
+            Some(Err(error)) => self.refuse(error),
             Some(Ok(Effect::Applied)) => self.log(Logged::Set(change)),
             None => {}
         }
@@ -248,7 +272,7 @@ impl<W: Fn()> Worker<W> {
             }
         }
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
-            self.tell(Event::Refused(error));
+            self.refuse(error);
         }
     }
 
@@ -346,10 +370,13 @@ impl<W: Fn()> Worker<W> {
         let start = Instant::now();
         self.pass.profiled = self.batches.is_multiple_of(PROFILE_EVERY);
         self.batches += 1;
+        self.whole = Some((self.digest(), clock));
         if let Some(sim) = &mut self.sim {
+            let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
         self.sample()?;
+        self.whole = None;
         // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
         let stalled = Duration::from_nanos(Gauges::read(&self.gauges.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);

@@ -1,10 +1,6 @@
 //! Device memory, page-locked host memory, and the copies between them.
 
-use super::{
-    Gpu, GpuError,
-    error::{Doing as _, explain},
-    layout::CudaType,
-};
+use super::{Gpu, GpuError, error::Doing as _, layout::CudaType};
 use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr as _, DriverError, PinnedHostSlice, result, sys::CUresult};
 use std::{ops::Range, sync::Arc};
 
@@ -29,7 +25,7 @@ impl<T: CudaType> Buf<T> {
         }
         let slice = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => full(),
-            _ => GpuError::Driver { doing: format!("allocating {what} ({len} × {size} B)"), why: explain(&e) },
+            _ => GpuError::of(format!("allocating {what} ({len} × {size} B)"), &e),
         })?;
         Ok(Self { what, gpu: gpu.clone(), slice, len })
     }

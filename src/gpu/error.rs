@@ -20,8 +20,28 @@ pub enum GpuError {
         /// Bytes the device has.
         total: u64,
     },
+    /// The driver itself found no memory: for a module, a graph, page-locked memory.
+    #[error(
+        "{doing}: {why}; the GPU or the memory it shares with the CPU is full: make the model smaller, close other programs that use the GPU, or run on the CPU"
+    )]
+    Full {
+        /// What was being done.
+        doing: String,
+        /// The driver's words.
+        why: String,
+    },
+    /// The device or this program's context on it is gone for good: every later call fails as well.
+    #[error(
+        "{doing}: {why}. The GPU is lost to this program; the project and the recording are safe: continue on the CPU, or restart the program"
+    )]
+    Lost {
+        /// What was being done when it was noticed; the cause may lie before it.
+        doing: String,
+        /// The driver's words.
+        why: String,
+    },
     /// A kernel could not be launched.
-    #[error("kernel {kernel} ({threads} threads in blocks of {block}): {why}")]
+    #[error("kernel {kernel} ({threads} threads in blocks of {block}): {why}; run on the CPU until this is mended")]
     Launch {
         /// Its name.
         kernel: &'static str,
@@ -51,13 +71,105 @@ pub enum GpuError {
         host: usize,
     },
     /// Anything else the driver refused.
-    #[error("{doing}: {why}")]
+    #[error("{doing}: {why}; try again, or run on the CPU")]
     Driver {
         /// What was being done, with sizes.
         doing: String,
         /// The driver's words.
         why: String,
     },
+}
+
+impl GpuError {
+    /// Whether the device is lost: nothing works on it any more until the program is restarted.
+    pub const fn is_sticky(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+
+    /// From the driver's answer and what was being done.
+    pub(super) fn of(doing: String, error: &DriverError) -> Self {
+        Self::judged(error.0 as u32, doing, explain(error))
+    }
+
+    /// A launch that was refused, or noticed that the device is gone.
+    pub(super) fn launch(kernel: &'static str, threads: u32, block: u32, error: &DriverError) -> Self {
+        match Self::of(format!("kernel {kernel} ({threads} threads in blocks of {block})"), error) {
+            Self::Driver { why, .. } => Self::Launch { kernel, threads, block, why },
+            other => other,
+        }
+    }
+
+    /// A module the driver did not take.
+    pub(super) fn module(file: &'static str, doing: String, error: &DriverError) -> Self {
+        Self::module_judged(file, error.0 as u32, doing, explain(error))
+    }
+
+    fn module_judged(file: &'static str, code: u32, doing: String, why: String) -> Self {
+        match Self::judged(code, doing, why) {
+            Self::Driver { doing, why } => Self::Module { file, why: format!("{doing}: {why}; {}", module_help(code)) },
+            other => other,
+        }
+    }
+
+    fn judged(code: u32, doing: String, why: String) -> Self {
+        match code {
+            2 => Self::Full { doing, why },
+            _ if LOST.contains(&code) => Self::Lost { doing, why },
+            _ => Self::Driver { doing, why },
+        }
+    }
+}
+
+/// Codes of the driver after which a context or its device is gone. By number, because newer drivers have more of them
+/// than the headers this program was built with.
+const LOST: &[u32] = &[
+    4,   // deinitialised
+    46,  // device unavailable: another program has it to itself
+    100, // no device: it was there when it was opened
+    214, // uncorrectable ECC error
+    220, // uncorrectable NVLink error
+    226, // contained memory error
+    700, // illegal address
+    702, // launch timeout: a display driver's watchdog
+    709, // context destroyed
+    710, // assertion in a kernel
+    714, // hardware stack error
+    715, // illegal instruction
+    716, // misaligned address
+    717, // invalid address space
+    718, // invalid program counter
+    719, // launch failed
+    721, // tensor memory leaked
+    802, // system not ready
+    806, // MPS server gone
+    999, // unknown: how a driver answers after a suspend, or when the card has fallen off the bus
+];
+
+/// The way out when a module is not taken.
+const fn module_help(code: u32) -> &'static str {
+    match code {
+        209 | 218 => {
+            "this GPU's architecture is not supported by the kernels: choose another GPU, install a newer driver, or run on the CPU"
+        }
+        221 | 223 => "the driver's PTX compiler is missing: install the whole driver package, or run on the CPU",
+        500 => "the program and its kernels do not belong together: install it again, or run on the CPU",
+        222 => "the driver is too old for these kernels: install driver 525 or newer, or run on the CPU",
+        _ => "install a newer driver, or run on the CPU",
+    }
+}
+
+/// The way out when a device cannot be opened.
+pub(super) const fn open_help(code: u32) -> &'static str {
+    match code {
+        2 => "its memory is full: close other programs that use it",
+        46 | 101 => "another program has it to itself, or it is in an exclusive mode: end that program",
+        802 => "its system services are still starting: wait a moment, and see that nvidia-fabricmanager runs",
+        803 => "driver and kernel module differ: restart the machine",
+        804 => "the compatibility libraries do not fit this GPU: take them out of the library path",
+        805..=809 => "see that the MPS server runs",
+        999 => "after a suspend or an update: restart the machine",
+        _ => "check with `nvidia-smi`",
+    }
 }
 
 /// Adds what was being done to the driver's answer.
@@ -68,7 +180,7 @@ pub(super) trait Doing<T> {
 
 impl<T> Doing<T> for Result<T, DriverError> {
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, GpuError> {
-        self.map_err(|e| GpuError::Driver { doing: doing(), why: explain(&e) })
+        self.map_err(|e| GpuError::of(doing(), &e))
     }
 }
 
@@ -95,6 +207,11 @@ pub(super) fn bytes(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cudarc::driver::sys::CUresult;
+
+    fn judged(code: CUresult) -> GpuError {
+        GpuError::judged(code as u32, "reading v".into(), format!("{code:?}"))
+    }
 
     #[test]
     fn out_of_memory_says_needed_and_free() {
@@ -105,5 +222,54 @@ mod tests {
             "{text}"
         );
         assert_eq!(bytes(17), "17 B");
+    }
+
+    #[test]
+    fn a_lost_device_says_what_is_safe_and_where_to_go() {
+        use CUresult::*;
+        for code in [
+            CUDA_ERROR_ILLEGAL_ADDRESS,
+            CUDA_ERROR_LAUNCH_FAILED,
+            CUDA_ERROR_LAUNCH_TIMEOUT,
+            CUDA_ERROR_ECC_UNCORRECTABLE,
+            CUDA_ERROR_MISALIGNED_ADDRESS,
+            CUDA_ERROR_ILLEGAL_INSTRUCTION,
+            CUDA_ERROR_ASSERT,
+            CUDA_ERROR_CONTEXT_IS_DESTROYED,
+            CUDA_ERROR_SYSTEM_NOT_READY,
+            CUDA_ERROR_UNKNOWN,
+        ] {
+            let error = judged(code);
+            assert!(error.is_sticky(), "{code:?}");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("reading v: {code:?}. ")), "{text}");
+            assert!(text.contains("project and the recording are safe") && text.contains("CPU"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_passes_is_not_lost() {
+        use CUresult::*;
+        for code in [CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_READY, CUDA_ERROR_NOT_FOUND] {
+            let error = judged(code);
+            assert!(!error.is_sticky() && error.to_string().contains("CPU"), "{error}");
+        }
+        assert!(matches!(judged(CUDA_ERROR_OUT_OF_MEMORY), GpuError::Full { .. }));
+    }
+
+    #[test]
+    fn a_module_that_is_not_taken_says_which_of_the_two_is_too_old() {
+        use CUresult::*;
+        let said = |code: CUresult| {
+            GpuError::module_judged("a.cu", code as u32, "loading 3 B of PTX".into(), "no".into()).to_string()
+        };
+        assert!(said(CUDA_ERROR_UNSUPPORTED_PTX_VERSION).contains("driver is too old"));
+        assert!(said(CUDA_ERROR_NO_BINARY_FOR_GPU).contains("architecture is not supported"));
+        assert!(said(CUDA_ERROR_JIT_COMPILER_NOT_FOUND).contains("PTX compiler is missing"));
+        for code in [CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, CUDA_ERROR_INVALID_IMAGE] {
+            let text = said(code);
+            assert!(text.starts_with("kernels/a.cu: loading 3 B of PTX: no; ") && text.contains("CPU"), "{text}");
+        }
+        assert!(said(CUDA_ERROR_LAUNCH_FAILED).contains("is lost"));
     }
 }

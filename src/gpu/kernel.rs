@@ -5,7 +5,7 @@
 
 use super::{
     Buf, Gpu, GpuError, Pass,
-    error::{Doing as _, explain},
+    error::Doing as _,
     layout::{CudaType, comment},
     module::Module,
 };
@@ -183,18 +183,15 @@ impl Kernel {
         };
         let mut args = self.gpu.compute.launch_builder(&self.function);
         fill(&mut args);
+        let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
         if pass.profiled {
             args.record_kernel_launch(sys::CUevent_flags::CU_EVENT_DEFAULT);
         }
         // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
         // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. Bounds are what the
         // kernel's own `Size` arguments say.
-        let events = unsafe { args.launch(config) }.map_err(|e| GpuError::Launch {
-            kernel: self.spec.name,
-            threads,
-            block,
-            why: explain(&e),
-        })?;
+        let events =
+            unsafe { args.launch(config) }.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
         pass.pending.extend(events.map(|(start, end)| super::timing::Pending::new(self.spec.name, start, end)));
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
-//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`selftest`] proves that both backends
-//! return the same bits.
+//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names stretches of time for NVIDIA's
+//! profilers, [`selftest`] proves that both backends return the same bits.
 //!
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod layout;
 pub mod module;
 pub mod nvrtc;
+pub mod nvtx;
 pub mod probe;
 pub mod selftest;
 pub mod timing;
@@ -28,7 +29,7 @@ pub use probe::OpenError;
 pub use timing::{Pass, Timing};
 
 use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
-use error::{Doing as _, explain};
+use error::Doing as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An opened CUDA device with its two streams.
@@ -65,7 +66,7 @@ impl Gpu {
     /// an [`OpenError`].
     pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
         let driver = probe::probe()?;
-        let refused = |e| OpenError::Driver(explain(&e));
+        let refused = |e| OpenError::driver(&e);
         let seen = match cudarc::driver::result::init().and_then(|()| CudaContext::device_count()) {
             Ok(n) => usize::try_from(n).unwrap_or(0),
             Err(e) if e.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
@@ -74,7 +75,11 @@ impl Gpu {
         if ordinal >= seen {
             return Err(OpenError::NoDevice { wanted: ordinal, seen });
         }
-        Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)
+        let gpu = Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)?;
+        match gpu.capability {
+            c if c < probe::OLDEST_DEVICE => Err(OpenError::old_device(&gpu.name, c)),
+            _ => Ok(gpu),
+        }
     }
 
     fn on(context: Arc<CudaContext>, driver: i32) -> Result<Arc<Self>, cudarc::driver::DriverError> {
@@ -100,6 +105,11 @@ impl Gpu {
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })
+    }
+
+    /// Why nothing works on this device any more, when that is so.
+    pub fn lost(&self) -> Option<GpuError> {
+        self.memory().err().filter(GpuError::is_sticky)
     }
 
     /// Waits until both streams are idle; reports errors of kernels that ran in the meantime.

@@ -1,11 +1,7 @@
 //! Which PTX a module is loaded from: the embedded one, or, while kernels are being written, one compiled
 //! at run time.
 
-use super::{
-    Gpu, GpuError, ModuleSpec,
-    error::{bytes, explain},
-    nvrtc::Nvrtc,
-};
+use super::{Gpu, GpuError, ModuleSpec, OpenError, error::bytes, nvrtc::Nvrtc};
 use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
@@ -56,25 +52,23 @@ impl Module {
         let ptx = match std::env::var_os(SOURCES_VARIABLE) {
             Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
             None => {
-                let oldest = "no embedded translation runs on this device: compute capability 7.5 (Turing) is needed";
-                let found = choose(&spec.stem(), gpu.capability);
-                found.ok_or_else(|| failed(format!("{oldest}, this one has {}", gpu.capability)))?.ptx.to_owned()
+                let none = || failed(OpenError::old_device(&gpu.name, gpu.capability).to_string());
+                choose(&spec.stem(), gpu.capability).ok_or_else(none)?.ptx.to_owned()
             }
         };
         let size = ptx.len() as u64;
         let module = gpu
             .context
             .load_module(Ptx::from_src(ptx))
-            .map_err(|e| failed(format!("loading {} of PTX: {}", bytes(size), explain(&e))))?;
+            .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
 
     /// A kernel by name.
     pub(super) fn function(&self, name: &str) -> Result<CudaFunction, GpuError> {
-        self.module.load_function(name).map_err(|e| GpuError::Module {
-            file: self.spec.file,
-            why: format!("has no kernel `{name}`: {}", explain(&e)),
-        })
+        self.module
+            .load_function(name)
+            .map_err(|e| GpuError::module(self.spec.file, format!("looking for the kernel `{name}`"), &e))
     }
 
     #[doc(hidden)]

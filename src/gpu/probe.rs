@@ -1,6 +1,7 @@
 //! Is there a driver that can be called? Asked before the first call of `cudarc`, which panics where a
 //! library or a symbol is missing.
 
+use super::error::{explain, open_help};
 use libloading::Library;
 use std::ffi::c_int;
 
@@ -17,8 +18,24 @@ pub enum OpenError {
     )]
     OldDriver(i32),
     /// The driver is there but refuses.
-    #[error("the NVIDIA driver answered: {0}; check with `nvidia-smi`, or run on the CPU")]
-    Driver(String),
+    #[error("the NVIDIA driver answered: {why}; {help}, or run on the CPU")]
+    Driver {
+        /// The driver's words.
+        why: String,
+        /// The way out.
+        help: &'static str,
+    },
+    /// The device is older than the embedded kernels.
+    #[error(
+        "{name} has compute capability {}.{}, and {}.{} (Turing) is needed; choose another GPU, or run on the CPU",
+        .capability / 10, .capability % 10, OLDEST_DEVICE / 10, OLDEST_DEVICE % 10
+    )]
+    OldDevice {
+        /// Its name.
+        name: String,
+        /// Its compute capability: 61 is 6.1.
+        capability: u32,
+    },
     /// The driver sees no such device.
     #[error(
         "there is no GPU number {wanted}: the NVIDIA driver sees {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
@@ -33,6 +50,19 @@ pub enum OpenError {
 
 /// Oldest driver the embedded kernels (PTX 8.0) load on, as `cuDriverGetVersion` counts.
 pub const OLDEST_DRIVER: i32 = 12_000;
+
+/// Lowest compute capability the embedded kernels are made for: 75 is 7.5.
+pub const OLDEST_DEVICE: u32 = 75;
+
+impl OpenError {
+    pub(super) fn driver(error: &cudarc::driver::DriverError) -> Self {
+        Self::Driver { why: explain(error), help: open_help(error.0 as u32) }
+    }
+
+    pub(super) fn old_device(name: &str, capability: u32) -> Self {
+        Self::OldDevice { name: name.to_owned(), capability }
+    }
+}
 
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
@@ -100,7 +130,22 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_readable() {
-        assert!(OpenError::OldDriver(11_040).to_string().contains("CUDA 11.4,"));
+    fn every_refusal_is_another_sentence_with_the_way_out() {
+        let refusals = [
+            OpenError::NoDriver("libcuda.so.1: not found".into()),
+            OpenError::OldDriver(11_040),
+            OpenError::Driver { why: "busy".into(), help: open_help(46) },
+            OpenError::Driver { why: "busy".into(), help: open_help(802) },
+            OpenError::Driver { why: "busy".into(), help: open_help(803) },
+            OpenError::NoDevice { wanted: 1, seen: 1 },
+            OpenError::old_device("GTX 1080", 61),
+        ];
+        let mut said: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        assert!(said.iter().all(|s| s.contains("CPU")), "{said:#?}");
+        assert!(said[1].contains("CUDA 11.4,"));
+        assert!(said[6].contains("GTX 1080 has compute capability 6.1, and 7.5"));
+        said.sort();
+        said.dedup();
+        assert_eq!(said.len(), refusals.len());
     }
 }

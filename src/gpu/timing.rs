@@ -1,11 +1,11 @@
 //! Time per kernel, or on the CPU per loop that plays the kernel's part.
 
-use super::{Gpu, GpuError, error::Doing as _};
+use super::{Gpu, GpuError, KernelFacts, error::Doing as _, nvtx};
 use cudarc::driver::{CudaEvent, sys::CUevent_flags};
 use std::time::Instant;
 
 /// Time spent in one kernel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
     /// Kernel name.
     pub name: &'static str,
@@ -19,9 +19,16 @@ pub struct Timing {
     pub bytes: u64,
     /// Work items (synaptic events, neurons…), when the launcher says so; 0 otherwise.
     pub items: u64,
+    /// How the launches are spread.
+    pub spread: Spread,
 }
 
 impl Timing {
+    /// Nothing measured yet.
+    pub fn of(name: &'static str) -> Self {
+        Self { name, ..Self::default() }
+    }
+
     /// Sums.
     pub fn add(&mut self, other: &Self) {
         self.launches += other.launches;
@@ -29,6 +36,131 @@ impl Timing {
         self.max_nanos = self.max_nanos.max(other.max_nanos);
         self.bytes += other.bytes;
         self.items += other.items;
+        self.spread.add(&other.spread);
+    }
+
+    /// One launch more.
+    pub fn launch(&mut self, nanos: u64) {
+        self.launches += 1;
+        self.nanos += nanos;
+        self.max_nanos = self.max_nanos.max(nanos);
+        self.spread.count(nanos, 1);
+    }
+
+    /// Mean time of a launch, nanoseconds.
+    pub fn mean_nanos(&self) -> f64 {
+        self.nanos as f64 / f64::from(self.launches.max(1))
+    }
+
+    /// The time 95 of 100 launches do not exceed, nanoseconds, to within 6 %.
+    pub fn p95_nanos(&self) -> u64 {
+        self.spread.quantile(0.95).min(self.max_nanos)
+    }
+
+    /// A quantity per second of kernel time; none when it is not known.
+    pub fn per_sec(&self, quantity: u64) -> Option<f64> {
+        (quantity > 0 && self.nanos > 0).then(|| quantity as f64 / (self.nanos as f64 * 1e-9))
+    }
+}
+
+/// A histogram of times that can be merged: eight buckets of equal width per octave, so that a quantile is right to
+/// within 6 % (half a bucket). Only the buckets that hold something are kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spread(Vec<(u16, u32)>);
+
+/// Buckets per octave, as a power of two.
+const FINE: u32 = 3;
+
+impl Spread {
+    /// Adds launches of this time.
+    pub fn count(&mut self, nanos: u64, launches: u32) {
+        self.fill(bucket_of(nanos), launches);
+    }
+
+    fn fill(&mut self, bucket: u16, launches: u32) {
+        match self.0.binary_search_by_key(&bucket, |b| b.0) {
+            Ok(at) => self.0[at].1 = self.0[at].1.saturating_add(launches),
+            Err(at) => self.0.insert(at, (bucket, launches)),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        other.0.iter().for_each(|(bucket, launches)| self.fill(*bucket, *launches));
+    }
+
+    /// The middle of the bucket that holds the quantile; 0 when there is nothing.
+    pub fn quantile(&self, q: f64) -> u64 {
+        let all: u64 = self.0.iter().map(|b| u64::from(b.1)).sum();
+        let rank = (q * all as f64).ceil().max(1.0) as u64;
+        let mut sum = 0;
+        let reached = self.0.iter().find(|b| {
+            sum += u64::from(b.1);
+            sum >= rank
+        });
+        reached.map_or(0, |b| middle_of(b.0))
+    }
+}
+
+/// Times below 8 ns have a bucket each; above, the three bits behind the first one choose it.
+const fn bucket_of(nanos: u64) -> u16 {
+    let octave = (nanos | 1).ilog2().saturating_sub(FINE);
+    ((octave << FINE) as u64 + (nanos >> octave)) as u16
+}
+
+const fn middle_of(bucket: u16) -> u64 {
+    let (octave, part) = ((bucket >> FINE).saturating_sub(1) as u32, bucket as u64);
+    let low = (part - ((octave as u64) << FINE)) << octave;
+    low + (1 << octave) / 2
+}
+
+/// A row of the timing table, in the units people read: what `--json` writes.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Row {
+    /// Kernel name.
+    pub name: &'static str,
+    /// Launches measured.
+    pub launches: u32,
+    /// Part of all measured time, 0 to 1.
+    pub share: f64,
+    /// Mean time of a launch, µs.
+    pub mean_us: f64,
+    /// The time 95 of 100 launches do not exceed, µs, to within 6 %.
+    pub p95_us: f64,
+    /// Longest launch, µs.
+    pub max_us: f64,
+    /// Bytes moved per second of kernel time.
+    pub bytes_per_s: Option<f64>,
+    /// Work items (neurons, synaptic events) per second of kernel time.
+    pub items_per_s: Option<f64>,
+    /// Registers per thread.
+    pub registers: Option<u32>,
+    /// Shared memory per block, bytes.
+    pub shared_bytes: Option<u32>,
+    /// Share of a multiprocessor's threads that can be resident, 0 to 1.
+    pub occupancy: Option<f32>,
+}
+
+/// The table, largest share first, with what is known of the kernels.
+pub fn report(timings: &[Timing], kernels: &[KernelFacts]) -> Vec<Row> {
+    let total = timings.iter().map(|t| t.nanos).sum::<u64>().max(1) as f64;
+    let mut rows: Vec<Row> = timings.iter().map(|t| row(t, total, kernels.iter().find(|k| k.name == t.name))).collect();
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.name.cmp(b.name)));
+    rows
+}
+
+fn row(t: &Timing, total: f64, facts: Option<&KernelFacts>) -> Row {
+    Row {
+        name: t.name,
+        launches: t.launches,
+        share: t.nanos as f64 / total,
+        mean_us: t.mean_nanos() * 1e-3,
+        p95_us: t.p95_nanos() as f64 * 1e-3,
+        max_us: t.max_nanos as f64 * 1e-3,
+        bytes_per_s: t.per_sec(t.bytes),
+        items_per_s: t.per_sec(t.items),
+        registers: facts.map(|f| f.registers),
+        shared_bytes: facts.map(|f| f.shared_bytes),
+        occupancy: facts.map(|f| f.occupancy),
     }
 }
 
@@ -47,13 +179,14 @@ pub struct Pass {
 pub struct Pending {
     name: &'static str,
     items: u64,
+    bytes: u64,
     start: CudaEvent,
     end: CudaEvent,
 }
 
 impl Pending {
     pub(super) fn new(name: &'static str, start: CudaEvent, end: CudaEvent) -> Self {
-        Self { name, items: 0, start, end }
+        Self { name, items: 0, bytes: 0, start, end }
     }
 }
 
@@ -63,26 +196,48 @@ impl Pass {
         if !self.profiled {
             return work();
         }
+        let _range = nvtx::range(name);
         let start = Instant::now();
         let out = work();
         let nanos = start.elapsed().as_nanos() as u64;
-        self.note(name, 1, nanos, nanos, items);
+        let row = self.row(name);
+        row.launch(nanos);
+        row.items += items;
         out
     }
 
+    fn row(&mut self, name: &'static str) -> &mut Timing {
+        let known = self.timings.iter().position(|t| t.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.timings.push(Timing::of(name));
+            self.timings.len() - 1
+        });
+        &mut self.timings[at]
+    }
+
     /// Adds a measurement made elsewhere.
-    pub fn note(&mut self, name: &'static str, launches: u32, nanos: u64, max_nanos: u64, items: u64) {
-        let timing = Timing { name, launches, nanos, max_nanos, bytes: 0, items };
-        match self.timings.iter_mut().find(|t| t.name == name) {
-            Some(old) => old.add(&timing),
-            None => self.timings.push(timing),
-        }
+    pub fn note(&mut self, timing: &Timing) {
+        self.row(timing.name).add(timing);
+    }
+
+    /// Says how much a kernel did, when that is known only after its launch.
+    pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
+        let row = self.row(name);
+        row.items += items;
+        row.bytes += bytes;
     }
 
     /// Says how many items the last launch worked on.
     pub fn last_items(&mut self, items: u64) {
         if let Some(launch) = self.pending.last_mut() {
             launch.items = items;
+        }
+    }
+
+    /// Says how many bytes the last launch moved.
+    pub fn last_bytes(&mut self, bytes: u64) {
+        if let Some(launch) = self.pending.last_mut() {
+            launch.bytes = bytes;
         }
     }
 
@@ -97,6 +252,7 @@ impl Pass {
         if !self.profiled {
             return work();
         }
+        let _range = nvtx::range(name);
         let event =
             || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
         let start = event()?;
@@ -118,7 +274,8 @@ impl Pass {
         }
         for done in self.pending.drain(..finished).collect::<Vec<_>>() {
             let nanos = (f64::from(done.start.elapsed_ms(&done.end).doing(doing)?) * 1e6) as u64;
-            self.note(done.name, 1, nanos, nanos, done.items);
+            self.row(done.name).launch(nanos);
+            self.work(done.name, done.items, done.bytes);
         }
         Ok(())
     }
@@ -140,10 +297,74 @@ mod tests {
         let mut pass = Pass { profiled: true, ..Default::default() };
         pass.span("integrate", 10, || ());
         pass.span("propagate", 3, || ());
-        pass.note("integrate", 4, 100, 50, 5);
-        let rows: Vec<_> = pass.timings.iter().map(|t| (t.name, t.launches, t.items)).collect();
-        assert_eq!(rows, [("integrate", 5, 15), ("propagate", 1, 3)]);
-        assert!(pass.timings[0].max_nanos >= 50);
+        let mut elsewhere = Timing::of("integrate");
+        (0..4).for_each(|_| elsewhere.launch(25_000));
+        pass.note(&elsewhere);
+        pass.work("integrate", 5, 64);
+        let rows: Vec<_> = pass.timings.iter().map(|t| (t.name, t.launches, t.items, t.bytes)).collect();
+        assert_eq!(rows, [("integrate", 5, 15, 64), ("propagate", 1, 3, 0)]);
+        assert!(pass.timings[0].max_nanos >= 25_000);
         pass.collect().unwrap();
+    }
+
+    #[test]
+    fn buckets_are_in_order_and_hold_their_middle() {
+        let mut last = 0;
+        for exponent in 0..60 {
+            for nanos in [1_u64 << exponent, (1 << exponent) + (1 << exponent) / 3, (2 << exponent) - 1] {
+                let bucket = bucket_of(nanos);
+                assert!(bucket >= last, "{nanos}");
+                last = bucket;
+                let middle = middle_of(bucket);
+                assert_eq!(bucket_of(middle), bucket, "{nanos}");
+                assert!((middle as f64 - nanos as f64).abs() <= nanos as f64 / 16.0 + 0.5, "{nanos}: {middle}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_quantile_of_merged_times_is_that_of_all() {
+        let mut times: Vec<u64> = (0..2000_u64).map(|i| 3_000 + (i * 7919) % 2000 * 11).collect();
+        let (mut a, mut b) = (Timing::of("k"), Timing::of("k"));
+        for (i, nanos) in times.iter().enumerate() {
+            if i % 3 == 0 { a.launch(*nanos) } else { b.launch(*nanos) }
+        }
+        a.add(&b);
+        times.sort_unstable();
+        let exact = times[1899] as f64;
+        assert_eq!((a.launches, a.max_nanos), (2000, times[1999]));
+        assert!((a.p95_nanos() as f64 / exact - 1.0).abs() < 0.0625, "{} for {exact}", a.p95_nanos());
+        assert_eq!(Timing::of("none").p95_nanos(), 0);
+    }
+
+    #[test]
+    fn one_stray_launch_is_the_maximum_and_not_the_p95() {
+        let mut timing = Timing::of("k");
+        (0..99).for_each(|_| timing.launch(1_000));
+        timing.launch(50_000);
+        assert_eq!(timing.max_nanos, 50_000);
+        assert!((940..=1_060).contains(&timing.p95_nanos()), "{}", timing.p95_nanos());
+    }
+
+    #[test]
+    fn a_report_has_the_facts_of_its_kernels() {
+        let facts = KernelFacts {
+            file: "a.cu",
+            name: "deliver",
+            block: 128,
+            registers: 32,
+            shared_bytes: 1024,
+            local_bytes: 0,
+            blocks_per_multiprocessor: 16,
+            occupancy: 1.0,
+        };
+        let (mut deliver, mut other) = (Timing::of("deliver"), Timing::of("other"));
+        deliver.launch(3_000);
+        (deliver.items, deliver.bytes) = (6, 12);
+        other.launch(1_000);
+        let rows = report(&[other, deliver], &[facts]);
+        assert_eq!((rows[0].name, rows[0].share, rows[0].registers), ("deliver", 0.75, Some(32)));
+        assert!((rows[0].items_per_s.unwrap() - 2e6).abs() < 1.0 && (rows[0].bytes_per_s.unwrap() - 4e6).abs() < 1.0);
+        assert_eq!((rows[1].registers, rows[1].items_per_s), (None, None));
     }
 }

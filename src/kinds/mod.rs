@@ -1,9 +1,9 @@
 //! The simulation kinds, and the only list of them.
 
 use crate::{
-    gpu::ModuleSpec,
+    gpu::{Memory, ModuleSpec},
     params::Params,
-    sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub trait Prepared: Send + Sync {
     /// Starts a simulation. The seed is that of its random draws; what was generated keeps the seed it was
     /// prepared with.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
+    /// Memory it will hold on a device, by owner; empty when that is not known.
+    fn predict(&self, on: Place) -> Bytes;
 }
 
 /// [`Prepared`] of one kind.
@@ -32,8 +34,31 @@ impl<K: Kind<Params: Send + Sync> + 'static> Ready<K> {
 
 impl<K: Kind<Params: Send + Sync>> Prepared for Ready<K> {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+        if let Device::Cuda(gpu) = on {
+            fits(&self.predict(Place::Cuda), gpu.memory()?)?;
+        }
         K::start(&self.params, &Scene { seed, ..self.scene.clone() }, self.setup.clone(), on)
     }
+
+    fn predict(&self, on: Place) -> Bytes {
+        K::predict(&self.params, Some(&self.setup), on)
+    }
+}
+
+/// Whether there is room on a GPU for what is predicted.
+fn fits(predicted: &[(&'static str, u64)], memory: Memory) -> Result<(), SimError> {
+    let needed: u64 = predicted.iter().map(|(_, bytes)| bytes).sum();
+    if needed <= memory.free {
+        return Ok(());
+    }
+    let mb = |bytes: u64| format!("{:.0} MB", bytes as f64 * 1e-6);
+    let largest = predicted.iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner);
+    Err(SimError::NoDevice(format!(
+        "needs about {} on the GPU, most of it for {largest}; of its {} it has {} free: make the model smaller, close other programs that use the GPU, or run on the CPU",
+        mb(needed),
+        mb(memory.total),
+        mb(memory.free)
+    )))
 }
 
 macro_rules! kinds {
@@ -83,6 +108,12 @@ macro_rules! kinds {
             /// Simulated seconds per step.
             pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::Card as Kind>::secs_per_step(p), )* } }
 
+            /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
+            /// they do not.
+            pub fn predict(&self, on: Place) -> Bytes {
+                match self { $( Self::$Variant(p) => <$module::Card as Kind>::predict(p, None, on), )* }
+            }
+
             /// From parameters to a running simulation; the loader thread's whole job.
             pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
                 self.prepare(scene, progress)?.start(scene.seed, on)
@@ -103,4 +134,24 @@ macro_rules! kinds {
 kinds! {
     /// Whole-brain and generated networks of leaky integrate-and-fire neurons.
     Spiking = spiking,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_that_is_too_small_is_refused_with_figures() {
+        let predicted = [("wiring", 6_000_000_000), ("neurons", 40_000_000)];
+        let memory = |free| Memory { free, total: 8_000_000_000 };
+        assert!(fits(&predicted, memory(6_040_000_000)).is_ok());
+        assert!(fits(&[], memory(0)).is_ok(), "what is not known is tried");
+        let Err(SimError::NoDevice(why)) = fits(&predicted, memory(1_500_000_000)) else { panic!("it fitted") };
+        assert!(
+            why.starts_with(
+                "needs about 6040 MB on the GPU, most of it for wiring; of its 8000 MB it has 1500 MB free"
+            )
+        );
+        assert!(why.contains("CPU"));
+    }
 }

@@ -65,6 +65,13 @@ impl ElementSet {
         self.columns.iter().find(|c| c.name == name)
     }
 
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let names: usize = self.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
+        let codes: usize = self.columns.iter().map(|c| c.codes.len() * 2).sum();
+        (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
+    }
+
     /// How an element is called in tooltips and tables: its name, else its id, else its index.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;

@@ -22,6 +22,31 @@ pub enum Device {
     Cuda(Arc<Gpu>),
 }
 
+/// A kind of device, without its handle: what a prediction needs to know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The CPU, with this many threads.
+    Cpu {
+        /// At least 1.
+        threads: usize,
+    },
+    /// A GPU.
+    Cuda,
+}
+
+impl Device {
+    /// What kind of device it is.
+    pub const fn place(&self) -> Place {
+        match self {
+            Self::Cpu { threads } => Place::Cpu { threads: *threads },
+            Self::Cuda(_) => Place::Cuda,
+        }
+    }
+}
+
+/// Bytes by owner.
+pub type Bytes = Vec<(&'static str, u64)>;
+
 /// What surrounds a model in its project: everything that is not a parameter of the kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scene {
@@ -101,6 +126,12 @@ pub trait Kind {
     fn secs_per_step(params: &Self::Params) -> f64;
     /// Reads, generates, quantises. Runs on the loader thread.
     fn prepare(params: &Self::Params, scene: &Scene, progress: &Progress) -> Result<Self::Setup, SimError>;
+    /// Memory a simulation will hold on a device once it has started, by owner as in [`Simulation::memory`]. Without a
+    /// setup, what the parameters alone say. Empty when that is not known.
+    fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: Place) -> Bytes {
+        let _ = (params, setup, on);
+        vec![]
+    }
     /// Starts from a setup on a device.
     fn start(
         params: &Self::Params,

@@ -7,10 +7,13 @@ pub mod probe;
 
 pub use action::{Action, ActionSpec};
 pub use element::{Column, ElementSet};
-pub use kind::{Device, Kind, Progress, Scene};
+pub use kind::{Bytes, Device, Kind, Place, Progress, Scene};
 pub use probe::{Birth, Clock, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
 
-use crate::{gpu::Pass, params::Change};
+use crate::{
+    gpu::{GpuError, KernelFacts, Pass},
+    params::Change,
+};
 use std::sync::Arc;
 
 /// Whether a change has been taken up.
@@ -25,8 +28,8 @@ pub enum Effect {
 /// Why a simulation could not be made or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The device failed.
-    #[error("device: {0}")]
+    /// The device failed. Says so in a sentence with the way out.
+    #[error("{0}")]
     Device(String),
     /// No device of the wanted kind, or the kind has no backend for it.
     #[error("{0}")]
@@ -42,8 +45,15 @@ pub enum SimError {
     Cancelled,
 }
 
-impl From<crate::gpu::GpuError> for SimError {
-    fn from(error: crate::gpu::GpuError) -> Self {
+impl SimError {
+    /// Whether the device failed, so that the same may go well on another.
+    pub const fn is_device(&self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+}
+
+impl From<GpuError> for SimError {
+    fn from(error: GpuError) -> Self {
         Self::Device(error.to_string())
     }
 }
@@ -65,7 +75,7 @@ pub trait Simulation: Send {
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
     /// The sets of elements fields, spikes and tables are over.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Where it is.
+    /// Where it is. Answers without the device, also after it has failed.
     fn clock(&self) -> Clock;
     /// Takes up a parameter change between two steps.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
@@ -83,10 +93,14 @@ pub trait Simulation: Send {
     fn load(&mut self, state: &[u8]) -> Result<(), SimError>;
     /// Back to step 0, with the parameters as they are now.
     fn rewind(&mut self) -> Result<(), SimError>;
-    /// What it has done so far.
+    /// What it has done so far. Answers without the device, also after it has failed.
     fn digest(&self) -> Digest;
     /// Memory held, by owner, in bytes.
     fn memory(&self) -> Vec<(&'static str, u64)>;
+    /// What the compiler and the device made of its kernels; none on the CPU.
+    fn kernels(&self) -> Vec<KernelFacts> {
+        vec![]
+    }
 }
 
 const _: Option<&dyn Simulation> = None; // object-safe

@@ -31,10 +31,13 @@ pub struct Fake {
     hash: StreamHash,
     n_spikes: u64,
     sets: Vec<Arc<ElementSet>>,
+    is_lost: bool,
     /// Time a step takes.
     pub slow: Duration,
     /// Step at which it fails.
     pub fails_at: u64,
+    /// Whether it is then its device that has failed, for good.
+    pub loses_device: bool,
 }
 
 impl Fake {
@@ -54,8 +57,10 @@ impl Fake {
             hash: StreamHash::default(),
             n_spikes: 0,
             sets: vec![Arc::new(set)],
+            is_lost: false,
             slow: Duration::ZERO,
             fails_at: u64::MAX,
+            loses_device: false,
         }
     }
 
@@ -111,6 +116,9 @@ impl Simulation for Fake {
         Ok(())
     }
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        if self.is_lost {
+            return Err(SimError::Device("the device is lost".into()));
+        }
         self.taps = taps.to_vec();
         Ok(())
     }
@@ -118,7 +126,11 @@ impl Simulation for Fake {
         assert!(steps > 0, "no batch is empty");
         for _ in 0..steps {
             if self.step >= self.fails_at {
-                return Err(SimError::Diverged("it was told to fail".into()));
+                self.is_lost = self.loses_device;
+                return Err(match self.loses_device {
+                    true => SimError::Device("the device is lost".into()),
+                    false => SimError::Diverged("it was told to fail".into()),
+                });
             }
             for spike in expected(self.step, self.step + 1, self.stride) {
                 self.hash.push(spike.step);

@@ -42,6 +42,10 @@ pub struct Fake {
     total: u64,
     /// Changes taken up.
     pub changes: u64,
+    /// Step at which its device fails.
+    pub fails_at: u64,
+    /// Whether it takes no saved state.
+    pub refuses_states: bool,
 }
 
 fn hash(x: u64) -> u64 {
@@ -106,6 +110,8 @@ impl Fake {
             rows: vec![],
             total: 0,
             changes: 0,
+            fails_at: u64::MAX,
+            refuses_states: false,
         }
     }
 
@@ -142,6 +148,9 @@ impl Simulation for Fake {
     }
     fn advance(&mut self, steps: u32, _: &mut Pass) -> Result<(), SimError> {
         for _ in 0..steps {
+            if self.step >= self.fails_at {
+                return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
+            }
             for k in 0..4 {
                 let i = (hash(self.seed ^ (self.step * 4 + k)) % u64::from(N)) as u32;
                 if unit(self.step * 7 + k + 5_000_000) < self.rate(i, self.step) / 40.0 {
@@ -186,6 +195,9 @@ impl Simulation for Fake {
         Ok(self.step.to_le_bytes().to_vec())
     }
     fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+        if self.refuses_states {
+            return Err(SimError::Input("the saved state does not fit".into()));
+        }
         let bytes = state.try_into().map_err(|_| SimError::Input("8 bytes expected".into()))?;
         self.step = u64::from_le_bytes(bytes);
         Ok(())

@@ -3,7 +3,7 @@
 use neuropil::{
     data::generate::fly_stand_in,
     engine::Exhibit,
-    gpu::Timing,
+    gpu::{KernelFacts, Timing},
     sim::{Clock, Column, ElementSet, Frame, ProbeSpec, Reading, Series, Shape, Spike},
 };
 use std::sync::{Arc, OnceLock};
@@ -34,7 +34,22 @@ pub fn exhibit() -> Exhibit {
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];
     let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
-    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], memory: vec![] }
+    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], kernels: facts(), memory: vec![] }
+}
+
+/// As of a GPU that runs two of the kernels in `Activity`.
+fn facts() -> Vec<KernelFacts> {
+    let fact = |name, registers, local_bytes, occupancy| KernelFacts {
+        file: "spiking/step.cu",
+        name,
+        block: 256,
+        registers,
+        shared_bytes: 4096,
+        local_bytes,
+        blocks_per_multiprocessor: (8.0 * occupancy) as u32,
+        occupancy,
+    };
+    vec![fact("integrate", 32, 0, 1.0), fact("propagate", 54, 16, 0.5)]
 }
 
 fn elements() -> ElementSet {
@@ -134,7 +149,9 @@ impl Activity {
         ];
         let timing = |name, launches, nanos: u64, items| {
             let nanos = nanos + hash_of(now, name) % (nanos / 10);
-            Timing { name, launches, nanos, max_nanos: nanos / 60, bytes: 0, items }
+            let mut timing = Timing { items, bytes: 4 * items, ..Timing::of(name) };
+            (0..launches).for_each(|i| timing.launch(nanos / launches * (90 + i % 20) / 100));
+            timing
         };
         let timings = vec![
             timing("integrate", 78, 2_800_000, 138_639 * 78),

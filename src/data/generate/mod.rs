@@ -4,4 +4,4 @@ mod balanced;
 mod fly;
 
 pub use balanced::balanced;
-pub use fly::fly_stand_in;
+pub use fly::{SIZE as FLY_SIZE, fly_stand_in};

@@ -8,7 +8,10 @@
 
 use super::{Card, Effect, Intervention, Params, Source, probes, setup::Setup};
 use crate::{
-    gpu::Pass,
+    gpu::{
+        Pass,
+        timing::{self, Row},
+    },
     sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
 };
 use std::{
@@ -77,6 +80,8 @@ pub struct BenchRow {
     pub mean_rate_hz: f64,
     /// Network, active neurons, and whether the statistics are as they should be.
     pub note: String,
+    /// Where the time goes, from one more stretch that is not timed as a whole.
+    pub timings: Vec<Row>,
 }
 
 struct Case {
@@ -196,6 +201,7 @@ fn measure(
         build_s,
         mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
         note: note(case, setup, options, spikes as f64 / bio_s, n_active),
+        timings: profile(&mut *sim, batch_on(&options.device))?,
     })
 }
 
@@ -232,6 +238,14 @@ fn stretch(
     }
     let after = totals(sim);
     Ok(Stretch { wall_s, spikes: after.0 - before.0, synaptic_events: after.1 - before.1 })
+}
+
+/// One batch, measured kernel by kernel.
+fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
+    let mut pass = Pass { profiled: true, ..Pass::default() };
+    sim.advance(batch, &mut pass)?;
+    sim.sample(&mut Frame::default())?;
+    Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
 /// The driven neurons: the list beside the network, or a query.

@@ -143,12 +143,4 @@ impl<T: Real> Desk<T> {
         self.meter.rewind();
         self.stale = true;
     }
-
-    /// Bytes of names, places and categories.
-    pub fn n_bytes(&self) -> u64 {
-        let set = &self.setup.neurons;
-        let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
-        let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();
-        (names + columns + set.ids.len() * 8 + set.positions.len() * 12) as u64
-    }
 }

@@ -25,6 +25,7 @@
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`desk`], [`saved`] | what both backends share: edits, actions, saved states |
 //! | [`measure`], [`probes`] | what is seen of it |
+//! | [`predict`] | how much memory it will take |
 //! | [`bench`] | how fast it is |
 
 pub mod bench;
@@ -35,6 +36,7 @@ pub mod files;
 pub mod layout;
 pub mod measure;
 mod params;
+pub mod predict;
 pub mod probes;
 pub mod saved;
 pub mod select;
@@ -44,10 +46,11 @@ pub use params::*;
 
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use cpu::CpuSim;
 use cuda::CudaSim;
+use predict::Sizes;
 use setup::Setup;
 use std::sync::Arc;
 
@@ -73,6 +76,15 @@ impl Kind for Card {
 
     fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
         setup::prepare(params, scene, progress)
+    }
+
+    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+        let sizes = setup.map(Sizes::of).or_else(|| Sizes::told(params));
+        match (sizes, on) {
+            (Some(sizes), Place::Cpu { threads }) => predict::cpu(params, &sizes, threads),
+            (Some(sizes), Place::Cuda) => predict::cuda(params, &sizes),
+            (None, _) => vec![],
+        }
     }
 
     fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {

@@ -18,6 +18,9 @@ pub const N_EXCITATORY: u32 = 9_059_302;
 /// Inhibitory connections.
 pub const N_INHIBITORY: u32 = 6_032_681;
 
+/// Neurons and connections.
+pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
+
 /// A network of 138,639 neurons and 15,091,983 connections shaped like a fly's brain. Positions are µm with x
 /// to the right, y up and z towards the viewer who faces the fly, so its left side is at positive x. Neurons
 /// of one class and side stand together, in the order of [`populations`]; the first are the sensory ones.

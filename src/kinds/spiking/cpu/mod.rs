@@ -97,11 +97,10 @@ impl<T: Real> CpuSim<T> {
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let desk = Desk::new(params, scene, setup)?;
         let split = Split::new(&desk.setup.wiring, threads);
-        let ring_len = u64::from(desk.constants.delay) + 2 * window(&desk.constants);
         let mut sim = Self {
             situation: desk.plan.at(0, desk.setup.n()),
             parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
-            rings: (0..split.parts()).map(|_| Ring::new(ring_len as usize)).collect(),
+            rings: (0..split.parts()).map(|_| Ring::new(ring_len(&desk.constants))).collect(),
             desk,
             split,
             work_per_step: 0,
@@ -174,7 +173,7 @@ impl<T: Real> CpuSim<T> {
         desk.by_hand.clear();
         for part in &mut self.parts {
             for t in part.pass.timings.drain(..) {
-                pass.note(t.name, t.launches, t.nanos, t.max_nanos, t.items);
+                pass.note(&t);
             }
         }
         let work = 2 * (desk.meter.events - events) + 10 * (desk.meter.active - looked);
@@ -186,6 +185,11 @@ impl<T: Real> CpuSim<T> {
 /// Steps per window.
 fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
+}
+
+/// Steps whose spikes are kept.
+pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
+    (u64::from(constants.delay) + 2 * window(constants)) as usize
 }
 
 /// Calls `work` for one window after the other until it returns `false`.
@@ -239,7 +243,11 @@ fn together<T: Real>(
         });
         whole
     });
-    if whole { Ok(()) } else { Err(SimError::Device("a thread could not be started; use fewer threads".to_owned())) }
+    if whole {
+        Ok(())
+    } else {
+        Err(SimError::Input("run.threads: a thread could not be started; take fewer".to_owned()))
+    }
 }
 
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.

@@ -85,9 +85,9 @@ impl<T: Real> Part<T> {
             let touched = pass.span("integrate", 0, || self.integrate(n, shared.constants));
             if pass.profiled {
                 for (name, items) in [("threshold", checked), ("deliver", events), ("integrate", touched)] {
-                    pass.note(name, 0, 0, 0, items.into());
+                    pass.work(name, items.into(), 0);
                 }
-                pass.note("drive", 0, 0, 0, self.kicks.len() as u64);
+                pass.work("drive", self.kicks.len() as u64, 0);
             }
             self.cells.reset(n, shared.constants);
             slot.spikes.clear();

@@ -108,7 +108,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             ("arrivals and calendar", lists),
             ("spikes in flight", self.rings.iter().map(super::ring::Ring::n_bytes).sum()),
             ("measurements", self.desk.meter.n_bytes()),
-            ("names and places", self.desk.n_bytes()),
+            ("names and places", self.desk.setup.neurons.n_bytes()),
         ]
     }
 }

@@ -48,15 +48,15 @@ use super::{
     setup::Setup,
 };
 use crate::{
-    gpu::{Gpu, GpuError, Graph, Pass},
+    gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     sim::{Scene, SimError},
 };
 use drive::Hand;
 use kernels::{Kernels, Window};
 use memory::Memory;
 use queue::{Queue, Reading};
-pub use sizes::Tuning;
-use sizes::{GRAPH, Sizes};
+use sizes::GRAPH;
+pub use sizes::{Sizes, Tuning};
 use std::sync::Arc;
 
 /// A spiking network on an NVIDIA GPU.
@@ -110,8 +110,7 @@ impl<T: Real> CudaSim<T> {
         let desk = Desk::new(params, scene, setup)?;
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
-        let spec = if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE };
-        let kernels = Kernels::load_as(gpu, &spec)?;
+        let kernels = Kernels::load_as(gpu, &module::<T>())?;
         let memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
         let mut sim = Self {
             queue: Queue::new(gpu, &sizes, desk.constants.delay)?,
@@ -291,6 +290,11 @@ impl<T: Real> CudaSim<T> {
         let currents = if currents.is_empty() { none } else { currents };
         Ok(saved.into_iter().zip(currents).map(of).collect())
     }
+}
+
+/// The kernels of an arithmetic.
+fn module<T: Real>() -> ModuleSpec {
+    if T::BYTES == 8 { Kernels::SPEC } else { Kernels::SINGLE }
 }
 
 fn unreachable_graph() -> GpuError {

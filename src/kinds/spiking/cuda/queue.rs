@@ -240,8 +240,8 @@ impl Queue {
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
         if flight.is_measured {
-            pass.note("deliver", 0, 0, 0, events);
-            pass.note("advance", 0, 0, 0, n_spikes as u64);
+            pass.work("deliver", events, 8 * events); // a word read, a word added to
+            pass.work("advance", n_spikes as u64, 0);
         }
         let last = n_run.checked_sub(1).map(|i| flight.plan[i]);
         self.last_run = self.last_run.wrapping_add(n_run as u32);

@@ -1,8 +1,8 @@
 //! The promises of [`Simulation`].
 
-use super::{CudaSim, state};
+use super::{CudaSim, module, state};
 use crate::{
-    gpu::Pass,
+    gpu::{KernelFacts, Pass},
     kinds::spiking::{
         desk::Edit,
         layout::Real,
@@ -99,6 +99,12 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(self.memory.clear()?)
     }
 
+    fn kernels(&self) -> Vec<KernelFacts> {
+        let spec = module::<T>();
+        let mine = |k: &KernelFacts| k.file == spec.file;
+        self.gpu.kernel_facts().into_iter().filter(mine).collect()
+    }
+
     fn digest(&self) -> Digest {
         self.desk.meter.digest()
     }
@@ -106,7 +112,7 @@ impl<T: Real> Simulation for CudaSim<T> {
     fn memory(&self) -> Vec<(&'static str, u64)> {
         let mut owners = self.memory.bytes();
         owners.push(("measurements", self.desk.meter.n_bytes()));
-        owners.push(("names and places", self.desk.n_bytes()));
+        owners.push(("names and places", self.desk.setup.neurons.n_bytes()));
         owners
     }
 }

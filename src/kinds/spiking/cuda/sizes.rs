@@ -63,7 +63,24 @@ pub struct Sizes {
 impl Sizes {
     /// For this wiring and delay.
     pub fn new(wiring: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
-        let n = wiring.n();
+        let row_chunks: u64 = wiring.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
+        let counts = (wiring.len() as u64, wiring.overflow.len() as u64, row_chunks);
+        Self::of(wiring.n(), counts, delay, real_bytes, tuning)
+    }
+
+    /// For a network of which only the size is known.
+    pub fn told(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
+        let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
+        Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())
+    }
+
+    fn of(
+        n: u32,
+        (connections, overflow, row_chunks): (u64, u64, u64),
+        delay: u32,
+        real_bytes: u64,
+        tuning: &Tuning,
+    ) -> Result<Self, SimError> {
         if n >= 1 << LANE_BITS {
             return Err(SimError::NoDevice(format!(
                 "{n} neurons are more than the {} the CUDA backend counts to; run on the CPU",
@@ -75,15 +92,14 @@ impl Sizes {
                 "a delay of {delay} steps is longer than the {LONGEST_DELAY} of the CUDA backend; take a longer time step or run on the CPU"
             )));
         }
-        let row_chunks: u64 = wiring.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let window = delay.min(LONGEST);
         // Room for a window in which everybody fires in every step, beside as much again (what waits to be read) or
         // a whole delay of it (what is on its way).
         let ring = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(1 << 12) as u32;
         Ok(Self {
             n,
-            connections: wiring.len() as u64,
-            overflow: wiring.overflow.len() as u64,
+            connections,
+            overflow,
             row_chunks: row_chunks as u32,
             window,
             spike_ring: ring(2 * u64::from(n) * u64::from(window)),

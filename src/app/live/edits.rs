@@ -1,0 +1,66 @@
+//! The difference between the document and what the simulation has: told to the engine, or waiting for a rebuild.
+
+use super::Live;
+use crate::{
+    engine::Command,
+    kinds::Model,
+    params::{Change, ParamId, Params},
+    project::{Project, RunPlan},
+};
+
+impl Live {
+    /// Tells the engine what has changed since it was last told: the last value per frame wins. Undo, redo and typing
+    /// in a file reach the running simulation the same way.
+    pub fn reconcile(&mut self, model: &Model) {
+        let Some(sent) = &self.sent else { return };
+        if sent.model.name() != model.name() || self.loading.is_some() {
+            return;
+        }
+        let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
+        for change in live {
+            if !self.send(Command::Set(change.clone())) {
+                break; // the rest goes with the next frame
+            }
+            self.latency.sent(change.id);
+            if let Some(sent) = &mut self.sent {
+                sent.model.params_mut().set(&change);
+            }
+        }
+    }
+
+    fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
+        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        sent.map(|sent| model.params().changes_since(sent.model.params())).unwrap_or_default().into_iter()
+    }
+
+    /// Whether an edit of this parameter waits for a rebuild.
+    pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
+        use crate::params::Apply;
+        self.stubborn.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
+    }
+
+    /// The parameters whose edits wait for a rebuild. Undoing an edit takes it off this list.
+    pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
+        self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
+    }
+
+    /// What else of the document waits for a rebuild, by name.
+    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
+        let Some(sent) = &self.sent else { return vec![] };
+        let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
+        let all = [
+            (sent.model.name() != project.model.name(), "model"),
+            (sent.seed != project.seed, "seed"),
+            (differs(|a, b| a.threads != b.threads), "run.threads"),
+            (differs(|a, b| a.device != b.device), "run.device"),
+        ];
+        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
+    }
+
+    /// The simulation did not take this up after all: what it was built with still counts.
+    pub(super) fn unsend(&mut self, id: ParamId) {
+        if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
+            sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The window when a device fails: what is said, what is safe, and the way on.
+
+#[path = "fake_brain/mod.rs"]
+mod fake;
+
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT, Queryable},
+};
+use neuropil::{
+    app::{App, Start, commands::UiCommand},
+    params::path,
+    project::{DeviceChoice, Project},
+    sim::{Progress, Scene, SimError, Simulation},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+type Window = Harness<'static, App>;
+
+/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
+fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
+    let since = Instant::now();
+    loop {
+        w.step();
+        if holds(w) {
+            return;
+        }
+        assert!(since.elapsed() < Duration::from_secs(10), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn assign(w: &mut Window, text: &str) {
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    let change = path::parse(params, text).expect("assignment");
+    assert!(params.set(&change));
+}
+
+/// A window whose simulations fail at this step unless they run on the CPU; at step 0 they cannot even be built.
+fn fragile(fails_at: u64) -> Window {
+    window(fails_at, false)
+}
+
+fn window(fails_at: u64, refuses_states: bool) -> Window {
+    let builder = move |project: &Project, scene: &Scene, _: &Progress| {
+        let mut sim = fake::Fake::new(scene.seed);
+        sim.refuses_states = refuses_states;
+        if project.run.device != DeviceChoice::Cpu {
+            sim.fails_at = fails_at;
+        }
+        match sim.fails_at {
+            0 => Err(SimError::Device("wiring needs 3.00 GiB, but only 1.00 GiB is free".into())),
+            _ => Ok(Box::new(sim) as Box<dyn Simulation>),
+        }
+    };
+    let start = Start {
+        project: Some(Project::default()),
+        native_dialogs: false,
+        state_dir: None,
+        builder: Some(Arc::new(builder)),
+        ..Start::default()
+    };
+    Harness::builder()
+        .with_size([1440.0, 900.0])
+        .with_max_steps(30)
+        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+}
+
+const WAY_ON: &str = "Continue on the CPU";
+
+fn step(w: &Window) -> u64 {
+    w.state().session().live.clock.step
+}
+
+fn offers_cpu(w: &Window) -> bool {
+    w.state().session().live.rescue.fault.is_some() && w.query_all_by_label(WAY_ON).next().is_some()
+}
+
+#[test]
+fn a_device_that_fails_offers_the_cpu() {
+    let mut w = fragile(700);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it has failed", offers_cpu);
+    assert!((1..=700).contains(&step(&w)), "where the last whole batch ended");
+    assert!(w.state().messages().iter().any(|m| m.contains("the GPU is lost")), "{:?}", w.state().messages());
+    let in_bar = w.query_all_by_label("Run").any(|node| node.accesskit_node().is_disabled());
+    assert!(in_bar, "there is nothing to run");
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Step);
+    assert!(w.state().messages().iter().any(|m| m.contains("continue on the CPU")));
+    w.get_by_label(WAY_ON).click();
+    until(&mut w, "it runs on", |w| w.query_by_label("Pause").is_some() && step(w) > 1000);
+    assert!(!offers_cpu(&w));
+    let session = w.state().session();
+    assert_eq!(session.project.run.device, DeviceChoice::Auto, "the document asks for what it asked for");
+    assert!(!session.is_dirty() && session.live.plan_waits(&session.project).is_empty());
+}
+
+#[test]
+fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
+    let mut w = fragile(3000);
+    w.state_mut().session_mut().project.run.speed = 0.2;
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| step(w) > 0);
+    assign(&mut w, "lif.tau_m=31");
+    until(&mut w, "it was taken up", |w| w.state().session().live.since_zero().is_some_and(|s| s.log.len() == 1));
+    w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
+    until(&mut w, "a state is kept", |w| w.state().session().live.rescue.checkpoint().is_some());
+    w.state_mut().session_mut().live.rescue.every = None;
+    let kept = w.state().session().live.rescue.checkpoint().expect("kept").clone();
+    assert_eq!(kept.n_logged, 1);
+    assign(&mut w, "lif.tau_m=32");
+    until(&mut w, "it has failed", offers_cpu);
+    let stopped = step(&w);
+    assert!(0 < kept.clock.step && kept.clock.step < stopped && stopped <= 3000);
+    w.get_by_label(WAY_ON).click();
+    let mut lowest = u64::MAX;
+    until(&mut w, "it runs on", |w| {
+        let live = &w.state().session().live;
+        if live.rescue.fault.is_none() && live.clock.step != stopped {
+            lowest = lowest.min(live.clock.step);
+        }
+        live.rescue.fault.is_none() && live.clock.step > 3300
+    });
+    assert!(lowest >= kept.clock.step, "{lowest} is before {}", kept.clock.step);
+    let session = w.state().session();
+    let since = session.live.since_zero().expect("a past");
+    assert_eq!(since.log.len(), 2, "the edit before the state, and the one after it once more");
+    assert!(since.log[0].0 <= kept.clock.step && since.log[1].0 >= kept.clock.step, "{:?}", since.log);
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_said_and_left_out() {
+    let mut w = window(2000, true);
+    w.state_mut().session_mut().project.run.speed = 0.2;
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| step(w) > 0);
+    w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
+    until(&mut w, "it has failed", offers_cpu);
+    assert!(w.state().session().live.rescue.way_on().is_some());
+    w.get_by_label(WAY_ON).click();
+    until(&mut w, "it runs on", |w| !offers_cpu(w) && step(w) > 0 && step(w) < 1000);
+    assert!(w.state().messages().iter().any(|m| m.contains("starts from step 0")), "{:?}", w.state().messages());
+    assert!(w.state().session().live.since_zero().expect("a past").log.is_empty());
+}
+
+#[test]
+fn a_simulation_that_does_not_fit_is_offered_on_the_cpu() {
+    let mut w = fragile(0);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it could not be built", offers_cpu);
+    assert!(w.query_by_label("Try again").is_some());
+    w.query_all_by_label(WAY_ON).last().expect("offered").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some() && step(w) > 10);
+    assert!(!offers_cpu(&w));
+}
