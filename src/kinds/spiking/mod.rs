@@ -18,20 +18,26 @@
 //! | --- | --- |
 //! | [`params`](Params) | what a user can set, in user units |
 //! | [`layout`] | user units → constants and propagators, the only place |
+//! | [`leaky`] | a second, simpler model: what its step computes, bit for bit |
 //! | [`setup`] | files or generators → neurons and wiring |
 //! | [`select`], [`files`] | who is meant: queries and lists |
 //! | [`stimuli`] | drives and lesions over time |
 //! | [`cpu`] | the step |
 //! | [`measure`], [`probes`] | what is seen of it |
+//! | [`edit`] | what is said to it while it runs |
+//! | [`saved`] | bytes of saved states |
 //! | [`bench`] | how fast it is |
 
 pub mod bench;
 pub mod cpu;
+pub mod edit;
 pub mod files;
 pub mod layout;
+pub mod leaky;
 pub mod measure;
 mod params;
 pub mod probes;
+pub mod saved;
 pub mod select;
 pub mod setup;
 pub mod stimuli;
@@ -41,7 +47,7 @@ use crate::{
     gpu::ModuleSpec,
     sim::{ActionSpec, Device, Kind, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
-use cpu::CpuSim;
+use cpu::{CpuSim, leaky::LeakySim};
 use setup::Setup;
 use std::sync::Arc;
 
@@ -62,7 +68,7 @@ impl Kind for Card {
     type Setup = Setup;
 
     fn secs_per_step(params: &Params) -> f64 {
-        params.lif.dt * 1e-3
+        params.dt_ms() * 1e-3
     }
 
     fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
@@ -70,12 +76,20 @@ impl Kind for Card {
     }
 
     fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
-        match on {
-            Device::Cpu { threads } => Ok(match params.lif.precision {
-                Precision::F64 => Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?),
-                Precision::F32 => Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?),
-            }),
-            Device::Cuda(_) => Err(SimError::NoDevice("spiking networks run on the CPU only, so far".to_owned())),
-        }
+        let threads = match on {
+            Device::Cpu { threads } => *threads,
+            Device::Cuda(_) => {
+                return Err(SimError::NoDevice("spiking networks run on the CPU only, so far".to_owned()));
+            }
+        };
+        Ok(match (params.network.model, params.lif.precision) {
+            (NeuronModel::ExponentialLif, Precision::F64) => {
+                Box::new(CpuSim::<f64>::new(params, scene, setup, threads)?)
+            }
+            (NeuronModel::ExponentialLif, Precision::F32) => {
+                Box::new(CpuSim::<f32>::new(params, scene, setup, threads)?)
+            }
+            (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, scene, setup, threads)?),
+        })
     }
 }

@@ -65,6 +65,14 @@ impl Setup {
     pub fn n(&self) -> u32 {
         self.neurons.len
     }
+
+    /// Bytes that names, positions and categories take.
+    pub fn n_bytes_of_names(&self) -> u64 {
+        let set = &self.neurons;
+        let names: usize = set.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
+        let columns: usize = set.columns.iter().map(|c| c.codes.len() * 2).sum();
+        (names + columns + set.ids.len() * 8 + set.positions.len() * 12) as u64
+    }
 }
 
 /// Texts become codes here, and are dropped.
