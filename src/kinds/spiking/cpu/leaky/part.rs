@@ -23,6 +23,9 @@ use std::ops::Range;
 /// Stands for "never" as the step of a last spike.
 pub const NEVER: u64 = u64::MAX;
 
+/// Words of a row that are asked for ahead.
+const LONGEST_AHEAD: usize = 384;
+
 /// What all parts read while a stretch of steps is run.
 pub struct Shared<'a> {
     /// The model.
@@ -138,10 +141,7 @@ impl Part {
         for ring in shared.rings {
             let slot = ring.read(sent);
             for (at, pre) in slot.spikes.iter().enumerate() {
-                if let Some(later) = slot.spikes.get(at + 2) {
-                    let words = shared.split.words(shared.wiring, self.index, *later);
-                    (0..4).for_each(|line| prefetch::read(&shared.wiring.words, words.start + 16 * line));
-                }
+                self.expect(&slot.spikes[at..], shared);
                 let gain = shared.situation.gain(*pre);
                 if gain.silent {
                     continue;
@@ -157,6 +157,18 @@ impl Part {
         }
         self.closed.iter().for_each(|i| self.sums.of[*i as usize] = 0);
         events
+    }
+
+    /// Asks for what the next spikes need: where the row of a later one is, and the row of the next but one.
+    #[inline]
+    fn expect(&self, spikes: &[u32], shared: &Shared<'_>) {
+        if let Some(later) = spikes.get(8) {
+            prefetch::read(&shared.wiring.rows, *later as usize);
+        }
+        if let Some(soon) = spikes.get(2) {
+            let words = shared.split.words(shared.wiring, self.index, *soon);
+            words.take(LONGEST_AHEAD).step_by(16).for_each(|word| prefetch::read(&shared.wiring.words, word));
+        }
     }
 
     /// Draws the noise of four steps, unless it is at hand.
