@@ -314,3 +314,36 @@ fn probes_agree_with_the_run() {
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a == N as f32));
     assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }
+
+/// The example project is the model as published; and unconnected units fire as often as an independent simulation in
+/// double precision with other random numbers says.
+#[test]
+fn the_project_and_its_noise() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/fastfly.ron");
+    let (project, warnings) = neuropil::project::open(&file).expect("it opens");
+    assert_eq!(warnings, []);
+    let neuropil::kinds::Model::Spiking(params) = project.model;
+    assert_eq!((params.network.model, &params.leaky), (NeuronModel::NoisyLeaky, &quiet().leaky));
+    let mut params = *params;
+    params.leaky.mean_weight = 0.0;
+    let net = neuropil::data::generate::balanced(3000, 1, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
+    let mut sim = leaky(&params, &Arc::new(Setup::new(net).expect("a network")), 1);
+    sim.advance(100, &mut Pass::default()).expect("runs");
+    let before = sim.digest().totals[0].1;
+    sim.advance(500, &mut Pass::default()).expect("runs");
+    let got = (sim.digest().totals[0].1 - before) as f64 / (3000.0 * 500.0);
+
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let (mut v, mut spikes) = (0.0_f64, 0_u32);
+    for _ in 0..1_500_000 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        v = 0.9 * v + 0.4 * ((random >> 11) as f64 / (1_u64 << 52) as f64 - 1.0);
+        if v >= 1.0 {
+            (v, spikes) = (0.0, spikes + 1);
+        }
+    }
+    let want = f64::from(spikes) / 1.5e6;
+    assert!((got / want - 1.0).abs() < 0.03, "{got} spikes per unit and step; {want} expected");
+}

@@ -97,6 +97,7 @@ fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 #[inline]
+#[expect(clippy::needless_range_loop, reason = "four arrays side by side")]
 fn philox_avx512(
     lanes: [std::arch::x86_64::__m512i; ABREAST],
     seed: u64,
