@@ -4,25 +4,31 @@
 //!
 //! # Where it comes from
 //!
-//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU: threshold
-//! 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It is here so that speeds can
-//! be compared like with like; as a model of the fly it has nothing over [`Lif`](super::Lif). Differences: weights stay
-//! the integers they are (there: 8 bits and a scale per neuron), sums do not depend on their order, and the noise comes
-//! from Philox. There it is a hash of `neuron XOR f(step)`, which makes the noise of one step a mere permutation, over the
-//! neurons, of the noise of any other.
+//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU:
+//! threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It is here so that
+//! speeds can be compared like with like; as a model of the fly it has nothing over [`Lif`](super::Lif). Differences:
+//! weights stay the integers they are (there: 8 bits and a scale per neuron), sums do not depend on their order, and
+//! the noise comes from Philox. There it is a hash of `neuron XOR f(step)`, which makes the noise of one step a mere
+//! permutation, over the neurons, of the noise of any other.
+//!
+//! Connectomes of this size have two states here: nearly silent, and firing on their own. On a stand-in of the fly's
+//! brain with noise of 0.4, 2.9 % of the units fire in every step. Turned down to 0.2 while it runs, 2.0 % still do;
+//! started at 0.2, it can stay silent.
 //!
 //! # The step
 //!
-//! State: v of every neuron, in single precision, in units of the threshold (written as mV, see
-//! [`Leaky`]). In step n, for every neuron i:
+//! State: v of every neuron, in single precision, in units of the threshold (written as mV, see [`Leaky`]). In step n,
+//! for every neuron i:
 //!
 //! 1. `sum`: the synapse counts of all connections onto i whose neuron spiked in step n - 1, each after
-//!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain in force in step n, added up as wrapping 32-bit integers. 0 in step 0, and
-//!    0 if i is closed.
+//!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain in force in step n, added up as wrapping 32-bit
+//!    integers. 0 in step 0, and 0 if i is closed.
 //! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left: sources
-//!    in the order of [`Situation::sources`](super::stimuli::Situation), then kicks by hand. +0 if there are none, or if i is closed.
+//!    in the order of [`Situation::sources`](super::stimuli::Situation), then kicks by hand. +0 if there are none, or
+//!    if i is closed.
 //! 3. `current`: that of the situation in force in step n; +0 if there is none.
-//! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at (seed, [`NOISE`], n / 4, i).
+//! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
+//!    (seed, [`NOISE`], n / 4, i).
 //! 5. With every product and every sum rounded on its own (never fused), in single precision:
 //!
 //! ```text
@@ -34,10 +40,11 @@
 //!
 //! 6. If `v >= 1`: i spikes in step n, and `v = +0`.
 //!
-//! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed,
-//! [`Purpose::Start`], 0, i); see [`start`].
+//! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed, [`Purpose::Start`], 0,
+//! i); see [`start`]. Kicks by hand are given in the first step taken after they were asked for.
 //!
-//! A synaptic event is a connection whose neuron spiked and is not silent, whatever its target does with it.
+//! A synaptic event is a connection whose neuron spiked and is not silent, whatever its target does with it. What
+//! [`probes::ACTIVE`](super::probes::ACTIVE) counts is every unit in every step.
 
 use super::Leaky;
 use crate::{

@@ -14,6 +14,9 @@
 //! Equal to the authors' Brian2 model spike for spike in double precision; [`cpu`] says in which order a step goes and
 //! why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381 (1999).
 //!
+//! A second model, noisy [`leaky`] units in steps of 1 ms, is there for comparing speed; wiring, stimuli, lesions and
+//! measurements are the same.
+//!
 //! | file | subject |
 //! | --- | --- |
 //! | [`params`](Params) | what a user can set, in user units |

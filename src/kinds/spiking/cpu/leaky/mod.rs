@@ -1,4 +1,5 @@
-//! Leaky units on the CPU: [`leaky`](crate::kinds::spiking::leaky) says what is computed, this module how it is made fast.
+//! Leaky units on the CPU: [`leaky`](crate::kinds::spiking::leaky) says what is computed, this module how it is made
+//! fast.
 //!
 //! Noise reaches every unit in every step, so every unit is looked at in every step, in one straight pass over arrays
 //! ([`sweep`]); noise is drawn for four steps at a time, as many as a Philox call serves. What takes the time is
@@ -6,6 +7,17 @@
 //!
 //! The delay is one step, so threads, each with a contiguous range of units ([`part`]), meet after every step. Whether
 //! a stretch of steps is worth threads is decided from the work of the last one.
+//!
+//! One core of a 2023 server processor, 138,639 units, 783,000 synaptic events per step, µs per step: delivery 1060 to
+//! 1270 (1.35 ns per event), sweep 125, noise 75, collecting 45.
+//!
+//! | tried | outcome |
+//! | --- | --- |
+//! | noise as the compiler makes vectors of it | 114 µs instead of 62 |
+//! | the same, indices carried from block to block | no vectors at all: 1040 µs |
+//! | asking for 4 lines of the next row but one | 1.58 ns per event |
+//! | for all of that row, and its place 8 rows ahead | 1.38 ns per event: done |
+//! | sums without bounds checks | 1.32 ns instead of 1.38: not worth giving up the checks |
 
 pub mod part;
 pub mod reference;

@@ -1,4 +1,4 @@
-//! The definition in [`leaky`](crate::kinds::spiking::leaky), written plainly: every unit, every step. Backends are
+//! The definition in [`leaky`], written plainly: every unit, every step. Backends are
 //! tested against it bit for bit.
 
 use crate::{
