@@ -2,6 +2,7 @@
 //! The big networks are read from `../shared` (or `NEUROPIL_SHARED`), those who lack it skip them loudly.
 
 #[path = "support/busy.rs"]
+#[allow(dead_code, reason = "each test binary takes what it needs")]
 mod network;
 
 use network::{busy, intervention, setup};

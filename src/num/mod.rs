@@ -6,3 +6,4 @@ pub mod hash;
 pub mod prefetch;
 pub mod rng;
 pub mod trains;
+pub mod uniform;

@@ -18,7 +18,7 @@ pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 
 }
 
 /// Lanes evaluated together.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// One train over many lanes.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl Train {
         for some in lanes.chunks(BLOCK) {
             let mut ids = [0_u32; BLOCK];
             ids[..some.len()].copy_from_slice(some);
-            let words = self.words(group, &ids);
+            let words = words(self.seed, self.address, group, &ids);
             let valid = u32::MAX >> (BLOCK - some.len());
             for (words, list) in words.iter().zip(out.iter_mut()) {
                 let mut events = below(words, self.bound) & valid;
@@ -82,32 +82,32 @@ impl Train {
             }
         }
     }
+}
 
-    /// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
-    /// is the one Philox needs. The high halves hold anything.
-    #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
-    fn words(&self, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
-        let mut c = [ids.map(u64::from), [u64::from(self.address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
-        let mut key = [self.seed as u32, (self.seed >> 32) as u32];
-        for _ in 0..10 {
-            let (k0, k1) = (u64::from(key[0]), u64::from(key[1]));
-            for i in 0..BLOCK {
-                let p0 = 0xD251_1F53_u64 * (c[0][i] & LOW);
-                let p1 = 0xCD9E_8D57_u64 * (c[2][i] & LOW);
-                c[0][i] = (p1 >> 32) ^ c[1][i] ^ k0;
-                c[1][i] = p1;
-                c[2][i] = (p0 >> 32) ^ c[3][i] ^ k1;
-                c[3][i] = p0;
-            }
-            key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+/// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
+/// is the one Philox needs. The high halves hold anything.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
+pub(super) fn words(seed: u64, address: u32, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
+    let mut c = [ids.map(u64::from), [u64::from(address); BLOCK], [group & LOW; BLOCK], [group >> 32; BLOCK]];
+    let mut key = [seed as u32, (seed >> 32) as u32];
+    for _ in 0..10 {
+        let (k0, k1) = (u64::from(key[0]), u64::from(key[1]));
+        for i in 0..BLOCK {
+            let p0 = 0xD251_1F53_u64 * (c[0][i] & LOW);
+            let p1 = 0xCD9E_8D57_u64 * (c[2][i] & LOW);
+            c[0][i] = (p1 >> 32) ^ c[1][i] ^ k0;
+            c[1][i] = p1;
+            c[2][i] = (p0 >> 32) ^ c[3][i] ^ k1;
+            c[3][i] = p0;
         }
-        c
+        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
     }
+    c
 }
 
 /// One word per lane.
-type Words = [u64; BLOCK];
+pub(super) type Words = [u64; BLOCK];
 
 const LOW: u64 = 0xffff_ffff;
 

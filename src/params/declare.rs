@@ -103,13 +103,18 @@ macro_rules! choices {
     };
 }
 
-/// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list.
+/// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list;
+/// `#[show_if(|tree| …)]` hides a group that does not apply.
 #[macro_export]
 macro_rules! param_tree {
     (
         $(#[doc = $tree_docs:literal])*
         $vis:vis struct $Tree:ident {
-            $( $(#[doc = $docs:literal])* $group:ident : $Group:tt ),* $(,)?
+            $(
+                $(#[doc = $docs:literal])*
+                $(#[show_if($show:expr)])?
+                $group:ident : $Group:tt
+            ),* $(,)?
         }
     ) => {
         $(#[doc = $tree_docs])*
@@ -144,7 +149,10 @@ macro_rules! param_tree {
             }
             fn is_shown(&self, id: $crate::params::ParamId) -> bool {
                 let mut n = 0..;
-                $( if n.next() == Some(id.group) { return $crate::params::TreeNode::shown(&self.$group, id); } )*
+                $( if n.next() == Some(id.group) {
+                    $( let show: fn(&Self) -> bool = $show; if !show(self) { return false; } )?
+                    return $crate::params::TreeNode::shown(&self.$group, id);
+                } )*
                 false
             }
             fn push(&mut self, group: u8) -> bool {

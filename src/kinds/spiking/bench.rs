@@ -1,12 +1,14 @@
-//! How fast the fly's brain runs: three drives that load different parts of the step.
+//! How fast the fly's brain runs: three drives that load different parts of the step, and the simpler model of an earlier
+//! program.
 //!
 //! | case | drive | what it measures |
 //! | --- | --- | --- |
 //! | `sugar21` | 21 sugar neurons at 150 Hz | a nearly silent network: the cost of a step |
 //! | `gustatory408` | 408 gustatory neurons at 150 Hz | sparse activity: deliveries |
 //! | `broad10` | kicks of 1 mV at 200 Hz to every neuron | everything at 8 to 10 Hz: all of it |
+//! | `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | like with like, in steps of 1 ms |
 
-use super::{Card, Effect, Intervention, Params, Source, probes, setup::Setup};
+use super::{Card, Effect, Intervention, NeuronModel, Params, Source, probes, setup::Setup};
 use crate::{
     gpu::{
         Pass,
@@ -86,6 +88,7 @@ pub struct BenchRow {
 
 struct Case {
     name: &'static str,
+    model: NeuronModel,
     effect: Effect,
     rate_hz: f64,
     weight_mv: f64,
@@ -98,6 +101,7 @@ struct Case {
 const CASES: &[Case] = &[
     Case {
         name: "sugar21",
+        model: NeuronModel::ExponentialLif,
         effect: Effect::Poisson,
         rate_hz: 150.0,
         weight_mv: 68.75,
@@ -106,6 +110,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "gustatory408",
+        model: NeuronModel::ExponentialLif,
         effect: Effect::Poisson,
         rate_hz: 150.0,
         weight_mv: 68.75,
@@ -114,11 +119,21 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "broad10",
+        model: NeuronModel::ExponentialLif,
         effect: Effect::Noise,
         rate_hz: 200.0,
         weight_mv: 1.0,
         query: "all",
         expected: (7.94 * 138_639.0, 0.05),
+    },
+    Case {
+        name: "fastfly",
+        model: NeuronModel::NoisyLeaky,
+        effect: Effect::Noise,
+        rate_hz: 0.0, // its noise is part of the model
+        weight_mv: 0.0,
+        query: "all",
+        expected: (28.67 * 138_639.0, 0.03),
     },
 ];
 
@@ -158,6 +173,7 @@ fn measure(
     progress: &Progress,
 ) -> Result<BenchRow, SimError> {
     let mut params = params.clone();
+    params.network.model = case.model;
     params.interventions.push(Intervention {
         name: case.name.to_owned(),
         effect: case.effect,

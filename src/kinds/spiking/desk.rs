@@ -3,14 +3,15 @@
 
 use super::{
     Params,
+    edit::{self, kick_weight},
     layout::{Constants, Real},
     measure::Meter,
-    probes::{self, ACTIONS},
+    probes,
     setup::Setup,
     stimuli::Plan,
 };
 use crate::{
-    params::{Apply, Change, Params as _, Value},
+    params::Change,
     sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError},
 };
 use std::sync::Arc;
@@ -60,7 +61,7 @@ impl<T: Real> Desk<T> {
         Ok(Self {
             constants: params.lif.derive(),
             plan: Plan::new(params, &setup.neurons, scene)?,
-            meter: Meter::new(setup.neurons.clone(), &params.lif, &params.measure),
+            meter: Meter::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
             scene: scene.clone(),
@@ -73,7 +74,7 @@ impl<T: Real> Desk<T> {
 
     /// Steps taken and their length.
     pub fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: self.params.lif.dt * 1e-3 }
+        Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
     }
 
     /// Names of the lanes of a series.
@@ -83,19 +84,11 @@ impl<T: Real> Desk<T> {
 
     /// Takes up a change of a parameter between two steps.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
-        let mut new = self.params.clone();
-        if !new.set(change) {
-            return Err(SimError::Input(format!("no such parameter, or not its kind of value: {change:?}")));
-        }
-        if let Some(spec) = new.spec(change.id) {
-            if !spec.admits(&change.value) {
-                let path = new.path(change.id);
-                return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
-            }
-            if spec.apply == Apply::Rebuild {
-                return Ok(if new == self.params { Edit::Applied } else { Edit::Rebuild });
-            }
-        }
+        let new = match edit::edit(&self.params, change)? {
+            edit::Edit::Same => return Ok(Edit::Applied),
+            edit::Edit::Rebuild => return Ok(Edit::Rebuild),
+            edit::Edit::Live(new) => *new,
+        };
         let old = &self.params;
         if new.measure != old.measure {
             if new.measure.group_by != old.measure.group_by {
@@ -103,8 +96,7 @@ impl<T: Real> Desk<T> {
             }
             self.meter.configure(&new.measure, self.step);
         }
-        if (&new.stimulus, &new.selections, &new.interventions) != (&old.stimulus, &old.selections, &old.interventions)
-        {
+        if new.drives_otherwise_than(old) {
             self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
             self.stale = true;
         }
@@ -120,19 +112,8 @@ impl<T: Real> Desk<T> {
 
     /// Takes up an action between two steps.
     pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        let [Value::Real(weight_mv)] = action.values[..] else {
-            return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));
-        };
-        if action.name != ACTIONS[0].name {
-            return Err(SimError::Input(format!("there is no action `{}`; there is {}", action.name, ACTIONS[0].name)));
-        }
-        if !weight_mv.is_finite() {
-            return Err(SimError::Input("kick: weight_mv must be a finite number".to_owned()));
-        }
-        if let Some(beyond) = action.elements.iter().find(|i| **i >= self.setup.n()) {
-            return Err(SimError::Input(format!("kick: there is no neuron {beyond}")));
-        }
-        self.by_hand.extend(action.elements.iter().map(|i| (*i, T::of(weight_mv))));
+        let weight = T::of(kick_weight(action, self.setup.n())?);
+        self.by_hand.extend(action.elements.iter().map(|i| (*i, weight)));
         Ok(())
     }
 

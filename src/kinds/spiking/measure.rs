@@ -1,6 +1,6 @@
 //! Measurements taken from the stream of spikes, step by step. Backends feed it; it changes nothing.
 
-use super::{Lif, Measure, layout::steps_from_ms, probes};
+use super::{Measure, layout::steps_from_ms, probes};
 use crate::{
     num::hash::StreamHash,
     sim::{Column, Digest, ElementSet, ProbeId, Series, SimError, Spike, Tap},
@@ -94,12 +94,12 @@ const GROWING: [ProbeId; 6] =
 
 impl Meter {
     /// Nothing tapped, nothing counted.
-    pub fn new(set: Arc<ElementSet>, lif: &Lif, measure: &Measure) -> Self {
+    pub fn new(set: Arc<ElementSet>, dt_ms: f64, measure: &Measure) -> Self {
         let n = set.len as usize;
         let mut meter = Self {
             set,
             tapped: [false; probes::PROBES.len()],
-            dt_ms: lif.dt,
+            dt_ms,
             bin_steps: 1,
             tau_steps: 0.0,
             fade: Fade { fine: vec![], coarse: vec![] },

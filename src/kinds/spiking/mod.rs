@@ -14,10 +14,14 @@
 //! Equal to the authors' Brian2 model spike for spike in double precision; [`cpu`] says in which order a step goes and
 //! why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381 (1999).
 //!
+//! A second model, noisy [`leaky`] units in steps of 1 ms, is there for comparing speed; wiring, stimuli, lesions and
+//! measurements are the same.
+//!
 //! | file | subject |
 //! | --- | --- |
 //! | [`params`](Params) | what a user can set, in user units |
 //! | [`layout`] | user units → constants and propagators, the only place |
+//! | [`leaky`] | a second, simpler model: what its step computes, bit for bit |
 //! | [`setup`] | files or generators → neurons and wiring |
 //! | [`select`], [`files`] | who is meant: queries and lists |
 //! | [`stimuli`] | drives and lesions over time |
@@ -26,14 +30,17 @@
 //! | [`desk`], [`saved`] | what both backends share: edits, actions, saved states |
 //! | [`measure`], [`probes`] | what is seen of it |
 //! | [`predict`] | how much memory it will take |
+//! | [`edit`] | what is said to it while it runs |
 //! | [`bench`] | how fast it is |
 
 pub mod bench;
 pub mod cpu;
 pub mod cuda;
 pub mod desk;
+pub mod edit;
 pub mod files;
 pub mod layout;
+pub mod leaky;
 pub mod measure;
 mod params;
 pub mod predict;
@@ -48,7 +55,7 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
-use cpu::CpuSim;
+use cpu::{CpuSim, leaky::LeakySim};
 use cuda::CudaSim;
 use predict::Sizes;
 use setup::Setup;
@@ -71,7 +78,7 @@ impl Kind for Card {
     type Setup = Setup;
 
     fn secs_per_step(params: &Params) -> f64 {
-        params.lif.dt * 1e-3
+        params.dt_ms() * 1e-3
     }
 
     fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
@@ -81,6 +88,7 @@ impl Kind for Card {
     fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
         let sizes = setup.map(Sizes::of).or_else(|| Sizes::told(params));
         match (sizes, on) {
+            _ if params.network.model == NeuronModel::NoisyLeaky => vec![], // not predicted
             (Some(sizes), Place::Cpu { threads }) => predict::cpu(params, &sizes, threads),
             (Some(sizes), Place::Cuda) => predict::cuda(params, &sizes),
             (None, _) => vec![],
@@ -88,11 +96,20 @@ impl Kind for Card {
     }
 
     fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+        let model = params.network.model;
         match on {
-            Device::Cpu { threads } => Ok(match params.lif.precision {
-                Precision::F64 => Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?),
-                Precision::F32 => Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?),
+            Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
+                (NeuronModel::ExponentialLif, Precision::F64) => {
+                    Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?)
+                }
+                (NeuronModel::ExponentialLif, Precision::F32) => {
+                    Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?)
+                }
+                (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, scene, setup, *threads)?),
             }),
+            Device::Cuda(_) if model == NeuronModel::NoisyLeaky => {
+                Err(SimError::NoDevice("noisy leaky units run on the CPU only, so far".to_owned()))
+            }
             Device::Cuda(gpu) => on_gpu(params, scene, setup, gpu).map_err(|error| match error {
                 SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
                 other => other,

@@ -6,6 +6,16 @@ use crate::{
 };
 
 choices! {
+    /// What the neurons are.
+    pub enum NeuronModel {
+        /// Leaky integrate-and-fire neurons with exponential synapses, after Shiu et al. 2024: group `lif`.
+        ExponentialLif,
+        /// Leaky units in steps of 1 ms, all with uniform noise, after the FastFly demonstration: group `leaky`.
+        NoisyLeaky,
+    }
+}
+
+choices! {
     /// Arithmetic of the state.
     pub enum Precision {
         /// Double precision: follows Brian2 spike for spike.
@@ -105,8 +115,36 @@ params! {
 }
 
 params! {
+    /// Leaky units with uniform noise: the model of the FastFly demonstration, for comparing speed like with like.
+    /// Rest lies at 0 mV and the threshold at 1 mV, so whatever is given or shown in mV (kicks, currents, potentials) is
+    /// in units of the threshold.
+    pub struct Leaky {
+        /// What a step leaves of the potential: 0.9 per millisecond is a time constant of 9.5 ms.
+        #[param(range = 0.5..=1.0, hard = 0.0..=1.0)]
+        decay: f64 = 0.9,
+
+        /// Every step adds noise between minus this and this to every unit, in units of the threshold.
+        #[param(range = 0.0..=1.0, hard = 0.0..=100.0)]
+        noise_amplitude: f64 = 0.4,
+
+        /// Mean size of a connection, in units of the threshold: a connection of n synapses weighs n times this,
+        /// divided by the mean number of synapses of all connections.
+        #[param(range = 0.0..=0.2, hard = 0.0..=100.0)]
+        mean_weight: f64 = 0.03,
+
+        /// Time step, and the delay of all connections.
+        #[param(unit = Ms, range = 0.1..=10.0, hard = 0.001..=100.0, scale = Log, apply = Rebuild)]
+        dt: f64 = 1.0,
+    }
+}
+
+params! {
     /// Neurons and their wiring.
     pub struct Network {
+        /// What the neurons are.
+        #[param(apply = Rebuild)]
+        model: NeuronModel = NeuronModel::ExponentialLif,
+
         /// Where the wiring comes from.
         #[param(apply = Rebuild)]
         source: Source = Source::FlyStandIn,
@@ -227,7 +265,7 @@ params! {
         #[show_if(|s| matches!(s.effect, Effect::Poisson | Effect::Noise | Effect::Kicks))]
         weight_mv: f64 = 68.75,
 
-        /// Depolarisation the current would settle at without threshold.
+        /// Depolarisation the current would settle at without threshold; leaky units take it up anew in every step.
         #[param(unit = Mv, range = -20.0..=20.0, hard = -1000.0..=1000.0)]
         #[show_if(|s| s.effect == Effect::Current)]
         current_mv: f64 = 8.0,
@@ -279,6 +317,7 @@ param_tree! {
         /// Neurons and their wiring.
         network: Network,
         /// The neuron model.
+        #[show_if(|p| p.network.model == NeuronModel::ExponentialLif)]
         lif: Lif,
         /// Input read from files.
         stimulus: Stimulus,
@@ -288,5 +327,19 @@ param_tree! {
         interventions: [Intervention],
         /// How measurements are taken.
         measure: Measure,
+        /// The noisy leaky unit. Threshold and rest lie at 1 mV and 0 mV: mV means units of the threshold.
+        // The last, because logged edits know groups by their number.
+        #[show_if(|p| p.network.model == NeuronModel::NoisyLeaky)]
+        leaky: Leaky,
+    }
+}
+
+impl Params {
+    /// Time step of the chosen model, ms.
+    pub fn dt_ms(&self) -> f64 {
+        match self.network.model {
+            NeuronModel::ExponentialLif => self.lif.dt,
+            NeuronModel::NoisyLeaky => self.leaky.dt,
+        }
     }
 }

@@ -46,12 +46,26 @@ probes! {
     ACTIVE = "active", "", Shape::Series { of: "" };
 }
 
+/// [`PROBES`] of leaky units, whose potentials lie mostly between 0 and the threshold of 1 mV.
+pub const LEAKY_PROBES: &[ProbeSpec] = &leaky();
+
+const fn leaky() -> [ProbeSpec; PROBES.len()] {
+    let mut probes = [PROBES[0]; PROBES.len()];
+    probes.copy_from_slice(PROBES);
+    probes[V_FIELD as usize].shape = Shape::Field { over: NEURONS, range: (-1.0, 1.0) };
+    probes
+}
+
 /// The parts of a step on the CPU, in their order.
 pub const SPANS: &[(&str, &str)] = &[
     ("threshold", "Who is above the threshold: looks at the neurons near it. Items: neurons looked at."),
     ("drive", "Draws the kicks that stimuli give in this step. Items: kicks."),
     ("deliver", "Adds the spikes of one delay ago to their targets. Items: synaptic events."),
-    ("integrate", "Whoever got a kick or a spike takes it up, unless refractory. Items: neurons."),
+    ("noise", "Draws the noise of leaky units, for four steps at a time. Items: neurons."),
+    (
+        "integrate",
+        "Whoever got a kick or a spike takes it up, unless refractory; leaky units all step. Items: neurons.",
+    ),
     ("collect", "Gathers spikes and traces of all threads in their canonical order, for probes. Items: steps."),
 ];
 

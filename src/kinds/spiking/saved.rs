@@ -4,7 +4,7 @@
 use super::{
     desk::Desk,
     layout::Real,
-    measure::{Bin, Running},
+    measure::{Bin, Meter, Running},
 };
 use crate::sim::SimError;
 
@@ -50,9 +50,7 @@ pub struct Saved<T> {
     /// The spikes of the last delay, step by step, ascending.
     pub spikes: Vec<(u64, Vec<u32>)>,
     by_hand: Vec<(u32, T)>,
-    totals: [u64; 4],
-    bin: Bin,
-    running: Vec<Running>,
+    counted: Counted,
 }
 
 /// Writes a state: what the desk knows, and what the backend knows of neurons and spikes on their way.
@@ -86,14 +84,7 @@ pub fn write<T: Real>(
         out.u32(i);
         out.u64(w);
     });
-    let m = &desk.meter;
-    [m.hash.0, m.spikes, m.events, m.active].into_iter().for_each(|x| out.u64(x));
-    [m.bin.since, m.bin.spikes, m.bin.events, m.bin.active].into_iter().for_each(|x| out.u64(x));
-    out.list(&m.bin.classes, Writer::u64);
-    out.list(&m.running, |out, r| {
-        out.u32(r.hz.to_bits());
-        out.u32(r.step);
-    });
+    desk.meter.write(&mut out);
     out.0
 }
 
@@ -112,26 +103,22 @@ pub fn parse<T: Real>(desk: &Desk<T>, bytes: &[u8]) -> Result<Saved<T>, SimError
         }
     }
     let step = r.u64()?;
-    let neurons = (0..n).map(|_| r.neuron()).collect::<Result<_, _>>()?;
+    let neurons = (0..n).map(|_| neuron(&mut r)).collect::<Result<_, _>>()?;
     let currents: Vec<T> = r.list(8, |r| Ok(T::from_bits(r.u64()?)))?;
     let spikes = (step.saturating_sub(delay.into())..step)
         .map(|sent| Ok((sent, r.list(4, Reader::u32)?)))
         .collect::<Result<Vec<_>, SimError>>()?;
     let by_hand: Vec<(u32, T)> = r.list(12, |r| Ok((r.u32()?, T::from_bits(r.u64()?))))?;
-    let totals = [r.u64()?, r.u64()?, r.u64()?, r.u64()?];
-    let mut bin = Bin { since: r.u64()?, spikes: r.u64()?, events: r.u64()?, active: r.u64()?, classes: vec![] };
-    bin.classes = r.list(8, Reader::u64)?;
-    let running: Vec<Running> = r.list(8, |r| Ok(Running { hz: f32::from_bits(r.u32()?), step: r.u32()? }))?;
+    let counted = Counted::read(&mut r, step)?;
     let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|l| *l < n);
     let fits = r.0.is_empty()
         && (currents.is_empty() || currents.len() == n as usize)
         && spikes.iter().all(|(_, lanes)| ascending(lanes))
-        && by_hand.iter().all(|(i, _)| *i < n)
-        && bin.since <= step;
+        && by_hand.iter().all(|(i, _)| *i < n);
     if !fits {
         return Err(broken("it contradicts itself"));
     }
-    Ok(Saved { step, neurons, currents, spikes, by_hand, totals, bin, running })
+    Ok(Saved { step, neurons, currents, spikes, by_hand, counted })
 }
 
 impl<T: Real> Saved<T> {
@@ -140,45 +127,44 @@ impl<T: Real> Saved<T> {
         desk.step = self.step;
         desk.by_hand = self.by_hand;
         desk.stale = true;
-        let m = &mut desk.meter;
-        [m.hash.0, m.spikes, m.events, m.active] = self.totals;
-        m.drop_unread();
-        // A bin of other categories, or a running average nobody kept, starts over.
-        if self.bin.classes.len() == m.bin.classes.len() {
-            m.bin = self.bin;
-        } else {
-            m.bin = Bin { since: self.step, classes: vec![0; m.bin.classes.len()], ..Bin::default() };
-        }
-        if self.running.len() == m.running.len() {
-            m.running = self.running;
-        } else {
-            m.running.fill(Running::default());
-        }
+        desk.meter.resume(self.counted, self.step);
     }
 }
 
-fn broken(why: &str) -> SimError {
+fn neuron<T: Real>(r: &mut Reader<'_>) -> Result<SavedNeuron<T>, SimError> {
+    let (u, g) = (T::from_bits(r.u64()?), T::from_bits(r.u64()?));
+    let (anchor, last_spike, marks) = (r.u32()?, r.u32()?, r.u32()?);
+    Ok(SavedNeuron { u, g, anchor, last_spike, marks: marks & mark::ALL })
+}
+
+/// A state that cannot be taken up, and why.
+pub fn broken(why: &str) -> SimError {
     SimError::Input(format!("the saved state does not fit: {why}"))
 }
 
-struct Writer(Vec<u8>);
+/// Appends numbers and lists.
+pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    fn u32(&mut self, x: u32) {
+    /// Four bytes.
+    pub fn u32(&mut self, x: u32) {
         self.0.extend(x.to_le_bytes());
     }
 
-    fn u64(&mut self, x: u64) {
+    /// Eight bytes.
+    pub fn u64(&mut self, x: u64) {
         self.0.extend(x.to_le_bytes());
     }
 
-    fn list<X: Copy>(&mut self, items: &[X], mut put: impl FnMut(&mut Self, X)) {
+    /// A length, then the items.
+    pub fn list<X: Copy>(&mut self, items: &[X], mut put: impl FnMut(&mut Self, X)) {
         self.u32(items.len() as u32);
         items.iter().for_each(|x| put(self, *x));
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Takes back what a [`Writer`] wrote.
+pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], SimError> {
@@ -187,16 +173,18 @@ impl Reader<'_> {
         Ok(*head)
     }
 
-    fn u32(&mut self) -> Result<u32, SimError> {
+    /// Four bytes.
+    pub fn u32(&mut self) -> Result<u32, SimError> {
         Ok(u32::from_le_bytes(self.bytes()?))
     }
 
-    fn u64(&mut self) -> Result<u64, SimError> {
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Result<u64, SimError> {
         Ok(u64::from_le_bytes(self.bytes()?))
     }
 
     /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
-    fn list<X>(
+    pub fn list<X>(
         &mut self,
         size: usize,
         mut take: impl FnMut(&mut Self) -> Result<X, SimError>,
@@ -207,10 +195,56 @@ impl Reader<'_> {
         }
         (0..len).map(|_| take(self)).collect()
     }
+}
 
-    fn neuron<T: Real>(&mut self) -> Result<SavedNeuron<T>, SimError> {
-        let (u, g) = (T::from_bits(self.u64()?), T::from_bits(self.u64()?));
-        let (anchor, last_spike, marks) = (self.u32()?, self.u32()?, self.u32()?);
-        Ok(SavedNeuron { u, g, anchor, last_spike, marks: marks & mark::ALL })
+/// What a meter has counted.
+pub struct Counted {
+    totals: [u64; 4],
+    bin: Bin,
+    running: Vec<Running>,
+}
+
+impl Counted {
+    /// Takes it back; `step` is the step of the state.
+    pub fn read(r: &mut Reader<'_>, step: u64) -> Result<Self, SimError> {
+        let totals = [r.u64()?, r.u64()?, r.u64()?, r.u64()?];
+        let mut bin = Bin { since: r.u64()?, spikes: r.u64()?, events: r.u64()?, active: r.u64()?, classes: vec![] };
+        bin.classes = r.list(8, Reader::u64)?;
+        let running = r.list(8, |r| Ok(Running { hz: f32::from_bits(r.u32()?), step: r.u32()? }))?;
+        if bin.since > step {
+            return Err(broken("it contradicts itself"));
+        }
+        Ok(Self { totals, bin, running })
+    }
+}
+
+impl Meter {
+    /// Writes what it has counted.
+    pub fn write(&self, out: &mut Writer) {
+        [self.hash.0, self.spikes, self.events, self.active].into_iter().for_each(|x| out.u64(x));
+        let bin = &self.bin;
+        [bin.since, bin.spikes, bin.events, bin.active].into_iter().for_each(|x| out.u64(x));
+        out.list(&bin.classes, Writer::u64);
+        out.list(&self.running, |out, r| {
+            out.u32(r.hz.to_bits());
+            out.u32(r.step);
+        });
+    }
+
+    /// Goes on from what was counted up to `step`. A bin of other categories, or averages of other neurons, start over.
+    pub fn resume(&mut self, counted: Counted, step: u64) {
+        [self.hash.0, self.spikes, self.events, self.active] = counted.totals;
+        self.drop_unread();
+        let classes = self.bin.classes.len();
+        self.bin = if counted.bin.classes.len() == classes {
+            counted.bin
+        } else {
+            Bin { since: step, classes: vec![0; classes], ..Bin::default() }
+        };
+        if counted.running.len() == self.running.len() {
+            self.running = counted.running;
+        } else {
+            self.running.fill(Running::default());
+        }
     }
 }

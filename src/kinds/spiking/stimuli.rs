@@ -141,7 +141,7 @@ impl Plan {
     /// Resolves all queries and files.
     pub fn new(params: &Params, set: &ElementSet, scene: &Scene) -> Result<Self, SimError> {
         let selector = Selector { set, selections: &params.selections, scene };
-        let mut draft = Draft { selector, dt_ms: params.lif.dt, items: vec![], known: HashMap::new() };
+        let mut draft = Draft { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
             draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;

@@ -45,6 +45,7 @@
 
 pub mod cells;
 pub mod drive;
+pub mod leaky;
 pub mod neuron;
 pub mod part;
 pub mod reference;
@@ -69,8 +70,7 @@ use crate::{
 use part::{Part, Shared};
 use ring::Ring;
 use split::Split;
-use std::sync::Arc;
-use team::Meeting;
+use std::{ops::Range, sync::Arc};
 
 /// Longest window, steps.
 const WINDOW: u64 = 64;
@@ -160,14 +160,13 @@ impl<T: Real> CpuSim<T> {
             trace_every: desk.meter.trace_every,
             profiled: pass.profiled,
         };
-        if worth && self.parts.len() > 1 {
-            together(&mut self.parts, &shared, start, end, window, &mut desk.meter, pass)?;
+        let (parts, meter) = (&mut self.parts[..], &mut desk.meter);
+        let run = |part: &mut Part<T>, steps| part.run(steps, &shared);
+        let collect = |steps| collect(&self.rings, steps, meter, pass);
+        if worth {
+            team::together(parts, start..end, window, run, collect)?;
         } else {
-            windows(start, end, window, |a, b| {
-                self.parts.iter_mut().for_each(|part| part.run(a..b, &shared));
-                collect(&self.rings, a, b, &mut desk.meter, pass);
-                true
-            });
+            team::alone(parts, start..end, window, run, collect);
         }
         desk.step = end;
         desk.by_hand.clear();
@@ -192,68 +191,10 @@ pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
 }
 
-/// Calls `work` for one window after the other until it returns `false`.
-fn windows(start: u64, end: u64, window: u64, mut work: impl FnMut(u64, u64) -> bool) {
-    let mut from = start;
-    while from < end {
-        let to = end.min(from + window);
-        if !work(from, to) {
-            return;
-        }
-        from = to;
-    }
-}
-
-/// One thread per part. The first part's thread, this one, also collects.
-fn together<T: Real>(
-    parts: &mut [Part<T>],
-    shared: &Shared<'_, T>,
-    start: u64,
-    end: u64,
-    window: u64,
-    meter: &mut Meter,
-    pass: &mut Pass,
-) -> Result<(), SimError> {
-    let meeting = Meeting::new(parts.len());
-    let Some((mine, others)) = parts.split_first_mut() else { return Ok(()) };
-    let whole = std::thread::scope(|scope| {
-        let mut whole = true;
-        for part in others {
-            let meeting = &meeting;
-            let work = move || {
-                let _guard = meeting.guard();
-                windows(start, end, window, |a, b| {
-                    part.run(a..b, shared);
-                    meeting.wait()
-                });
-            };
-            if std::thread::Builder::new().name("spiking".to_owned()).spawn_scoped(scope, work).is_err() {
-                meeting.break_up();
-                whole = false;
-            }
-        }
-        let _guard = meeting.guard();
-        windows(start, end, window, |a, b| {
-            mine.run(a..b, shared);
-            whole &= meeting.wait();
-            if whole {
-                collect(shared.rings, a, b, meter, pass);
-            }
-            whole
-        });
-        whole
-    });
-    if whole {
-        Ok(())
-    } else {
-        Err(SimError::Input("run.threads: a thread could not be started; take fewer".to_owned()))
-    }
-}
-
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.
-fn collect(rings: &[Ring], from: u64, to: u64, meter: &mut Meter, pass: &mut Pass) {
-    pass.span("collect", to - from, || {
-        for step in from..to {
+fn collect(rings: &[Ring], steps: Range<u64>, meter: &mut Meter, pass: &mut Pass) {
+    pass.span("collect", steps.end - steps.start, || {
+        for step in steps {
             let (mut events, mut active) = (0, 0);
             for ring in rings {
                 let slot = ring.read(step);

@@ -1,9 +1,85 @@
-//! A meeting point for the threads of one stretch: spins for a while, then sleeps.
+//! The threads of one stretch of steps, and their meeting point, which spins for a while, then sleeps.
 
-use std::sync::{
-    Condvar, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use crate::sim::SimError;
+use std::{
+    ops::Range,
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
+
+/// Takes all parts through the steps, in windows. `run` works on one part, `collect` reads what a window left.
+pub fn alone<P>(
+    parts: &mut [P],
+    steps: Range<u64>,
+    window: u64,
+    run: impl Fn(&mut P, Range<u64>),
+    mut collect: impl FnMut(Range<u64>),
+) {
+    windows(steps, window, |window| {
+        parts.iter_mut().for_each(|part| run(part, window.clone()));
+        collect(window);
+        true
+    });
+}
+
+/// The same with one thread per part; all have run a window before one of them runs the next. The first part's
+/// thread, this one, also collects, while the others run on.
+pub fn together<P: Send>(
+    parts: &mut [P],
+    steps: Range<u64>,
+    window: u64,
+    run: impl Fn(&mut P, Range<u64>) + Sync,
+    mut collect: impl FnMut(Range<u64>),
+) -> Result<(), SimError> {
+    let meeting = Meeting::new(parts.len());
+    let Some((mine, others)) = parts.split_first_mut() else { return Ok(()) };
+    let whole = std::thread::scope(|scope| {
+        let mut whole = true;
+        for part in others {
+            let (meeting, run, steps) = (&meeting, &run, steps.clone());
+            let work = move || {
+                let _guard = meeting.guard();
+                windows(steps, window, |window| {
+                    run(part, window);
+                    meeting.wait()
+                });
+            };
+            if std::thread::Builder::new().name("spiking".to_owned()).spawn_scoped(scope, work).is_err() {
+                meeting.break_up();
+                whole = false;
+            }
+        }
+        let _guard = meeting.guard();
+        windows(steps, window, |window| {
+            run(mine, window.clone());
+            whole &= meeting.wait();
+            if whole {
+                collect(window);
+            }
+            whole
+        });
+        whole
+    });
+    if whole {
+        Ok(())
+    } else {
+        Err(SimError::Input("run.threads: a thread could not be started; take fewer".to_owned()))
+    }
+}
+
+/// Calls `work` for one window after the other until it returns `false`.
+fn windows(steps: Range<u64>, window: u64, mut work: impl FnMut(Range<u64>) -> bool) {
+    let mut from = steps.start;
+    while from < steps.end {
+        let to = steps.end.min(from + window);
+        if !work(from..to) {
+            return;
+        }
+        from = to;
+    }
+}
 
 /// Turns to wait before giving the processor away, and before going to sleep.
 const SPIN: u32 = 2_000;

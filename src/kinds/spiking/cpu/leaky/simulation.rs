@@ -1,0 +1,146 @@
+//! The promises of [`Simulation`].
+
+use super::{
+    LeakySim,
+    part::{NEVER, Part},
+    state,
+};
+use crate::{
+    gpu::Pass,
+    kinds::spiking::{
+        cpu::ring::Ring,
+        edit::{Edit, edit, kick_weight},
+        probes::{self, LEAKY_PROBES},
+        stimuli::Plan,
+    },
+    params::Change,
+    sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},
+};
+use std::sync::Arc;
+
+impl Simulation for LeakySim {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        LEAKY_PROBES
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        if probe == probes::CLASS_RATES { self.meter.class_names() } else { vec![] }
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.sets
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+    }
+
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        let new = match edit(&self.params, change)? {
+            Edit::Same => return Ok(Effect::Applied),
+            Edit::Rebuild => return Ok(Effect::NeedsRebuild),
+            Edit::Live(new) => new,
+        };
+        if new.measure != self.params.measure {
+            if new.measure.group_by != self.params.measure.group_by {
+                self.meter.check_column(&new.measure.group_by)?;
+            }
+            self.meter.configure(&new.measure, self.step);
+        }
+        if new.drives_otherwise_than(&self.params) {
+            self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
+            self.stale = true;
+        }
+        self.constants = new.leaky.derive(self.mean_count);
+        self.params = *new;
+        Ok(Effect::Applied)
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        let weight = kick_weight(action, self.setup.n())? as f32;
+        self.by_hand.extend(action.elements.iter().map(|i| (*i, weight)));
+        Ok(())
+    }
+
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.meter.tap(taps, self.step)?;
+        for part in &mut self.parts {
+            let range = part.range();
+            let mine = self.meter.traced.iter().filter(|i| range.contains(i));
+            part.traced = mine.map(|i| i - range.start).collect();
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.run(steps, pass)
+    }
+
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        for probe in self.meter.taps() {
+            let reading = match probe {
+                probes::SPIKES => Reading::Spikes(self.meter.take_spikes()),
+                probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
+                probes::RATE_FIELD => Reading::Field(self.meter.running_rates(self.step)),
+                probes::V_FIELD => Reading::Field(self.states()),
+                _ => match self.meter.take_series(probe) {
+                    Some(series) => Reading::Series(series),
+                    None => continue,
+                },
+            };
+            frame.readings.push((probe, reading));
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+        Ok(state::write(self))
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+        state::read(self, bytes)
+    }
+
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.step = 0;
+        self.by_hand.clear();
+        self.parts.iter_mut().for_each(|part| part.rewind(self.scene.seed));
+        self.rings.iter_mut().for_each(Ring::clear);
+        self.meter.rewind();
+        self.stale = true;
+        Ok(())
+    }
+
+    fn digest(&self) -> Digest {
+        self.meter.digest()
+    }
+
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        let (units, rest) = self.parts.iter().map(Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        vec![
+            ("wiring", self.setup.wiring.n_bytes() + self.split.n_bytes()),
+            ("neurons", units),
+            ("arrivals and noise", rest),
+            ("spikes in flight", self.rings.iter().map(Ring::n_bytes).sum()),
+            ("measurements", self.meter.n_bytes()),
+            ("names and places", self.setup.neurons.n_bytes()),
+        ]
+    }
+}
+
+impl LeakySim {
+    /// Milliseconds since each unit's last spike, -1 for never.
+    fn last_spikes(&self) -> Vec<f32> {
+        let dt = self.params.dt_ms();
+        let age = |last: &u64| match *last {
+            NEVER => -1.0,
+            last => ((self.step - 1 - last) as f64 * dt) as f32,
+        };
+        self.parts.iter().flat_map(|p| p.last_spike.iter().map(age)).collect()
+    }
+
+    /// v of every unit, in units of the threshold.
+    pub fn states(&self) -> Vec<f32> {
+        self.parts.iter().flat_map(|p| p.potentials().iter().copied()).collect()
+    }
+}

@@ -1,0 +1,59 @@
+//! What is said to a running simulation, checked: the same for every model and backend.
+
+use super::{Params, probes::ACTIONS};
+use crate::{
+    params::{Apply, Change, Params as _, Value},
+    sim::{Action, SimError},
+};
+
+/// What has to be done about a change.
+pub enum Edit {
+    /// Nothing: it is so already, and could not be changed live.
+    Same,
+    /// The simulation has to be rebuilt.
+    Rebuild,
+    /// These parameters hold from now on.
+    Live(Box<Params>),
+}
+
+/// Checks a change against its declaration.
+pub fn edit(params: &Params, change: &Change) -> Result<Edit, SimError> {
+    let mut new = Box::new(params.clone());
+    if !new.set(change) {
+        return Err(SimError::Input(format!("no such parameter, or not its kind of value: {change:?}")));
+    }
+    if let Some(spec) = new.spec(change.id) {
+        if !spec.admits(&change.value) {
+            let path = new.path(change.id);
+            return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
+        }
+        if spec.apply == Apply::Rebuild {
+            return Ok(if *new == *params { Edit::Same } else { Edit::Rebuild });
+        }
+    }
+    Ok(Edit::Live(new))
+}
+
+impl Params {
+    /// Whether drives and lesions differ.
+    pub fn drives_otherwise_than(&self, old: &Self) -> bool {
+        (&self.stimulus, &self.selections, &self.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+    }
+}
+
+/// The weight of a kick by hand, mV, to neurons that exist.
+pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
+    let [Value::Real(weight_mv)] = action.values[..] else {
+        return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));
+    };
+    if action.name != ACTIONS[0].name {
+        return Err(SimError::Input(format!("there is no action `{}`; there is {}", action.name, ACTIONS[0].name)));
+    }
+    if !weight_mv.is_finite() {
+        return Err(SimError::Input("kick: weight_mv must be a finite number".to_owned()));
+    }
+    if let Some(beyond) = action.elements.iter().find(|i| **i >= n) {
+        return Err(SimError::Input(format!("kick: there is no neuron {beyond}")));
+    }
+    Ok(weight_mv)
+}

@@ -1,0 +1,106 @@
+//! Leaky units with uniform noise: what a step computes, in which order and with which rounding. Every backend follows
+//! this page, so that every backend returns the same bits; [`cpu::leaky`](super::cpu::leaky) is one that follows it
+//! quickly, [`cpu::leaky::reference`](super::cpu::leaky::reference) one that follows it literally.
+//!
+//! # Where it comes from
+//!
+//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU:
+//! threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It is here so that
+//! speeds can be compared like with like; as a model of the fly it has nothing over [`Lif`](super::Lif). Differences:
+//! weights stay the integers they are (there: 8 bits and a scale per neuron), sums do not depend on their order, and
+//! the noise comes from Philox. There it is a hash of `neuron XOR f(step)`, which makes the noise of one step a mere
+//! permutation, over the neurons, of the noise of any other.
+//!
+//! Connectomes of this size have two states here: nearly silent, and firing on their own. On a stand-in of the fly's
+//! brain with noise of 0.4, 2.9 % of the units fire in every step. Turned down to 0.2 while it runs, 2.0 % still do;
+//! started at 0.2, it can stay silent.
+//!
+//! # The step
+//!
+//! State: v of every neuron, in single precision, in units of the threshold (written as mV, see [`Leaky`]). In step n,
+//! for every neuron i:
+//!
+//! 1. `sum`: the synapse counts of all connections onto i whose neuron spiked in step n - 1, each after
+//!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain in force in step n, added up as wrapping 32-bit
+//!    integers. 0 in step 0, and 0 if i is closed.
+//! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left: sources
+//!    in the order of [`Situation::sources`](super::stimuli::Situation), then kicks by hand. +0 if there are none, or
+//!    if i is closed.
+//! 3. `current`: that of the situation in force in step n; +0 if there is none.
+//! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
+//!    (seed, [`NOISE`], n / 4, i).
+//! 5. With every product and every sum rounded on its own (never fused), in single precision:
+//!
+//! ```text
+//! c = w_unit * f32(sum)          f32 rounds to nearest, ties to even
+//! c = c + (current + kicks)
+//! c = c + unit * amplitude
+//! v = decay * v + c
+//! ```
+//!
+//! 6. If `v >= 1`: i spikes in step n, and `v = +0`.
+//!
+//! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed, [`Purpose::Start`], 0,
+//! i); see [`start`]. Kicks by hand are given in the first step taken after they were asked for.
+//!
+//! A synaptic event is a connection whose neuron spiked and is not silent, whatever its target does with it. What
+//! [`probes::ACTIVE`](super::probes::ACTIVE) counts is every unit in every step.
+
+use super::Leaky;
+use crate::{
+    data::Csr,
+    num::{
+        rng::{Draw, Purpose},
+        trains::address,
+        uniform::unit_from_zero,
+    },
+};
+
+/// Address word of the noise. Noise that is put on by stimuli has streams from 1 on.
+pub const NOISE: u32 = address(Purpose::Noise, 0);
+
+/// A unit at or above this spikes.
+pub const THRESHOLD: f32 = 1.0;
+
+/// Potentials start below this.
+const HIGHEST_START: f32 = 0.9;
+
+/// What a step needs to know about the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constants {
+    /// Weight of one synapse.
+    pub w_unit: f32,
+    /// Largest magnitude of the noise.
+    pub amplitude: f32,
+    /// What a step leaves of v.
+    pub decay: f32,
+}
+
+impl Leaky {
+    /// Weights are scaled in double precision and rounded once. `mean_count`: see [`mean_count`].
+    pub fn derive(&self, mean_count: f64) -> Constants {
+        let w_unit = if mean_count > 0.0 { self.mean_weight / mean_count } else { 0.0 };
+        Constants { w_unit: w_unit as f32, amplitude: self.noise_amplitude as f32, decay: self.decay as f32 }
+    }
+}
+
+/// Mean number of synapses of a connection; 0 when there are none.
+pub fn mean_count(wiring: &Csr) -> f64 {
+    if wiring.is_empty() { 0.0 } else { wiring.census().n_synapses as f64 / wiring.len() as f64 }
+}
+
+/// v before step 0.
+pub const fn start(seed: u64, neuron: u32) -> f32 {
+    unit_from_zero(Draw { seed, purpose: Purpose::Start, step: 0, lane: neuron }.words()[0]) * HIGHEST_START
+}
+
+impl Constants {
+    /// v after a step and before the threshold. `drive` is `current + kicks`, `unit` the noise of amplitude 1.
+    #[inline(always)]
+    pub fn step(&self, v: f32, sum: i32, drive: f32, unit: f32) -> f32 {
+        let c = self.w_unit * sum as f32;
+        let c = c + drive;
+        let c = c + unit * self.amplitude;
+        self.decay * v + c
+    }
+}
