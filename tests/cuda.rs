@@ -7,6 +7,7 @@ mod network;
 
 use network::{busy, intervention, setup};
 use neuropil::{
+    engine::{Command, Engine, Gauges},
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
         Card, Effect, Intervention, Lif, Params, Precision, Source,
@@ -299,6 +300,83 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
     sim.load(&state).expect("loads");
     assert_eq!(advance(&mut sim, steps - half, 999), want, "{case}, after a save and a load");
     println!("{case} {} bytes, {steps} steps: {want}", T::BYTES);
+}
+
+/// The deterministic references of Brian2 (tests/golden_spiking.rs holds the CPU to them): same hash on both backends,
+/// and as many spikes.
+#[test]
+fn kicks_of_the_references() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    for (folder, steps, want) in [("flywire630/p9_subnet", 10_000, 1_054), ("fly_standin", 2_000, 18_801)] {
+        let folder = shared.join("data").join(folder);
+        let mut params = Params::default();
+        params.network.source = Source::Files;
+        params.network.path = folder.display().to_string().into();
+        params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
+        let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
+        let setup = Arc::new(setup);
+        let on_gpu = advance(&mut cuda::<f64>(&params, &setup, &gpu), steps, 777);
+        assert_eq!(on_gpu, advance(&mut cpu::<f64>(&params, &setup), steps, 1000), "{folder:?}");
+        assert!(on_gpu.contains(&format!("(\"spikes\", {want})")), "{on_gpu}");
+        let single = advance(&mut cuda::<f32>(&params, &setup, &gpu), steps, 777);
+        assert_eq!(single, advance(&mut cpu::<f32>(&params, &setup), steps, 1000), "{folder:?}, single precision");
+        println!("{}: double {on_gpu}, single {single}", folder.display());
+    }
+}
+
+/// Everything the kernels do, in 20 ms of the fly: what compute-sanitizer is run over.
+#[test]
+fn a_short_run_of_the_fly() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    for case in ["gustatory408", "broad10"] {
+        let params = drive(&shared, case);
+        let want = advance(&mut cpu::<f64>(&params, &setup), 200, 200);
+        let mut sim = cuda::<f64>(&params, &setup, &gpu);
+        let traces = Tap { probe: probes::V, elements: vec![5, 77, 100_000] };
+        sim.tap(&[traces, Tap { probe: probes::V_FIELD, elements: vec![] }]).expect("tapped");
+        assert_eq!(advance(&mut sim, 200, 67), want, "{case}");
+        sim.sample(&mut Frame::default()).expect("reads");
+    }
+}
+
+/// What a window costs: steps per second of the engine alone, and with a client that takes frames at 60 Hz.
+#[test]
+fn a_client_at_60_hz_costs_little() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    for case in ["sugar21", "broad10"] {
+        let params = drive(&shared, case);
+        let rate = |watches: bool| {
+            let engine = Engine::spawn(|| {}).expect("a thread");
+            engine.send(Command::Load(Box::new(cuda::<f64>(&params, &setup, &gpu))));
+            if watches {
+                let tap = |probe| Tap { probe, elements: vec![] };
+                let taps = [probes::SPIKES, probes::RATE, probes::CLASS_RATES, probes::LAST_SPIKE].map(tap);
+                engine.send(Command::Watch(taps.to_vec()));
+            }
+            engine.send(Command::Play);
+            let step = || Gauges::read(&engine.gauges.step);
+            std::thread::sleep(Duration::from_millis(700));
+            let (from, since) = (step(), Instant::now());
+            let mut frames = 0;
+            while since.elapsed() < Duration::from_millis(1500) {
+                std::thread::sleep(Duration::from_micros(16_667));
+                frames += usize::from(watches && engine.take_frame().is_some());
+            }
+            ((step() - from) as f64 / since.elapsed().as_secs_f64(), frames)
+        };
+        let mut alone: Vec<f64> = (0..3).map(|_| rate(false).0).collect();
+        let mut watched: Vec<(f64, usize)> = (0..3).map(|_| rate(true)).collect();
+        alone.sort_by(f64::total_cmp);
+        watched.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ((with, frames), without) = (watched[1], alone[1]);
+        println!(
+            "{case}: {without:.0} steps/s alone, {with:.0} watched ({frames} frames): {:+.1} %",
+            100.0 * (with / without - 1.0)
+        );
+        assert!(frames > 30, "{frames} frames in 1.5 s");
+    }
 }
 
 /// Runs for NEUROPIL_MINUTES (a second without it): device memory stays where it was.

@@ -16,6 +16,8 @@ use std::{
 pub const PROFILE_EVERY: u64 = 32;
 /// Frames are handed to the screen at most this often; histories in between are folded.
 const FRAME_EVERY: Duration = Duration::from_millis(8);
+/// States (fields, matrices) are read at most this often while it runs: no screen shows them sooner.
+const STATES_EVERY: Duration = Duration::from_millis(16);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Running {
@@ -39,6 +41,9 @@ pub(super) struct Worker<W> {
     batches: u64,
     epoch: u64,
     last_frame: Instant,
+    /// When states were last read, and whether it has run on since.
+    last_states: Option<Instant>,
+    states_are_behind: bool,
     held: Option<Frame>,
     /// Where a batch in progress began.
     whole: Option<(Digest, Clock)>,
@@ -67,6 +72,8 @@ impl<W: Fn()> Worker<W> {
             batches: 0,
             epoch: 0,
             last_frame: Instant::now(),
+            last_states: None,
+            states_are_behind: false,
             held: None,
             whole: None,
         }
@@ -134,6 +141,9 @@ impl<W: Fn()> Worker<W> {
         self.running = running;
         self.pace.forget();
         if running == Running::Paused {
+            if self.states_are_behind && self.sample(true).is_err() {
+                self.states_are_behind = false; // whoever asks next hears of it
+            }
             self.hand_out_held();
         }
         if changed {
@@ -314,17 +324,22 @@ impl<W: Fn()> Worker<W> {
 
     /// Leaves a frame of the present state: after a load, a rewind, a new view.
     fn show_now(&mut self) {
-        if let Err(error) = self.sample() {
+        if let Err(error) = self.sample(true) {
             self.fail(error);
         }
         self.hand_out_held();
     }
 
-    fn sample(&mut self) -> Result<(), SimError> {
+    fn sample(&mut self, states: bool) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         let timings = std::mem::take(&mut self.pass.timings);
         let mut frame = Frame { clock: sim.clock(), epoch: self.epoch, timings, ..Frame::default() };
+        frame.histories_only = !states;
         sim.sample(&mut frame)?;
+        if states {
+            self.last_states = Some(Instant::now());
+        }
+        self.states_are_behind = !states;
         if let Some(recorder) = &self.recorder
             && !recorder.offer(frame.only(&recorder.taps))
         {
@@ -336,6 +351,15 @@ impl<W: Fn()> Worker<W> {
             none => *none = Some(seen),
         }
         Ok(())
+    }
+
+    /// States go to the screen now and then, to the disk every time.
+    fn states_are_due(&self) -> bool {
+        let recorded = |sim: &dyn Simulation, r: &Recorder| {
+            r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| p.shape.is_state()))
+        };
+        self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY)
+            || self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
     fn hand_out_held(&mut self) {
@@ -375,7 +399,7 @@ impl<W: Fn()> Worker<W> {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
-        self.sample()?;
+        self.sample(self.states_are_due())?;
         self.whole = None;
         // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
         let stalled = Duration::from_nanos(Gauges::read(&self.gauges.stalled_nanos) - stalled);

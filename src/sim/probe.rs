@@ -52,6 +52,13 @@ pub enum Shape {
     Text,
 }
 
+impl Shape {
+    /// Whether a newer reading replaces an older one, rather than continuing it.
+    pub const fn is_state(self) -> bool {
+        matches!(self, Self::Field { .. } | Self::Matrix { .. })
+    }
+}
+
 /// One thing a kind can be asked to show and record.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
@@ -182,9 +189,17 @@ pub struct Frame {
     pub skipped: u64,
     /// Counts up when the simulation was replaced or rewound: views start over.
     pub epoch: u64,
+    /// Asked by whoever samples: states (fields, matrices) would not be seen, since newer ones come before the screen
+    /// is drawn again. Histories are always wanted.
+    pub histories_only: bool,
 }
 
 impl Frame {
+    /// Whether a probe of that shape is to be read this time.
+    pub const fn wants(&self, shape: Shape) -> bool {
+        !(self.histories_only && shape.is_state())
+    }
+
     /// What these taps asked for: their probes, and of series over elements their elements.
     pub fn only(&self, taps: &[Tap]) -> Self {
         let wanted = |(id, reading): &(ProbeId, Reading)| {

@@ -50,7 +50,7 @@ pub struct BenchOptions {
 }
 
 /// One measurement.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct BenchRow {
     /// The case.
     pub name: String,
@@ -84,6 +84,18 @@ pub struct BenchRow {
     pub note: String,
     /// Where the time goes, from one more stretch that is not timed as a whole.
     pub timings: Vec<Row>,
+}
+
+impl BenchRow {
+    /// A case that could not be measured.
+    fn missing(name: &str, device: &str, why: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            device: device.to_owned(),
+            note: format!("NOT MEASURED: {why}"),
+            ..Self::default()
+        }
+    }
 }
 
 struct Case {
@@ -160,7 +172,18 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     let since = Instant::now();
     let setup = Arc::new(Card::prepare(&params, &scene, progress)?);
     let prepared_s = since.elapsed().as_secs_f64();
-    cases.into_iter().map(|case| measure(case, &params, &scene, &setup, options, prepared_s, progress)).collect()
+    let alone = cases.len() == 1;
+    let mut rows = vec![];
+    for case in cases {
+        match measure(case, &params, &scene, &setup, options, prepared_s, progress) {
+            // A model without a backend for this device does not keep the others from being measured.
+            Err(SimError::NoDevice(why)) if !alone => {
+                rows.push(BenchRow::missing(case.name, &options.device_name, why))
+            }
+            row => rows.push(row?),
+        }
+    }
+    Ok(rows)
 }
 
 fn measure(

@@ -304,7 +304,8 @@ impl Meter {
 
     /// The spikes since they were last taken.
     pub fn take_spikes(&mut self) -> Vec<Spike> {
-        std::mem::take(&mut self.waiting)
+        let room = Vec::with_capacity(self.waiting.len()); // the next batch brings about as many
+        std::mem::replace(&mut self.waiting, room)
     }
 
     /// Running rates after `completed` steps, Hz.

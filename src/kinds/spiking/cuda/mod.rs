@@ -215,7 +215,7 @@ impl<T: Real> CudaSim<T> {
             // SAFETY: buffers are only replaced together with the graphs (`forget_graphs`).
             *place = Some(unsafe { Graph::capture(gpu, record) }?);
         }
-        place.as_mut().ok_or_else(|| unreachable_graph())
+        place.as_mut().ok_or_else(unreachable_graph)
     }
 
     fn forget_graphs(&mut self) {

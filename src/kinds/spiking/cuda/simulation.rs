@@ -66,6 +66,9 @@ impl<T: Real> Simulation for CudaSim<T> {
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         for probe in self.desk.meter.taps() {
+            if !frame.wants(PROBES[usize::from(probe)].shape) {
+                continue;
+            }
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),

@@ -127,7 +127,7 @@ impl Sizes {
     /// Predicted bytes on the device, by owner. Drives come on top: an eighth of a byte per neuron and source.
     pub fn bytes(&self) -> Vec<(&'static str, u64)> {
         let n = u64::from(self.stride());
-        let rows = (n + 1) * 4 + self.connections * 4 + self.overflow * 8;
+        let rows = (u64::from(self.n) + 1) * 4 + self.connections * 4 + self.overflow * 8;
         let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4) + u64::from(self.warps()) * 10;
         vec![
             ("wiring", rows),

@@ -78,6 +78,9 @@ impl Simulation for LeakySim {
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         for probe in self.meter.taps() {
+            if !frame.wants(LEAKY_PROBES[usize::from(probe)].shape) {
+                continue;
+            }
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.meter.take_spikes()),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),

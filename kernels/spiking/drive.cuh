@@ -1,0 +1,75 @@
+// Kicks to the membranes: drawn at their Philox addresses, or listed.
+#pragma once
+#include "spiking/neuron.cuh"
+
+namespace spiking {
+
+// What a warp reads of the drives.
+struct Drive {
+    const Model& model;
+    const Source* sources;
+    const unsigned int* masks;
+    const Kick* kicks;
+    unsigned int kick_from, kick_to;
+
+    __device__ bool is_of(unsigned int source, unsigned int lane) const {
+        return masks[source * model.n_warps + (lane >> 5)] >> (lane & 31) & 1;
+    }
+
+    // Events of a window, one bit per step.
+    __device__ unsigned int draw_window(unsigned long long step, unsigned int steps, unsigned int lane) const {
+        unsigned int bits = 0;
+        const int before = (int)step & 3;
+        for (unsigned int s = 0; s < model.n_sources; ++s) {
+            const unsigned int mask = masks[s * model.n_warps + (lane >> 5)];
+            if (!mask) continue; // the same for the whole warp; also where events never happen
+            const Source source = sources[s];
+            const unsigned int last = (unsigned int)(source.bound - 1);
+            unsigned int hits = 0;
+            for (int at = -before; at < (int)steps; at += 4) {
+                const Words w = draw(model.seed, source.address, (step + at) >> 2, lane);
+                const unsigned int four = (w.x <= last) | (w.y <= last) << 1 | (w.z <= last) << 2 | (w.w <= last) << 3;
+                hits |= at < 0 ? four >> -at : four << at;
+            }
+            if (mask >> (lane & 31) & 1) bits |= hits;
+        }
+        return steps < 32 ? bits & ((1u << steps) - 1) : bits;
+    }
+
+    // All kicks of one neuron in one step, summed in the order of the sources, those by hand last.
+    template <typename T> __device__ T sum(unsigned long long step, unsigned int lane) const {
+        unsigned int at = kick_from, end = kick_to;
+        while (at < end) { // the first one not before (step, lane)
+            const unsigned int mid = (at + end) / 2;
+            const Kick k = kicks[mid];
+            if (k.step < step || (k.step == step && k.lane < lane)) at = mid + 1; else end = mid;
+        }
+        bool any = false;
+        T kick = T(0);
+        for (unsigned int s = 0; s <= model.n_sources; ++s) {
+            if (s < model.n_sources && sources[s].bound && is_of(s, lane) &&
+                draw_of_step(model.seed, sources[s].address, step, lane) < sources[s].bound) {
+                kick = any ? kick + (T)sources[s].weight : (T)sources[s].weight;
+                any = true;
+            }
+            for (; at < kick_to && kicks[at].step == step && kicks[at].lane == lane && kicks[at].source == s; ++at) {
+                kick = any ? kick + (T)kicks[at].weight : (T)kicks[at].weight;
+                any = true;
+            }
+        }
+        return kick;
+    }
+};
+
+// Listed kicks of a window: who, and in which step.
+__device__ inline void mark_kicks(const Model& m, const Window& w, const Segment* segments, const Kick* kicks,
+                                  unsigned int* kick_bits, unsigned char* touched) {
+    if (segments[w.segment].halted) return;
+    for (unsigned int i = w.kick_from + thread_index(); i < w.kick_to; i += gridDim.x * blockDim.x) {
+        const Kick kick = kicks[i];
+        atomicOr(&kick_bits[kick.lane], 1u << (unsigned int)(kick.step - w.step));
+        touched[kick.lane >> 5] = 1;
+    }
+}
+
+}  // namespace spiking

@@ -1,0 +1,191 @@
+// One neuron: its state at an anchor, what follows from it in closed form, and what happens to it in a window.
+// The twin of src/kinds/spiking/cpu/neuron.rs.
+#pragma once
+#include "common/philox.cuh"
+
+namespace spiking {
+
+// Marks of a neuron, as in cpu/neuron.rs.
+constexpr unsigned int CLOSED = 1, DRIVEN = 2, CURRENT = 4;
+constexpr unsigned int WHOLE = 0xffffffffu;
+// Propagators of this many steps lie in shared memory; older anchors look further away.
+constexpr unsigned int NEAR = 128;
+// Threads of a block of `advance`, and the neurons it takes care of: two per thread, so that all blocks of a brain of
+// 140,000 neurons are at work at once. A second wave would double the time, most of which is latency.
+constexpr unsigned int BLOCK = 256, SPAN = 2 * BLOCK;
+// Most steps of a window.
+constexpr unsigned int LONGEST = 32;
+// Steps of a window whose arrivals find room in shared memory, as 16 bits; a sum that needs more stays where it is.
+constexpr unsigned int STAGED = 24;
+constexpr int TOO_LARGE = -32768;
+// Counters of a window: synaptic events of each step, neurons looked at.
+constexpr unsigned int COUNTERS = LONGEST + 1;
+// A key of a spike: its step in the window above, its neuron below.
+constexpr unsigned int LANE_BITS = 26;
+
+// u(k) = a u + b g + c I, g(k) = d g.
+template <typename T> struct alignas(4 * sizeof(T)) Propagator { T a, b, d, c; };
+
+// At the anchor.
+template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
+
+__device__ inline unsigned int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ inline int signed_gap(unsigned int later, unsigned int earlier) { return (int)(later - earlier); }
+__device__ inline int warp_min(int x) {
+    for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));
+    return x;
+}
+__device__ inline unsigned int warp_sum(unsigned int x) {
+    for (unsigned int d = 16; d; d /= 2) x += __shfl_xor_sync(WHOLE, x, d);
+    return x;
+}
+
+// The model in the arithmetic of the state. Narrowing is exact: the values were rounded before.
+template <typename T> struct Constants {
+    T theta, u_reset, w_syn;
+    // Of the bound on crossings, which is taken in single precision whatever the state is.
+    float theta_f, dt_per_tau_m, b_peak, slack;
+    unsigned int refractory, table;
+    const Propagator<T>* far;
+
+    __device__ Constants(const Model& m, const void* propagators)
+        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f((float)m.theta),
+          dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
+          refractory(m.refractory), table(m.table), far(static_cast<const Propagator<T>*>(propagators)) {}
+};
+
+// No crossing for longer than any window.
+constexpr int NEVER = 1 << 27;
+
+// How many steps from a state until the threshold may be crossed: a lower bound, at least 1, as steps_to_threshold() of
+// cpu/neuron.rs. Single precision and a quick division suffice: slack, pull and quotient are off on the safe side by ten
+// times what rounding may do. A look that comes early changes nothing.
+template <typename T> __device__ inline int steps_to_threshold(T u_t, T g_t, T current_t, const Constants<T>& c) {
+    const float u = (float)u_t, g = (float)g_t, current = (float)current_t;
+    const float slack = c.slack * (fabsf(u) + fabsf(g) + fabsf(current) + fabsf(c.theta_f));
+    const float g_up = fmaxf(g, 0.0f), i_up = fmaxf(current, 0.0f), gap = c.theta_f - slack - u;
+    if (fmaxf(0.0f, i_up - u) + c.b_peak * g_up <= gap) return NEVER;
+    const float pull = i_up + g_up - u + slack;
+    if (pull <= 0.0f && gap >= 0.0f) return NEVER;
+    if (!(gap > 0.0f)) return 1;
+    const float steps = __fdividef(gap, pull * c.dt_per_tau_m) * 0.999f;
+    return steps < 1.0f ? 1 : steps > (float)NEVER ? NEVER : (int)steps;
+}
+
+// One neuron in registers.
+template <typename T> struct Neuron {
+    T u, g, current;
+    unsigned int anchor, marks;
+
+    __device__ void propagate(unsigned int k, const Constants<T>& c, const Propagator<T>* near, T& u_k, T& g_k) const {
+        const Propagator<T> p = near && k < NEAR ? near[k] : c.far[k];
+        u_k = p.a * u + p.b * g;
+        if (marks & CURRENT) u_k = u_k + p.c * current;
+        g_k = p.d * g;
+    }
+
+    // Re-anchors by whole tables until at most one is left.
+    __device__ void settle(unsigned int completed, const Constants<T>& c) {
+        while (true) {
+            const unsigned int k = completed - anchor;
+            if ((int)k <= 0 || k <= c.table) return;
+            T u_k, g_k;
+            propagate(c.table, c, nullptr, u_k, g_k);
+            if (u_k == u && g_k == g) { // at rest: however many tables remain
+                anchor += (k - 1) / c.table * c.table;
+                return;
+            }
+            u = u_k;
+            g = g_k;
+            anchor += c.table;
+        }
+    }
+
+    // The state after `completed` steps.
+    __device__ void state_at(unsigned int completed, const Constants<T>& c, const Propagator<T>* near, T& u_k, T& g_k) {
+        unsigned int k = completed - anchor;
+        if (k > c.table) {
+            if ((int)k <= 0) { // frozen
+                u_k = u;
+                g_k = g;
+                return;
+            }
+            settle(completed, c);
+            k = completed - anchor;
+        }
+        propagate(k, c, near, u_k, g_k);
+    }
+
+    __device__ void anchor_at(unsigned int completed, const Constants<T>& c) {
+        if (signed_gap(completed, anchor) > 0) {
+            T u_k, g_k;
+            state_at(completed, c, nullptr, u_k, g_k);
+            u = u_k;
+            g = g_k;
+            anchor = completed;
+        }
+    }
+};
+
+// What is still to happen to a neuron in a window.
+struct Agenda {
+    // One bit for each step with arrivals or kicks; the step, counted from the start, in which it may cross without.
+    unsigned int inputs;
+    int look;
+
+    // What arrives at a frozen neuron is lost: nothing happens before step `free`.
+    __device__ void wait_until(int free) {
+        inputs = free >= 32 ? 0 : free > 0 ? inputs & (WHOLE << free) : inputs;
+        look = max(look, free);
+    }
+    // The next step with an input, or 32.
+    __device__ int next_input() const { return inputs ? __ffs(inputs) - 1 : 32; }
+    // The next step in which something happens.
+    __device__ int next() const { return min(next_input(), look); }
+};
+
+// One thing that happens to a neuron: it is looked at in step i of a window, with what `adds` to u and g. `true`: it fired.
+template <typename T>
+__device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned int start, const Constants<T>& c,
+                              const Propagator<T>* near, State<T> adds) {
+    const unsigned int n = start + i;
+    const bool comes = agenda.inputs >> i & 1;
+    agenda.inputs &= ~(1u << i);
+    T u, g;
+    neuron.state_at(n + 1, c, near, u, g);
+    const bool fires = u > c.theta;
+    if (fires) {
+        neuron.u = u = c.u_reset;
+        neuron.g = g = T(0);
+        const unsigned int pause = neuron.marks & DRIVEN ? 1 : c.refractory;
+        neuron.anchor = n + pause;
+        i += pause - 1; // integration begins again then
+        agenda.wait_until(i + 1);
+    } else if (comes && !(neuron.marks & CLOSED)) {
+        neuron.u = u = u + adds.u;
+        neuron.g = g = g + adds.g;
+        neuron.anchor = n + 1;
+    }
+    // The next step is looked at anyway when it brings an input.
+    agenda.look = i + 1;
+    if (agenda.next_input() != i + 1) agenda.look = i + steps_to_threshold(u, g, neuron.current, c);
+    return fires;
+}
+
+// A neuron as it lies in memory.
+template <typename T>
+__device__ inline Neuron<T> load(unsigned int lane, const void* states, const unsigned int* anchors,
+                                 const unsigned int* marks, const void* currents) {
+    const State<T> s = static_cast<const State<T>*>(states)[lane];
+    Neuron<T> neuron = {s.u, s.g, T(0), anchors[lane], marks[lane]};
+    if (neuron.marks & CURRENT) neuron.current = static_cast<const T*>(currents)[lane];
+    return neuron;
+}
+
+template <typename T>
+__device__ inline void store(unsigned int lane, const Neuron<T>& neuron, void* states, unsigned int* anchors) {
+    static_cast<State<T>*>(states)[lane] = {neuron.u, neuron.g};
+    anchors[lane] = neuron.anchor;
+}
+
+}  // namespace spiking
