@@ -110,8 +110,8 @@ fn launch_shapes_change_nothing() {
     let Some(gpu) = gpu() else { return };
     let (setup, params) = (setup(6), busy());
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
-    for (graph, deliver_warps, dense_events) in [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)] {
-        let tuning = Tuning { graph, deliver_warps, dense_events, ..Tuning::default() };
+    for (graph, deliver_warps, dense_chunks) in [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)] {
+        let tuning = Tuning { graph, deliver_warps, dense_chunks, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, 3000, 1234), want, "{tuning:?}");
     }
@@ -427,8 +427,8 @@ fn tuning_table() {
         ("graph 64", Tuning { graph: 64, ..plain }),
         ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
         ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
-        ("always dense", Tuning { dense_events: 0, ..plain }),
-        ("never dense", Tuning { dense_events: u32::MAX, ..plain }),
+        ("always dense", Tuning { dense_chunks: 0, ..plain }),
+        ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
     ];
     let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
     for case in ["sugar21", "gustatory408", "broad10"].into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {

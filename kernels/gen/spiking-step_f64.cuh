@@ -26,7 +26,7 @@ struct alignas(8) Model {
     unsigned int spike_mask; // Ring sizes less one: powers of two
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
-    unsigned int dense_events; // Synaptic events of a window from which on all warps look instead of keeping account of who was reached
+    unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
 };
 static_assert(sizeof(Model) == 128, "Model: size");
 
@@ -47,16 +47,15 @@ struct alignas(8) Window {
 static_assert(sizeof(Window) == 48, "Window: size");
 
 // The spikes of one window: where they lie in the rings.
-struct alignas(8) Segment {
+struct alignas(4) Segment {
     unsigned int n_spikes; // Spikes
     unsigned int n_chunks; // Chunks of their rows; beside n_spikes, so that one atomic moves both
-    unsigned long long events; // Their synapses
     unsigned int spike_start; // Place in the ring of spikes
     unsigned int chunk_start; // Place in the ring of chunks
     unsigned int halted; // The window was not run: the rings were full
     unsigned int dense; // All warps look
 };
-static_assert(sizeof(Segment) == 32, "Segment: size");
+static_assert(sizeof(Segment) == 24, "Segment: size");
 
 // At most 128 synapses of a neuron that fired.
 struct alignas(4) Chunk {

@@ -23,14 +23,11 @@ __device__ inline void append(const Model& m, const Window& w, const Segment& no
     const unsigned int from = fired ? rows[lane] : 0, len = fired ? rows[lane + 1] - from : 0;
     const unsigned int n_spikes = __popc(fired), per_spike = (len + 127) >> 7;
     unsigned int spikes_to = n_spikes, chunks_to = n_spikes * per_spike;
-    unsigned long long events = (unsigned long long)n_spikes * len;
     for (unsigned int d = 1; d < 32; d *= 2) {
         const unsigned int a = __shfl_up_sync(WHOLE, spikes_to, d), b = __shfl_up_sync(WHOLE, chunks_to, d);
-        const unsigned long long e = __shfl_up_sync(WHOLE, events, d);
         if ((threadIdx.x & 31) >= d) {
             spikes_to += a;
             chunks_to += b;
-            events += e;
         }
     }
     unsigned long long base = 0;
@@ -38,7 +35,6 @@ __device__ inline void append(const Model& m, const Window& w, const Segment& no
         // n_spikes and n_chunks lie side by side: one atomic moves both.
         base = atomicAdd(reinterpret_cast<unsigned long long*>(&segment->n_spikes),
                          spikes_to | (unsigned long long)chunks_to << 32);
-        atomicAdd(&segment->events, events);
     }
     base = __shfl_sync(WHOLE, base, 31);
     unsigned int spike = now.spike_start + (unsigned int)base + spikes_to - n_spikes;
@@ -260,7 +256,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     }
     if (m.counts_active) {
         looks = warp_sum(looks);
-        if ((me & 31) == 0 && looks) atomicAdd(&counters[w.slot * COUNTERS + LONGEST], looks);
+        if ((me & 31) == 0 && looks) atomicAdd(&counters[w.slot * COUNTERS + COPIES * LONGEST], looks);
     }
 }
 

@@ -72,22 +72,22 @@ __device__ inline bool has_room(const Model& m, const Window& w, const Segment* 
            (chunks & WHOLE) + (unsigned long long)m.n_row_chunks * w.steps <= (unsigned long long)m.chunk_mask + 1;
 }
 
-// Synaptic events on their way into a window; an upper bound that all blocks compute alike.
-__device__ inline unsigned long long load_of(const Model& m, const Window& w, const Segment* segments) {
-    unsigned long long events = 0;
-    for (unsigned int s = w.first; s != w.last + 1; ++s) events += segments[s & m.segment_mask].events;
-    return events;
+// Chunks on their way into a window; an upper bound that all blocks compute alike.
+__device__ inline unsigned int load_of(const Model& m, const Window& w, const Segment* segments) {
+    unsigned int chunks = 0;
+    for (unsigned int s = w.first; s != w.last + 1; ++s) chunks += segments[s & m.segment_mask].n_chunks;
+    return chunks;
 }
 
-// The first `n_blocks` blocks deliver.
-__device__ inline void deliver(const Model& m, const Window& w, unsigned int n_blocks, Segment* segments, Segment* now, const Chunk* chunks,
+// `block` of `n_blocks` that deliver.
+__device__ inline void deliver(const Model& m, const Window& w, unsigned int block, unsigned int n_blocks, Segment* segments, Segment* now, const Chunk* chunks,
                                const unsigned int* rows, const unsigned int* words, const Overflow* overflow,
                                const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
                                unsigned int* counters) {
     const Segment last = segments[w.previous];
     const bool halted = last.halted || w.steps == 0 || !has_room(m, w, segments, last);
-    const bool dense = load_of(m, w, segments) >= m.dense_events;
-    if (thread_index() == 0) {
+    const bool dense = load_of(m, w, segments) >= m.dense_chunks;
+    if (block == 0 && threadIdx.x == 0) {
         Segment fresh = {};
         fresh.spike_start = last.spike_start + last.n_spikes;
         fresh.chunk_start = last.chunk_start + last.n_chunks;
@@ -97,7 +97,7 @@ __device__ inline void deliver(const Model& m, const Window& w, unsigned int n_b
         *now = fresh;
     }
     if (halted) return;
-    const unsigned int warp = thread_index() >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
+    const unsigned int warp = (block * blockDim.x + threadIdx.x) >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
     const unsigned int sent = (unsigned int)w.step - m.delay;
     for (unsigned int s = w.first; s != w.last + 1; ++s) {
         const Segment& from = segments[s & m.segment_mask];
@@ -115,7 +115,7 @@ __device__ inline void deliver(const Model& m, const Window& w, unsigned int n_b
                 if (gain.silent) continue;
                 add_chunk_exactly(m, chunk.word, len, row, words, overflow, gain, touches);
             }
-            if ((threadIdx.x & 31) == 0) atomicAdd(&counters[w.slot * COUNTERS + offset], len);
+            if ((threadIdx.x & 31) == 0) atomicAdd(&counters[w.slot * COUNTERS + (i % COPIES) * LONGEST + offset], len);
         }
     }
 }

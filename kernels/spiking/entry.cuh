@@ -10,13 +10,15 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
                                    const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
                                    unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals,
                                    unsigned char* __restrict__ touched, unsigned int* __restrict__ counters) {
-    const unsigned int drawing = (model->n + blockDim.x - 1) / blockDim.x, delivering = gridDim.x - drawing;
-    if (blockIdx.x >= delivering) {
-        const unsigned int lane = (blockIdx.x - delivering) * blockDim.x + threadIdx.x;
-        return spiking::draw_kicks(*model, windows[index], lane, sources, masks, trains, kick_bits);
-    }
-    spiking::deliver(*model, windows[index], delivering, segments, now + index, chunks, rows, words, overflow, gain_of, gains, arrivals,
-                     touched, counters);
+    // Those that deliver and those that draw take turns, so that both kinds are at work at all times.
+    const unsigned int drawing = (model->n + 255) >> 8, delivering = gridDim.x - drawing;
+    const unsigned int turns = 2 * min(drawing, delivering), b = blockIdx.x;
+    const bool delivers = b < turns ? b % 2 == 0 : delivering > drawing;
+    const unsigned int at = b < turns ? b / 2 : b - turns / 2;
+    if (!delivers)
+        return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, masks, trains, kick_bits);
+    spiking::deliver(*model, windows[index], at, delivering, segments, now + index, chunks, rows, words, overflow, gain_of,
+                     gains, arrivals, touched, counters);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -18,8 +18,9 @@ constexpr unsigned int LONGEST = 32;
 // Steps of a window whose arrivals find room in shared memory, as 16 bits; a sum that needs more stays where it is.
 constexpr unsigned int STAGED = 24;
 constexpr int TOO_LARGE = -32768;
-// Counters of a window: synaptic events of each step, neurons looked at.
-constexpr unsigned int COUNTERS = LONGEST + 1;
+// Counters of a window: synaptic events of each step, in several copies on lines of their own, because additions to one
+// line wait for each other; then the neurons looked at.
+constexpr unsigned int COPIES = 8, COUNTERS = COPIES * LONGEST + LONGEST;
 // A key of a spike: its step in the window above, its neuron below.
 constexpr unsigned int LANE_BITS = 26;
 

@@ -58,8 +58,8 @@ device_struct! {
         chunk_mask: u32,
         /// Ring of segments
         segment_mask: u32,
-        /// Synaptic events of a window from which on all warps look instead of keeping account of who was reached
-        dense_events: u32,
+        /// Chunks of a window from which on all warps look instead of keeping account of who was reached
+        dense_chunks: u32,
     }
 }
 
@@ -98,8 +98,6 @@ device_struct! {
         n_spikes: u32,
         /// Chunks of their rows; beside n_spikes, so that one atomic moves both
         n_chunks: u32,
-        /// Their synapses
-        events: u64,
         /// Place in the ring of spikes
         spike_start: u32,
         /// Place in the ring of chunks

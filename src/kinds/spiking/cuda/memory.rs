@@ -74,7 +74,7 @@ impl Memory {
             spike_mask: sizes.spike_ring - 1,
             chunk_mask: sizes.chunk_ring - 1,
             segment_mask: sizes.segment_ring - 1,
-            dense_events: tuning.dense_events,
+            dense_chunks: tuning.dense_chunks,
             ..Model::default()
         };
         Ok(Self {

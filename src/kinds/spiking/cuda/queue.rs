@@ -3,7 +3,7 @@
 use super::{
     kernels::{Segment, Window},
     memory::Memory,
-    sizes::{COUNTERS, GRAPH, LANE_BITS, LONGEST, Sizes},
+    sizes::{COPIES, COUNTERS, GRAPH, LANE_BITS, LONGEST, Sizes},
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
@@ -227,7 +227,7 @@ impl Queue {
             Some(samples) if flight.n_traced > 0 => samples.get()?,
             _ => &[],
         };
-        let (mut at, mut events) = (0, 0);
+        let (mut at, mut events) = (0, 0_u64);
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
             self.lanes.clear();
             self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
@@ -287,9 +287,10 @@ struct Samples<'a> {
 
 /// Feeds the meter with one window, step by step. Returns its synaptic events.
 fn meter_window(meter: &mut Meter, window: &Window, keys: &mut [u32], counters: &[u32], samples: &Samples<'_>) -> u64 {
-    let mut total = 0;
+    let mut total: u64 = 0;
     let mut at = 0;
-    let mut active = u64::from(counters[LONGEST as usize]);
+    let steps = LONGEST as usize;
+    let mut active = u64::from(counters[COPIES * steps]);
     for i in 0..window.steps {
         let step = window.step + u64::from(i);
         let from = at;
@@ -304,7 +305,7 @@ fn meter_window(meter: &mut Meter, window: &Window, keys: &mut [u32], counters: 
                 samples.all[from..from + samples.n * 2].chunks_exact(2).map(|c| [c[0], c[1]]).collect();
             meter.trace(&values);
         }
-        let events = u64::from(counters[i as usize]);
+        let events = (0..COPIES).map(|copy| u64::from(counters[copy * steps + i as usize])).sum();
         total += events;
         meter.end_step(step, events, std::mem::take(&mut active));
     }

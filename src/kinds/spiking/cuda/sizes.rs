@@ -6,8 +6,10 @@ use crate::{data::Csr, gpu::Memory as DeviceMemory, kinds::spiking::layout::TABL
 pub const GRAPH: u32 = 64;
 /// Most steps of a window: one bit each in a word.
 pub const LONGEST: u32 = 32;
-/// Counters of a window, as in `step.cuh`.
-pub const COUNTERS: usize = LONGEST as usize + 1;
+/// Copies of the counters of synaptic events, as in `neuron.cuh`.
+pub const COPIES: usize = 8;
+/// Counters of a window: [`COPIES`] times one per step, then the neurons looked at.
+pub const COUNTERS: usize = (COPIES + 1) * LONGEST as usize;
 /// Neurons of a block of `advance`, as in `step.cuh`.
 pub const SPAN: u32 = 512;
 /// Connections of a chunk.
@@ -24,16 +26,16 @@ pub struct Tuning {
     pub graph: u32,
     /// Warps of `deliver` per multiprocessor: each has a chunk or two when the network is busy.
     pub deliver_warps: u32,
-    /// Synaptic events of a window from which on all warps look. Keeping account of who was reached costs a store per
-    /// event, looking at everybody about 2 µs.
-    pub dense_events: u32,
+    /// Chunks of a window from which on all warps look. Keeping account of who was reached costs a store per event,
+    /// looking at everybody about 2 µs.
+    pub dense_chunks: u32,
     /// Entries of the rings at most; more than the neurons.
     pub ring: u32,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 32, dense_events: 40_000, ring: 1 << 26 }
+        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26 }
     }
 }
 
@@ -121,7 +123,7 @@ impl Sizes {
 
     /// Bytes of the rings.
     pub const fn ring_bytes(&self) -> u64 {
-        self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 32
+        self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
     }
 
     /// Predicted bytes on the device, by owner. Drives come on top: an eighth of a byte per neuron and source.

@@ -97,16 +97,14 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError>
 /// One segment with spikes of several steps.
 fn on_their_way(wiring: &Csr, spikes: &[(u64, Vec<u32>)]) -> (Segment, Vec<Chunk>) {
     let mut chunks = vec![];
-    let mut events = 0;
     for (step, lanes) in spikes {
         for lane in lanes {
             let (from, to) = (wiring.rows[*lane as usize], wiring.rows[*lane as usize + 1]);
-            events += u64::from(to - from);
             for at in (from..to).step_by(CHUNK as usize) {
                 let len = CHUNK.min(to - at);
                 chunks.push(Chunk { word: at, meta: (*step as u32) << 7 | (len - 1) });
             }
         }
     }
-    (Segment { n_chunks: chunks.len() as u32, events, ..Segment::default() }, chunks)
+    (Segment { n_chunks: chunks.len() as u32, ..Segment::default() }, chunks)
 }
