@@ -10,8 +10,8 @@ use neuropil::{
     engine::{Command, Engine, Gauges},
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, Lif, Params, Precision, Source,
-        cpu::CpuSim,
+        Card, Effect, Intervention, Lif, NeuronModel, Params, Precision, Source,
+        cpu::{CpuSim, leaky::LeakySim},
         cuda::{CudaSim, Tuning},
         layout::Real,
         probes,
@@ -220,6 +220,78 @@ fn probes_read_the_same() {
     assert!(matches!(want.reading(probes::SPIKES), Some(Reading::Spikes(s)) if s.len() > 50));
 }
 
+/// Noisy leaky units with everything on them.
+fn leaky() -> Params {
+    let mut params = busy();
+    params.network.model = NeuronModel::NoisyLeaky;
+    for v in &mut params.interventions {
+        (v.weight_mv, v.current_mv) = (0.01 * v.weight_mv, 0.03 * v.current_mv);
+        (v.from_ms, v.to_ms) = (10.0 * v.from_ms, 10.0 * v.to_ms);
+    }
+    params
+}
+
+#[test]
+fn leaky_units_are_the_same_on_both() {
+    let Some(gpu) = gpu() else { return };
+    let (setup, params) = (setup(12), leaky());
+    let on_cpu = || LeakySim::new(&params, &scene(), setup.clone(), 2).expect("it starts");
+    let on_gpu = || cuda::<f32>(&params, &setup, &gpu);
+    let mut reference = on_cpu();
+    let want = advance(&mut reference, 2500, 2500);
+    assert!(reference.digest().totals[0].1 > 1000, "{want}");
+    for batch in [2500, 7, 1] {
+        let mut sim = on_gpu();
+        assert_eq!(advance(&mut sim, 2500, batch), want, "batches of {batch}");
+        assert_eq!(sim.unit_potentials().expect("v"), reference.states(), "batches of {batch}");
+        sim.rewind().expect("rewinds");
+        assert_eq!(advance(&mut sim, 2500, 333), want, "after a rewind");
+    }
+    for cut in [1, 17, 1999] {
+        let (mut gpu_sim, mut cpu_sim) = (on_gpu(), on_cpu());
+        advance(&mut gpu_sim, cut, 100);
+        let state = gpu_sim.save().expect("saves");
+        cpu_sim.load(&state).expect("the CPU loads it");
+        assert_eq!(advance(&mut cpu_sim, 2500 - cut, 500), want, "from the GPU to the CPU at {cut}");
+        let mut cpu_sim = on_cpu();
+        advance(&mut cpu_sim, cut, 100);
+        gpu_sim.load(&cpu_sim.save().expect("saves")).expect("the GPU loads it");
+        assert_eq!(advance(&mut gpu_sim, 2500 - cut, 41), want, "from the CPU to the GPU at {cut}");
+    }
+    let edited = |sim: &mut dyn Simulation, batch| {
+        for edit in ["leaky.noise_amplitude=0.5", "leaky.decay=0.8", "interventions.1.enabled=false", "lif.tau_m=9"] {
+            advance(sim, 211, batch);
+            assert_eq!(sim.set(&path::parse(&leaky(), edit).expect("an edit")).expect("taken up"), Taken::Applied);
+            sim.act(&Action { name: "kick".into(), elements: vec![3, 9, 3], values: vec![Value::Real(0.4)] })
+                .expect("kicks");
+        }
+        let taps = [probes::V, probes::G].map(|probe| Tap { probe, elements: vec![4, 90] });
+        sim.tap(&taps).expect("tapped");
+        let digest = advance(sim, 500, batch);
+        let mut frame = Frame::default();
+        sim.sample(&mut frame).expect("reads");
+        (digest, frame.readings)
+    };
+    let want = edited(&mut on_cpu(), 1000);
+    assert_eq!(edited(&mut on_gpu(), 1000), want);
+    assert_eq!(edited(&mut on_gpu(), 3), want);
+}
+
+/// The benchmark of the seed, one second.
+#[test]
+fn leaky_fly_is_the_same_on_both() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let mut params = Params::default();
+    params.network.model = NeuronModel::NoisyLeaky;
+    let mut reference = LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts");
+    let want = advance(&mut reference, 1000, 1000);
+    for batch in [1000, 7] {
+        assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 1000, batch), want, "batches of {batch}");
+    }
+    println!("noisy leaky units, 1000 steps: {want}");
+}
+
 /// Everybody fires in nearly every step: rings overflow, windows are shortened, spikes are sorted by the host.
 #[test]
 fn more_spikes_than_anybody_expects() {
@@ -329,6 +401,13 @@ fn kicks_of_the_references() {
 fn a_short_run_of_the_fly() {
     let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
     let setup = fly(&shared);
+    let mut params = leaky();
+    let mut reference = LeakySim::new(&params, &scene(), setup.clone(), 2).expect("it starts");
+    let want = advance(&mut reference, 20, 20);
+    assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 20, 7), want, "noisy leaky units");
+    params = busy();
+    let want = advance(&mut cpu::<f32>(&params, &setup), 200, 200);
+    assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 200, 61), want, "everything at once");
     for case in ["gustatory408", "broad10"] {
         let params = drive(&shared, case);
         let want = advance(&mut cpu::<f64>(&params, &setup), 200, 200);

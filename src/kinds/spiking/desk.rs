@@ -2,7 +2,7 @@
 //! are taken up.
 
 use super::{
-    Params,
+    NeuronModel, Params,
     edit::{self, kick_weight},
     layout::{Constants, Real},
     measure::Meter,
@@ -59,7 +59,7 @@ impl<T: Real> Desk<T> {
     /// At step 0.
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
-            constants: params.lif.derive(),
+            constants: derive(params),
             plan: Plan::new(params, &setup.neurons, scene)?,
             meter: Meter::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
@@ -103,7 +103,7 @@ impl<T: Real> Desk<T> {
         let mut edit = Edit::Applied;
         if new.lif != old.lif {
             let shift = T::of(old.lif.v_rest - new.lif.v_rest);
-            let were = Box::new(std::mem::replace(&mut self.constants, new.lif.derive()));
+            let were = Box::new(std::mem::replace(&mut self.constants, derive(&new)));
             edit = Edit::Neurons { were, shift };
         }
         self.params = new;
@@ -124,4 +124,13 @@ impl<T: Real> Desk<T> {
         self.meter.rewind();
         self.stale = true;
     }
+}
+
+/// Constants of the neurons; of noisy leaky units only the delay, one step, and the length of a step.
+fn derive<T: Real>(params: &Params) -> Constants<T> {
+    let constants = params.lif.derive();
+    if params.network.model == NeuronModel::NoisyLeaky {
+        return Constants { delay: 1, dt_ms: params.dt_ms(), ..constants };
+    }
+    constants
 }

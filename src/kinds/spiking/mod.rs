@@ -73,7 +73,8 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const MODULES: &'static [ModuleSpec] = &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE];
+    const MODULES: &'static [ModuleSpec] =
+        &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE, cuda::kernels::UnitKernels::SPEC];
     type Params = Params;
     type Setup = Setup;
 
@@ -107,9 +108,6 @@ impl Kind for Card {
                 }
                 (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, scene, setup, *threads)?),
             }),
-            Device::Cuda(_) if model == NeuronModel::NoisyLeaky => {
-                Err(SimError::NoDevice("noisy leaky units run on the CPU only, so far".to_owned()))
-            }
             Device::Cuda(gpu) => on_gpu(params, scene, setup, gpu).map_err(|error| match error {
                 SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
                 other => other,
@@ -119,8 +117,8 @@ impl Kind for Card {
 }
 
 fn on_gpu(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Box<dyn Simulation>, SimError> {
-    Ok(match params.lif.precision {
-        Precision::F64 => Box::new(CudaSim::<f64>::new(params, scene, setup, gpu)?),
-        Precision::F32 => Box::new(CudaSim::<f32>::new(params, scene, setup, gpu)?),
+    Ok(match (params.network.model, params.lif.precision) {
+        (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, scene, setup, gpu)?),
+        _ => Box::new(CudaSim::<f32>::new(params, scene, setup, gpu)?),
     })
 }

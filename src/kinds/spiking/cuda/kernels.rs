@@ -247,3 +247,38 @@ kernels! {
         );
     }
 }
+
+device_struct! {
+    /// Constants of noisy leaky units.
+    pub struct Units {
+        /// Weight of one synapse
+        w_unit: f32,
+        /// Largest magnitude of the noise
+        amplitude: f32,
+        /// What a step leaves of v
+        decay: f32,
+        /// Address word of the noise
+        noise: u32,
+    }
+}
+
+kernels! {
+    /// What noisy leaky units have of their own: between `deliver` and `order`.
+    pub struct UnitKernels in "spiking/leaky.cu" using [Model, Window, Segment, Chunk, Source, Kick, Overflow, Gain, Units] {
+        /// One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
+        #[block(256)]
+        fn leak(
+            model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
+            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>,
+            kicks: In<Kick>, marks: In<u32>, currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>,
+            kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>
+        );
+
+        /// Samples v of chosen units.
+        #[block(64)]
+        fn trace_units(
+            windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
+            traced: In<u32>, samples: InOut<f32>
+        );
+    }
+}

@@ -5,6 +5,7 @@ use super::{
     drive::Image,
     kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
     sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
+    units::UnitStep,
 };
 use crate::{
     data::Csr,
@@ -53,6 +54,8 @@ pub struct Memory {
     /// `[window][step][neuron][v, g]`.
     pub samples: Buf<f32>,
     potentials: Option<Buf<f32>>,
+    /// Set for networks of noisy leaky units.
+    pub units: Option<UnitStep>,
 }
 
 impl Memory {
@@ -112,6 +115,7 @@ impl Memory {
             n_traced: 0,
             samples: Buf::zeros(gpu, "samples", 1)?,
             potentials: None,
+            units: None,
             gpu: gpu.clone(),
         })
     }
@@ -155,7 +159,7 @@ impl Memory {
                 &mut self.touched,
             )?;
         }
-        if shape.traced {
+        if shape.traced && self.units.is_none() {
             kernels.trace(
                 pass,
                 self.n_traced,
@@ -178,6 +182,35 @@ impl Memory {
                 &self.traced,
                 &mut self.samples,
             )?;
+        }
+        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
+            kernels.leak(
+                pass,
+                self.n,
+                model,
+                constants.buf(),
+                &self.windows,
+                index,
+                &self.now,
+                &mut self.segments,
+                &self.rows,
+                &self.sources,
+                &self.masks,
+                &self.trains,
+                &self.kicks,
+                &self.marks,
+                &self.currents,
+                &mut self.states,
+                &mut self.arrivals,
+                &mut self.kick_bits,
+                &mut self.spikes,
+                &mut self.chunks,
+            )?;
+            if shape.traced {
+                let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
+                kernels.trace_units(pass, n, &self.windows, index, &self.now, &self.states, n, traced, samples)?;
+            }
+            return Ok(());
         }
         kernels.advance(
             pass,
@@ -230,6 +263,10 @@ impl Memory {
 
     /// Makes what was taken up the present, before step `completed`.
     pub fn enter(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
+        if self.units.is_some() {
+            self.marks.copy_from(&self.new_marks)?;
+            return self.currents.copy_from(&self.new_currents);
+        }
         kernels.enter(
             &mut Pass::default(),
             self.n,

@@ -31,6 +31,7 @@
 //! | `drive` | drives and lesions, as the kernels read them |
 //! | `queue` | windows planned, in flight, read back |
 //! | `state` | saved states |
+//! | `units` | what differs for noisy leaky units |
 
 mod drive;
 pub mod kernels;
@@ -39,9 +40,10 @@ mod queue;
 mod simulation;
 mod sizes;
 mod state;
+mod units;
 
 use super::{
-    Params,
+    NeuronModel, Params,
     cpu::SETTLE_EVERY,
     desk::Desk,
     layout::{Propagator, Real, TABLE},
@@ -58,6 +60,7 @@ use queue::{Queue, Reading};
 use sizes::GRAPH;
 pub use sizes::{Sizes, Tuning};
 use std::sync::Arc;
+use units::UnitStep;
 
 /// A spiking network on an NVIDIA GPU.
 pub struct CudaSim<T> {
@@ -108,10 +111,19 @@ impl<T: Real> CudaSim<T> {
         tuning: Tuning,
     ) -> Result<Self, SimError> {
         let desk = Desk::new(params, scene, setup)?;
+        // Every unit is looked at in every step: there is no account to keep of who was reached.
+        let always = Tuning { dense_chunks: 0, ..tuning };
+        let tuning = if params.network.model == NeuronModel::NoisyLeaky { always } else { tuning };
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
         let memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
+        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
+        let mut memory = memory;
+        if is_leaky {
+            memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
+            memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
+        }
         let mut sim = Self {
             queue: Queue::new(gpu, &sizes, desk.constants.delay)?,
             graphs: Graphs::default(),
@@ -175,7 +187,7 @@ impl<T: Real> CudaSim<T> {
         if self.desk.stale || step >= self.until {
             self.enter_situation(step)?;
         }
-        if step > 0 && step.is_multiple_of(SETTLE_EVERY) {
+        if step > 0 && step.is_multiple_of(SETTLE_EVERY) && self.memory.units.is_none() {
             self.settle(step, pass)?;
         }
         let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;

@@ -159,7 +159,8 @@ impl Queue {
     /// Plans up to `n` windows from `step` to `end`. `kicks` are the steps of the listed kicks, ascending.
     pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
         let oldest = self.flights.front().and_then(|f| f.plan.first());
-        let unread = oldest.map_or(self.next_segment & self.segment_mask, |w| w.segment);
+        // With nothing in flight, the segment before: it is the last one that was filled for certain.
+        let unread = oldest.map_or(self.next_segment.wrapping_sub(1) & self.segment_mask, |w| w.segment);
         let mut sent = self.sent.clone();
         let mut plan = vec![];
         let mut at = step;
@@ -241,7 +242,7 @@ impl Queue {
         }
         if flight.is_measured {
             pass.work("deliver", events, 8 * events); // a word read, a word added to
-            pass.work("advance", n_spikes as u64, 0);
+            pass.work(if memory.units.is_some() { "leak" } else { "advance" }, n_spikes as u64, 0);
         }
         let last = n_run.checked_sub(1).map(|i| flight.plan[i]);
         self.last_run = self.last_run.wrapping_add(n_run as u32);

@@ -1,12 +1,12 @@
 //! The promises of [`Simulation`].
 
-use super::{CudaSim, module, state};
+use super::{CudaSim, kernels::UnitKernels, module, state, units};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::spiking::{
         desk::Edit,
         layout::Real,
-        probes::{self, PROBES},
+        probes::{self, LEAKY_PROBES, PROBES},
     },
     params::Change,
     sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 impl<T: Real> Simulation for CudaSim<T> {
     fn probes(&self) -> &'static [ProbeSpec] {
-        PROBES
+        if self.memory.units.is_some() { LEAKY_PROBES } else { PROBES }
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
@@ -34,12 +34,16 @@ impl<T: Real> Simulation for CudaSim<T> {
         match self.desk.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
+            Edit::Neurons { .. } if self.memory.units.is_some() => {} // of the other model
             Edit::Neurons { shift, .. } => {
                 // The old constants are still on the device.
                 self.memory.rebase(&self.kernels, self.desk.step as u32, shift.wide())?;
                 self.upload_constants()?;
                 self.desk.stale = true; // the bounds on crossings are made anew
             }
+        }
+        if let Some(units) = &mut self.memory.units {
+            units.derive(&self.desk.params)?;
         }
         Ok(Effect::Applied)
     }
@@ -73,6 +77,7 @@ impl<T: Real> Simulation for CudaSim<T> {
                 probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
                 probes::RATE_FIELD => Reading::Field(self.desk.meter.running_rates(self.desk.step)),
+                probes::V_FIELD if self.memory.units.is_some() => Reading::Field(self.unit_potentials()?),
                 probes::V_FIELD => {
                     let now = self.desk.step as u32;
                     Reading::Field(self.memory.potentials(&self.kernels, now, &mut Pass::default())?)
@@ -88,23 +93,26 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        state::write(self)
+        if self.memory.units.is_some() { self.save_units() } else { state::write(self) }
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        state::read(self, bytes)
+        if self.memory.units.is_some() { self.load_units(bytes) } else { state::read(self, bytes) }
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
         self.desk.rewind();
         self.queue.restart(None);
         self.hand.clear();
-        Ok(self.memory.clear()?)
+        self.memory.clear()?;
+        if self.memory.units.is_some() {
+            self.memory.states.write_at(0, &units::start(self.desk.scene.seed, self.desk.setup.n()))?;
+        }
+        Ok(())
     }
 
     fn kernels(&self) -> Vec<KernelFacts> {
-        let spec = module::<T>();
-        let mine = |k: &KernelFacts| k.file == spec.file;
+        let mine = |k: &KernelFacts| k.file == module::<T>().file || k.file == UnitKernels::SPEC.file;
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }
 
@@ -124,7 +132,7 @@ impl<T: Real> CudaSim<T> {
     /// Milliseconds since each neuron's last spike, -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let now = (self.desk.step as u32).wrapping_sub(1);
-        let dt = self.desk.params.lif.dt;
+        let dt = self.desk.params.dt_ms();
         let running = self.desk.meter.running.iter();
         running.map(|r| if r.hz > 0.0 { (f64::from(now.wrapping_sub(r.step)) * dt) as f32 } else { -1.0 }).collect()
     }

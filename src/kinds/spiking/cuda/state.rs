@@ -48,7 +48,7 @@ pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Vec<u8>, SimError> {
 }
 
 /// The spikes on their way by step, ascending: told by the first chunk of each row. Whoever reaches nobody is left out.
-fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
+pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
     let segments = sim.memory.segments.read()?;
     let ring = sim.memory.chunks.len();
     let rows = &sim.desk.setup.wiring.rows;
@@ -84,14 +84,21 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError>
     if !saved.currents.is_empty() {
         memory.currents.write_at(0, &words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
     }
-    let (segment, chunks) = on_their_way(&sim.desk.setup.wiring, &saved.spikes);
-    memory.chunks.write_at(0, &chunks)?;
-    memory.segments.write_at(1, &[segment])?;
-    let sent = saved.spikes.first().map(|(first, _)| *first..saved.step);
-    sim.queue.restart(sent);
-    sim.hand.clear();
+    sim.put_on_their_way(&saved.spikes, saved.step)?;
     saved.restore(&mut sim.desk);
     Ok(())
+}
+
+impl<T: Real> CudaSim<T> {
+    /// Puts spikes of the steps before `step` on their way, and nothing else.
+    pub(super) fn put_on_their_way(&mut self, spikes: &[(u64, Vec<u32>)], step: u64) -> Result<(), SimError> {
+        let (segment, chunks) = on_their_way(&self.desk.setup.wiring, spikes);
+        self.memory.chunks.write_at(0, &chunks)?;
+        self.memory.segments.write_at(1, &[segment])?;
+        self.queue.restart(spikes.first().map(|(first, _)| *first..step));
+        self.hand.clear();
+        Ok(())
+    }
 }
 
 /// One segment with spikes of several steps.

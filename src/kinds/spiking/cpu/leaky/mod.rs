@@ -22,7 +22,7 @@
 pub mod part;
 pub mod reference;
 mod simulation;
-mod state;
+pub mod state;
 pub mod sums;
 pub mod sweep;
 

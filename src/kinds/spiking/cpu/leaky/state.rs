@@ -1,37 +1,56 @@
 //! Saved states of leaky units: little-endian bytes, versioned, independent of the number of threads and of the
 //! backend. Noise has no state: it is addressed.
 
-use super::{LeakySim, part::NEVER};
+use super::LeakySim;
 use crate::{
-    kinds::spiking::saved::{Counted, Reader, Writer, broken},
+    kinds::spiking::{
+        measure::Meter,
+        saved::{Counted, Reader, Writer, broken},
+    },
     sim::SimError,
 };
 
 const MAGIC: &[u8; 8] = b"npleaky\x01";
 
+pub use super::part::NEVER;
+
 /// Everything needed to continue bit for bit.
-pub fn write(sim: &LeakySim) -> Vec<u8> {
-    let mut out = Writer(MAGIC.to_vec());
-    out.u32(sim.setup.n());
-    out.u64(sim.params.dt_ms().to_bits());
-    out.u64(sim.step);
-    sim.states().into_iter().for_each(|v| out.u32(v.to_bits()));
-    sim.parts.iter().flat_map(|p| &p.last_spike).for_each(|step| out.u64(*step));
+pub(super) fn write(sim: &LeakySim) -> Vec<u8> {
     let sent = sim.step.checked_sub(1);
     let in_flight: Vec<u32> =
         sent.map_or_else(Vec::new, |sent| sim.rings.iter().flat_map(|ring| ring.read(sent).spikes.clone()).collect());
-    out.list(&in_flight, Writer::u32);
-    out.list(&sim.by_hand, |out, (i, weight)| {
+    let last = sim.parts.iter().flat_map(|p| &p.last_spike).copied();
+    compose(sim.params.dt_ms(), sim.step, &sim.states(), last, &in_flight, &sim.by_hand, &sim.meter)
+}
+
+/// The bytes, from what a backend knows.
+pub fn compose(
+    dt_ms: f64,
+    step: u64,
+    v: &[f32],
+    last_spikes: impl Iterator<Item = u64>,
+    in_flight: &[u32],
+    by_hand: &[(u32, f32)],
+    meter: &Meter,
+) -> Vec<u8> {
+    let mut out = Writer(MAGIC.to_vec());
+    out.u32(v.len() as u32);
+    out.u64(dt_ms.to_bits());
+    out.u64(step);
+    v.iter().for_each(|v| out.u32(v.to_bits()));
+    last_spikes.for_each(|step| out.u64(step));
+    out.list(in_flight, Writer::u32);
+    out.list(by_hand, |out, (i, weight)| {
         out.u32(i);
         out.u32(weight.to_bits());
     });
-    sim.meter.write(&mut out);
+    meter.write(&mut out);
     out.0
 }
 
 /// The reverse; an `Err` leaves the simulation as it was.
-pub fn read(sim: &mut LeakySim, bytes: &[u8]) -> Result<(), SimError> {
-    let saved = parse(sim, bytes)?;
+pub(super) fn read(sim: &mut LeakySim, bytes: &[u8]) -> Result<(), SimError> {
+    let saved = parse(sim.setup.n(), sim.params.dt_ms(), bytes)?;
     sim.step = saved.step;
     let mut at = 0;
     for (part, ring) in sim.parts.iter_mut().zip(&mut sim.rings) {
@@ -51,25 +70,32 @@ pub fn read(sim: &mut LeakySim, bytes: &[u8]) -> Result<(), SimError> {
     Ok(())
 }
 
-struct Saved {
-    step: u64,
-    v: Vec<f32>,
-    last_spike: Vec<u64>,
-    in_flight: Vec<u32>,
-    by_hand: Vec<(u32, f32)>,
-    counted: Counted,
+/// A state that was read.
+pub struct Saved {
+    /// Steps taken.
+    pub step: u64,
+    /// Of every unit.
+    pub v: Vec<f32>,
+    /// Step of the last spike, or [`NEVER`].
+    pub last_spike: Vec<u64>,
+    /// Who fired in the last step.
+    pub in_flight: Vec<u32>,
+    /// Kicks for the next step.
+    pub by_hand: Vec<(u32, f32)>,
+    /// What the meter had counted.
+    pub counted: Counted,
 }
 
-fn parse(sim: &LeakySim, bytes: &[u8]) -> Result<Saved, SimError> {
+/// Reads a state that fits; changes nothing.
+pub fn parse(n: u32, dt_ms: f64, bytes: &[u8]) -> Result<Saved, SimError> {
     let Some(body) = bytes.strip_prefix(MAGIC) else {
         return Err(broken("it is not a state of leaky units, or of another version"));
     };
     let mut r = Reader(body);
-    let n = sim.setup.n();
     if r.u32()? != n {
         return Err(broken("it was saved with another number of neurons"));
     }
-    if r.u64()? != sim.params.dt_ms().to_bits() {
+    if r.u64()? != dt_ms.to_bits() {
         return Err(broken("it was saved with another time step"));
     }
     let step = r.u64()?;
