@@ -4,8 +4,9 @@
 //!
 //! Nothing that happens within one delay can influence the rest of it. So steps are taken in *windows* of at most one
 //! delay (and at most 32 steps): `deliver` adds the spikes that arrive in the window to a table of integers, one row
-//! per step; `advance` takes each neuron through the whole window in registers, draws its kicks at their Philox
-//! addresses, and appends who fired. Both read what to do from a plan of windows; 64 windows are one CUDA graph.
+//! per step, and draws the kicks at their Philox addresses; `advance` takes each neuron through the whole window, from
+//! one thing that happens to it to the next, and appends who fired. Both read what to do from a plan of windows; up to
+//! 64 windows are one CUDA graph.
 //!
 //! What makes the outcome equal to the CPU's: the closed form of the anchor is evaluated in the written order without
 //! fused multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are
@@ -13,15 +14,15 @@
 //!
 //! # What costs nothing
 //!
-//! A warp owns 32 neurons. It leaves at once when no spike reached them, no train kicks them and the bound that the CPU
-//! keeps a calendar by says that none can cross in this window. In a window with few events `deliver` marks the warps
-//! it reaches; in one with many, all warps look.
+//! A block takes care of 512 neurons. It leaves at once when no spike reached them, no train kicks them and the bound
+//! that the CPU keeps a calendar by says that none can cross in this window. In a window with few spikes `deliver` marks
+//! whom it reaches, 32 neurons at a time; in one with many, everybody looks.
 //!
 //! # The host
 //!
 //! knows the clock, not the activity. It plans windows, launches graphs and, one graph behind, reads the spikes from
-//! page-locked memory that a second stream fills while the next graph runs. Rings of fixed size hold spikes;
-//! a window that might overflow one is not run, nor those after it, and the host plans anew from there.
+//! page-locked memory that a second stream fills while the next graph runs. Rings of fixed size hold spikes; a window
+//! that might overflow one is not run, nor those after it, and the host plans anew from there.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -74,7 +75,7 @@ pub struct CudaSim<T> {
     queue: Queue,
     /// Kicks by hand, with their step.
     hand: Vec<Hand>,
-    /// (step, neuron, source) of listed kicks, as on the device.
+    /// Steps of the listed kicks, ascending, in the order in which the kicks lie on the device.
     listed: Vec<u64>,
     /// The situation holds below this step.
     until: u64,
@@ -111,15 +112,13 @@ impl<T: Real> CudaSim<T> {
         tuning: Tuning,
     ) -> Result<Self, SimError> {
         let desk = Desk::new(params, scene, setup)?;
+        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
         // Every unit is looked at in every step: there is no account to keep of who was reached.
-        let always = Tuning { dense_chunks: 0, ..tuning };
-        let tuning = if params.network.model == NeuronModel::NoisyLeaky { always } else { tuning };
+        let tuning = if is_leaky { Tuning { dense_chunks: 0, ..tuning } } else { tuning };
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
-        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
-        let mut memory = memory;
+        let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
         if is_leaky {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
             memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
