@@ -210,9 +210,6 @@ impl Meter {
     /// Takes spikes of one step; ascending over all calls for the step.
     pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
         let step32 = step as u32;
-        for lane in lanes {
-            self.hash.push_spike(step32, *lane);
-        }
         self.spikes += lanes.len() as u64;
         self.bin.spikes += lanes.len() as u64;
         if self.is_tapped(probes::SPIKES) {
@@ -225,10 +222,14 @@ impl Meter {
             }
         }
         let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
+        // One loop for both: the hash is a chain that waits for itself, the rates fill its gaps.
+        let mut hash = self.hash;
         for lane in lanes {
+            hash.push_spike(step32, *lane);
             let r = &mut self.running[*lane as usize];
             *r = Running { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
         }
+        self.hash = hash;
     }
 
     /// Takes v and g of traced neurons; ascending over all calls for the step.

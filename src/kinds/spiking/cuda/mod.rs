@@ -113,8 +113,11 @@ impl<T: Real> CudaSim<T> {
     ) -> Result<Self, SimError> {
         let desk = Desk::new(params, scene, setup)?;
         let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
-        // Every unit is looked at in every step: there is no account to keep of who was reached.
-        let tuning = if is_leaky { Tuning { dense_chunks: 0, ..tuning } } else { tuning };
+        // Every unit is looked at in every step: there is no account to keep of who was reached. Its windows are single
+        // steps, so more of them make a graph.
+        let graph = if is_leaky { 4 * tuning.graph } else { tuning.graph };
+        let dense_chunks = if is_leaky { 0 } else { tuning.dense_chunks };
+        let tuning = Tuning { graph: graph.clamp(1, GRAPH), dense_chunks, ..tuning };
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
@@ -191,8 +194,7 @@ impl<T: Real> CudaSim<T> {
         }
         let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
         let end = end.min(self.until).min(settle);
-        let room =
-            end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(self.tuning.graph.clamp(1, GRAPH)));
+        let room = end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(self.tuning.graph));
         let n = 1 << room.max(1).ilog2();
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape =
