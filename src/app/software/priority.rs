@@ -4,12 +4,12 @@
 /// How the threads of Mesa's software renderer are called.
 #[cfg(target_os = "linux")]
 const NAME: &str = "llvmpipe";
-/// Between the window, at 0, and the engine. One of them that gets a turn keeps it until the next tick of the system's
-/// clock, 4 ms, as much as a whole frame of the window's work: turns have to be rare.
+/// Between the window, at 0, and the engine. Whoever gets a turn keeps it until the next tick of the system's clock, up
+/// to 4 ms and so as much as the window's whole work on a frame: turns of these two have to be rare.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 12;
+const NICE: i32 = 17;
 /// How far the engine gives way.
-pub const ENGINE_NICE: i32 = 14;
+pub const ENGINE_NICE: i32 = 19;
 
 /// Lowers the priority of the renderer's threads; they exist as soon as there is a device. Whatever cannot be found
 /// stays as it is.
