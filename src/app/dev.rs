@@ -7,7 +7,7 @@ use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 /// Draws the window when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
     let mut open = app.panels.dev;
-    let place = ctx.content_rect().right_bottom() - vec2(420.0, 400.0);
+    let place = ctx.content_rect().right_bottom() - vec2(420.0, 480.0);
     let window =
         Window::new("Developer figures").open(&mut open).default_pos(place).resizable(false).collapsible(false);
     window.show(ctx, |ui| {
@@ -15,8 +15,14 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         quantiles_ui(
             ui,
             "Drawing the window",
-            &app.frames,
-            "logic, layout and tessellation of one frame, presentation left out",
+            &app.frames.own,
+            "logic, layout, tessellation, upload and recording of one frame, presentation left out",
+        );
+        quantiles_ui(
+            ui,
+            "With the window system",
+            &app.frames.with_window_system,
+            "the same as eframe counts it: with the window system's answers, which wait for the picture before",
         );
         quantiles_ui(
             ui,

@@ -27,6 +27,9 @@ pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + S
 /// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
 const AT_ONCE: Duration = Duration::from_micros(1);
 
+/// How far the engine gives way to the thread that draws, where there is a graphics processor.
+pub const ENGINE_NICE: i32 = 5;
+
 /// What the engine has to say to the rest of the window.
 pub enum News {
     /// A simulation took its place.
@@ -103,15 +106,15 @@ pub struct Live {
 }
 
 impl Live {
-    /// Starts the engine's thread, unless `engine` is off (tests of the window alone).
-    pub fn new(engine: bool, builder: Builder, wake: egui::Context) -> Result<Self, String> {
+    /// Starts the engine's thread so far behind the window's, or none (tests of the window alone).
+    pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let screen = wake.clone();
         let engine = match engine {
-            true => Some(
-                Engine::spawn_beside_window(move || screen.request_repaint_after(AT_ONCE))
+            Some(nice) => Some(
+                Engine::spawn_beside_window(nice, move || screen.request_repaint_after(AT_ONCE))
                     .map_err(|e| format!("engine thread: {e}"))?,
             ),
-            false => None,
+            None => None,
         };
         Ok(Self {
             engine,

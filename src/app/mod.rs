@@ -34,6 +34,7 @@ mod runbar;
 pub mod session;
 pub mod software;
 mod status;
+mod stopwatch;
 mod text;
 mod toasts;
 mod topbar;
@@ -111,7 +112,7 @@ pub struct App {
     journal: journal::Journal,
     pub(crate) runs: Vec<PathBuf>,
     pub(crate) step_size: u32,
-    pub(crate) frames: meter::Samples,
+    pub(crate) frames: stopwatch::Stopwatch,
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
@@ -132,7 +133,9 @@ impl App {
             let devices = devices.clone();
             Arc::new(move |project, scene, progress| devices.build(&project.model, scene, &project.run, progress))
         });
-        let live = live::Live::new(start.engine, builder, ctx.clone())?;
+        let is_software = cc.wgpu_render_state.as_ref().is_some_and(software::is_software);
+        let nice = if is_software { software::ENGINE_NICE } else { live::ENGINE_NICE };
+        let live = live::Live::new(start.engine.then_some(nice), builder, ctx.clone())?;
         let mut app = Self {
             session: Session::new(project, None, live),
             workspace: workspace::Workspace::default(),
@@ -147,7 +150,7 @@ impl App {
             recent: recent::Recent::load(start.state_dir.clone()),
             runs: vec![],
             step_size: 100,
-            frames: meter::Samples::keeping(600),
+            frames: stopwatch::Stopwatch::default(),
             devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
@@ -288,6 +291,10 @@ impl App {
 }
 
 impl eframe::App for App {
+    fn raw_input_hook(&mut self, _: &egui::Context, _: &mut egui::RawInput) {
+        self.frames.begin();
+    }
+
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         self.take_mail();
         self.guard_close(ctx);
@@ -296,14 +303,16 @@ impl eframe::App for App {
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
         let ctx = ui.ctx().clone();
         if let Some(secs) = frame.info().cpu_usage {
-            self.frames.push(secs * 1e3);
+            self.frames.with_window_system.push(secs * 1e3);
         }
+        self.frames.mark_first(&ctx);
         let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
         self.panels_ui(ui, &mut queue);
         palette::ui(&ctx, self, &mut queue);
         dialogs::ui(&ctx, self);
         dev::ui(&ctx, self);
         self.toasts.ui(&ctx);
+        self.frames.mark_last(&ctx);
         for command in queue {
             self.obey(&ctx, command);
         }

@@ -52,7 +52,7 @@ fn facts_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         (false, None) => "no changes".to_owned(),
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
-    if let Some(ms) = app.frames.quantiles() {
+    if let Some(ms) = app.frames.own.quantiles() {
         fact(
             ui,
             icons::GAUGE,

@@ -168,9 +168,9 @@ impl Engine {
     }
 
     /// The same beside a window: the engine's thread, and those that a simulation starts from it, give way to the
-    /// thread that draws whenever both want the processor.
-    pub fn spawn_beside_window(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
-        Self::spawn_with(priority::give_way, wake)
+    /// thread that draws whenever both want the processor: `nice`, as on Unix, says how far.
+    pub fn spawn_beside_window(nice: i32, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        Self::spawn_with(move || priority::give_way(nice), wake)
     }
 
     fn spawn_with(prepare: impl FnOnce() + Send + 'static, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {

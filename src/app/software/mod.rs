@@ -5,6 +5,7 @@ mod painter;
 mod priority;
 
 pub use painter::{LEAN_WGSL, LeanPainter};
+pub(super) use priority::ENGINE_NICE;
 
 use egui_wgpu::{RenderState, wgpu::DeviceType};
 

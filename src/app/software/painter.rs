@@ -39,7 +39,7 @@ impl LeanPainter {
         let mut others = vec![];
         for ClippedPrimitive { clip_rect, primitive } in primitives {
             match primitive {
-                Primitive::Mesh(mesh) => picture.add(clip_rect, &mesh),
+                Primitive::Mesh(mesh) => picture.add(clip_rect, mesh),
                 Primitive::Callback(other) => others.push((picture.draws.len(), clip_rect, other)),
             }
         }
@@ -50,11 +50,15 @@ impl LeanPainter {
         };
         let (mut shapes, mut done) = (vec![], 0);
         for (until, clip, other) in others {
-            shapes.push(ours(done..until));
+            if done < until {
+                shapes.push(ours(done..until));
+            }
             shapes.push(shape(clip, other));
             done = until;
         }
-        shapes.push(ours(done..picture.draws.len()));
+        if done < picture.draws.len() {
+            shapes.push(ours(done..picture.draws.len()));
+        }
         shapes
     }
 }
@@ -74,11 +78,13 @@ impl Plugin for LeanPainter {
     }
 }
 
-/// The triangles of a frame.
+/// The triangles of a frame. Meshes stay as egui made them until they are copied to the device, all of them into one
+/// buffer.
 #[derive(Default)]
 struct Picture {
-    vertices: Vec<Vertex>,
-    indices: Vec<u32>,
+    meshes: Vec<Mesh>,
+    n_vertices: u32,
+    n_indices: u32,
     draws: Vec<Draw>,
 }
 
@@ -86,36 +92,42 @@ struct Draw {
     clip: Rect,
     texture: TextureId,
     is_solid: bool,
+    /// Where the vertices of its mesh begin.
+    base: u32,
     indices: Range<u32>,
 }
 
 impl Picture {
-    fn add(&mut self, clip: Rect, mesh: &Mesh) {
-        let base = self.vertices.len() as u32;
-        self.vertices.extend_from_slice(&mesh.vertices);
+    fn add(&mut self, clip: Rect, mesh: Mesh) {
+        let (base, texture) = (self.n_vertices, mesh.texture_id);
         let mut open = None;
-        for triangle in mesh.indices.chunks_exact(3) {
-            let is_solid = mesh.texture_id == TextureId::default()
-                && is_solid([0, 1, 2].map(|i| &mesh.vertices[triangle[i] as usize]));
-            let at = self.indices.len() as u32;
-            if open != Some(is_solid) {
-                open = Some(is_solid);
-                self.draws.push(Draw { clip, texture: mesh.texture_id, is_solid, indices: at..at });
+        for (at, corners) in (self.n_indices..).step_by(3).zip(mesh.indices.chunks_exact(3)) {
+            let is_solid = texture == TextureId::default() && is_solid(&mesh.vertices, corners);
+            match self.draws.last_mut() {
+                Some(draw) if open == Some(is_solid) => draw.indices.end = at + 3,
+                _ => self.draws.push(Draw { clip, texture, is_solid, base, indices: at..at + 3 }),
             }
-            self.indices.extend(triangle.iter().map(|i| base + i));
-            if let Some(draw) = self.draws.last_mut() {
-                draw.indices.end = at + 3;
-            }
+            open = Some(is_solid);
         }
+        self.n_vertices += mesh.vertices.len() as u32;
+        self.n_indices += mesh.indices.len() as u32;
+        self.meshes.push(mesh);
     }
 }
 
 /// Whether a triangle of egui's own texture is a large piece of opaque colour.
-fn is_solid(corners: [&Vertex; 3]) -> bool {
-    let [a, b, c] = corners;
-    let (ab, ac) = (b.pos - a.pos, c.pos - a.pos);
-    corners.iter().all(|v| v.uv == WHITE_UV && v.color.a() == Color32::BLACK.a())
-        && (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
+fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
+    let is_opaque = |i: &u32| {
+        let v = &vertices[*i as usize];
+        v.uv == WHITE_UV && v.color.a() == Color32::BLACK.a()
+    };
+    // Nearly all triangles are of text: their first corner says so.
+    if !corners.iter().all(is_opaque) {
+        return false;
+    }
+    let [a, b, c] = [0, 1, 2].map(|i| vertices[corners[i] as usize].pos);
+    let (ab, ac) = (b - a, c - a);
+    (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
 }
 
 /// What of the picture lies between two callbacks of others.
@@ -150,17 +162,26 @@ impl CallbackTrait for Part {
         pass.set_bind_group(0, &pipelines.locals_bind, &[]);
         pass.set_vertex_buffer(0, pipelines.vertices.slice(..));
         pass.set_index_buffer(pipelines.indices.slice(..), wgpu::IndexFormat::Uint32);
+        // What stays from one draw to the next is not said again: every word is checked and written down.
+        let mut now = (None, None, None);
         for draw in &self.picture.draws[self.draws.clone()] {
             let clip = PaintCallbackInfo { clip_rect: draw.clip, ..info }.clip_rect_in_pixels();
-            let Some(texture) = renderer.texture(&draw.texture) else { continue };
             if clip.width_px <= 0 || clip.height_px <= 0 {
                 continue;
             }
             let [x, y, w, h] = [clip.left_px, clip.top_px, clip.width_px, clip.height_px].map(|px| px.max(0) as u32);
-            pass.set_scissor_rect(x, y, w, h);
-            pass.set_pipeline(if draw.is_solid { &pipelines.solid } else { &pipelines.textured });
-            pass.set_bind_group(1, &texture.bind_group, &[]);
-            pass.draw_indexed(draw.indices.clone(), 0, 0..1);
+            if now.0.replace(draw.is_solid) != Some(draw.is_solid) {
+                pass.set_pipeline(if draw.is_solid { &pipelines.solid } else { &pipelines.textured });
+            }
+            if now.1 != Some(draw.texture) {
+                let Some(texture) = renderer.texture(&draw.texture) else { continue };
+                pass.set_bind_group(1, &texture.bind_group, &[]);
+                now.1 = Some(draw.texture);
+            }
+            if now.2.replace([x, y, w, h]) != Some([x, y, w, h]) {
+                pass.set_scissor_rect(x, y, w, h);
+            }
+            pass.draw_indexed(draw.indices.clone(), draw.base as i32, 0..1);
         }
     }
 }
@@ -195,8 +216,10 @@ impl Pipelines {
     fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, picture: &Picture, screen: &ScreenDescriptor) {
         let size = screen.size_in_pixels.map(|px| px as f32 / screen.pixels_per_point);
         queue.write_buffer(&self.locals, 0, bytemuck::cast_slice(&size));
-        fill(device, queue, &mut self.vertices, bytemuck::cast_slice(&picture.vertices), wgpu::BufferUsages::VERTEX);
-        fill(device, queue, &mut self.indices, bytemuck::cast_slice(&picture.indices), wgpu::BufferUsages::INDEX);
+        let vertices = || picture.meshes.iter().map(|m| bytemuck::cast_slice(&m.vertices));
+        let indices = || picture.meshes.iter().map(|m| bytemuck::cast_slice(&m.indices));
+        fill(device, queue, &mut self.vertices, vertices, wgpu::BufferUsages::VERTEX);
+        fill(device, queue, &mut self.indices, indices, wgpu::BufferUsages::INDEX);
     }
 }
 
@@ -205,14 +228,25 @@ fn buffer(device: &wgpu::Device, contents: &[u8], usage: wgpu::BufferUsages) -> 
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("window"), contents, usage })
 }
 
-/// Writes into a buffer, or into a larger one in its place.
-fn fill(device: &wgpu::Device, queue: &wgpu::Queue, into: &mut wgpu::Buffer, bytes: &[u8], usage: wgpu::BufferUsages) {
-    if bytes.len() as u64 > into.size() {
-        let mut contents = bytes.to_vec();
-        contents.resize((bytes.len() * 3 / 2).next_multiple_of(4), 0);
-        *into = buffer(device, &contents, usage);
-    } else {
-        queue.write_buffer(into, 0, bytes);
+/// Writes parts into a buffer one after the other, or into a larger one in its place.
+fn fill<'a, P: Iterator<Item = &'a [u8]>>(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+    into: &mut wgpu::Buffer,
+    parts: impl Fn() -> P,
+    usage: wgpu::BufferUsages,
+) {
+    let n_bytes = parts().map(|p| p.len() as u64).sum();
+    if n_bytes > into.size() {
+        *into = buffer(device, &vec![0; (n_bytes as usize * 3 / 2).next_multiple_of(4)], usage);
+    }
+    let Some(mut staged) = wgpu::BufferSize::new(n_bytes).and_then(|n| queue.write_buffer_with(into, 0, n)) else {
+        return;
+    };
+    let mut at = 0;
+    for part in parts() {
+        staged.slice(at..at + part.len()).copy_from_slice(part);
+        at += part.len();
     }
 }
 

@@ -4,9 +4,12 @@
 /// How the threads of Mesa's software renderer are called.
 #[cfg(target_os = "linux")]
 const NAME: &str = "llvmpipe";
-/// Between the window, at 0, and the engine.
+/// Between the window, at 0, and the engine. Whoever gets a turn keeps it until the next tick of the system's clock, up
+/// to 4 ms and so as much as the window's whole work on a frame: turns of these two have to be rare.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 3;
+const NICE: i32 = 12;
+/// How far the engine gives way.
+pub const ENGINE_NICE: i32 = 14;
 
 /// Lowers the priority of the renderer's threads; they exist as soon as there is a device. Whatever cannot be found
 /// stays as it is.

@@ -295,10 +295,14 @@ impl Brain {
 
     /// Less light from each when many glow at once, so that the picture never burns out.
     fn expose(&mut self) {
-        let seen = self.values.iter().filter(|v| **v >= 0.0);
-        let glowing: f32 = seen.clone().map(|v| if *v < self.tau_ms * 2.0 { 1.0 } else { 0.0 }).sum();
-        self.has_glowed = self.has_glowed || seen.count() > 0;
-        let share = glowing / self.values.len().max(1) as f32;
+        // Whole numbers: a sum of floats is in order, one after the other.
+        let bright = self.tau_ms * 2.0;
+        let count = |(seen, glowing): (u32, u32), v: &f32| {
+            (seen + u32::from(*v >= 0.0), glowing + u32::from(*v >= 0.0 && *v < bright))
+        };
+        let (seen, glowing) = self.values.iter().fold((0, 0), count);
+        self.has_glowed = self.has_glowed || seen > 0;
+        let share = glowing as f32 / self.values.len().max(1) as f32;
         self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 

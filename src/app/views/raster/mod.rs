@@ -210,6 +210,10 @@ impl Raster {
         }
         self.ticks_key = None;
         self.ticks.clear();
+        // Where the picture has counted too many, nobody looks at them one by one.
+        if self.density.grid().is_some_and(|g| g.cells == cells && g.spikes() > TICKS as u64) {
+            return;
+        }
         let (from, to) = (self.window.t0.max(0.0) as u32, self.window.t1.ceil().max(0.0) as u32);
         if self.history.count(from, to) > SCAN {
             return;
@@ -332,10 +336,10 @@ impl View for Raster {
         let response = self.pointer_ui(ui, &layout, ctx);
         self.follow_now(width_px);
         let cells = Cells::of(&self.window, width_px, height_px, self.rows.len());
-        self.update_ticks(cells);
         let mut density = std::mem::take(&mut self.density);
         density.update(ui.ctx(), &self.history, &self.wish(cells, ctx));
         self.density = density;
+        self.update_ticks(cells);
         self.paint(ui, &layout, &response, ctx);
     }
 
