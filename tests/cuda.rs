@@ -1,69 +1,31 @@
 //! Spiking networks on the GPU: the same bits as on the CPU. Needs an NVIDIA GPU, and says so when there is none.
-//! The big networks are read from `../shared` (or `NEUROPIL_SHARED`), those who lack it skip them loudly.
 
+#[path = "support/device.rs"]
+#[allow(dead_code, reason = "each test binary takes what it needs")]
+mod device;
 #[path = "support/busy.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod network;
 
+use device::{advance, cpu, cuda, drive, fly, gpu, scene, shared};
 use network::{busy, intervention, setup};
 use neuropil::{
-    engine::{Command, Engine, Gauges},
-    gpu::{Gpu, OpenError, Pass},
+    gpu::{Gpu, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, Lif, NeuronModel, Params, Precision, Source,
-        cpu::{CpuSim, leaky::LeakySim},
+        Card, Effect, Intervention, Lif, NeuronModel, Params, Precision,
+        cpu::leaky::LeakySim,
         cuda::{CudaSim, Tuning},
         layout::Real,
         probes,
         setup::Setup,
     },
     params::{Change, ParamId, Value, path},
-    sim::{Action, Device, Effect as Taken, Frame, Kind, Progress, Reading, Scene, Simulation, Tap},
+    sim::{Action, Device, Effect as Taken, Frame, Kind, Reading, Simulation, Tap},
 };
 use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
-fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            skipped(&format!("nothing ran on a GPU: {why}"));
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
-
-fn scene() -> Scene {
-    Scene { seed: 3, ..Scene::default() }
-}
-
-fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>) -> CpuSim<T> {
-    CpuSim::new(params, &scene(), setup.clone(), 2).expect("it starts")
-}
-
-fn cuda<T: Real>(params: &Params, setup: &Arc<Setup>, gpu: &Arc<Gpu>) -> CudaSim<T> {
-    CudaSim::new(params, &scene(), setup.clone(), gpu).expect("it starts on the GPU")
-}
-
-fn advance(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
-    let mut left = steps;
-    while left > 0 {
-        let now = batch.min(left);
-        sim.advance(now, &mut Pass { profiled: left.is_multiple_of(3), ..Pass::default() }).expect("it runs");
-        left -= now;
-    }
-    format!("{:?}", sim.digest())
-}
 
 /// All spikes, all states, for other neurons and odd batches.
 fn equals_the_cpu<T: Real>(gpu: &Arc<Gpu>, params: &Params, seed: u64, batch: u32) {
@@ -313,89 +275,6 @@ fn more_spikes_than_anybody_expects() {
     assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow");
 }
 
-fn shared() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let found = std::env::var_os("NEUROPIL_SHARED").map_or(beside, PathBuf::from);
-    if !found.join("data").exists() {
-        skipped("no ../shared: the big networks were not run");
-        return None;
-    }
-    Some(found)
-}
-
-/// The networks of the benchmarks, read once.
-fn fly(shared: &Path) -> Arc<Setup> {
-    let mut params = Params::default();
-    params.network.source = Source::Files;
-    params.network.path = shared.join("data/fly_standin").display().to_string().into();
-    Arc::new(Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
-}
-
-fn drive(shared: &Path, case: &str) -> Params {
-    let mut params = Params::default();
-    let list = |name: &str| format!("file = '{}'", shared.join(format!("data/fly_standin/stim_{name}.csv")).display());
-    params.interventions.push(match case {
-        "broad10" => Intervention { rate_hz: 200.0, weight_mv: 1.0, ..intervention(Effect::Noise, "all", 0.0, 0.0) },
-        name => intervention(Effect::Poisson, &list(name), 0.0, 0.0),
-    });
-    params
-}
-
-/// Hashes of the fly for one second: both precisions, batches, launch shapes, after a save and a load.
-#[test]
-fn the_fly_is_the_same_on_both() {
-    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
-    let setup = fly(&shared);
-    let steps = std::env::var("NEUROPIL_STEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(10_000);
-    for case in ["sugar21", "gustatory408", "broad10"] {
-        fly_case::<f64>(&gpu, &setup, &drive(&shared, case), case, steps);
-        fly_case::<f32>(&gpu, &setup, &drive(&shared, case), case, steps);
-    }
-}
-
-fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: &str, steps: u32) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let mut reference = CpuSim::<T>::new(params, &scene(), setup.clone(), threads).expect("it starts");
-    let want = advance(&mut reference, steps, 1000);
-    let mut sim = cuda::<T>(params, setup, gpu);
-    assert_eq!(advance(&mut sim, steps, 1000), want, "{case}");
-    for (batch, graph, deliver_warps) in [(1, 1, 32), (7, 64, 8), (1000, 16, 64)] {
-        let tuning = Tuning { graph, deliver_warps, ..Tuning::default() };
-        let mut sim = CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
-        assert_eq!(advance(&mut sim, steps, batch), want, "{case}, batches of {batch}, {tuning:?}");
-    }
-    let half = steps / 2 + 3;
-    sim.rewind().expect("rewinds");
-    advance(&mut sim, half, 1000);
-    let state = sim.save().expect("saves");
-    advance(&mut sim, 500, 500);
-    sim.load(&state).expect("loads");
-    assert_eq!(advance(&mut sim, steps - half, 999), want, "{case}, after a save and a load");
-    println!("{case} {} bytes, {steps} steps: {want}", T::BYTES);
-}
-
-/// The deterministic references of Brian2 (tests/golden_spiking.rs holds the CPU to them): same hash on both backends,
-/// and as many spikes.
-#[test]
-fn kicks_of_the_references() {
-    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
-    for (folder, steps, want) in [("flywire630/p9_subnet", 10_000, 1_054), ("fly_standin", 2_000, 18_801)] {
-        let folder = shared.join("data").join(folder);
-        let mut params = Params::default();
-        params.network.source = Source::Files;
-        params.network.path = folder.display().to_string().into();
-        params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
-        let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
-        let setup = Arc::new(setup);
-        let on_gpu = advance(&mut cuda::<f64>(&params, &setup, &gpu), steps, 777);
-        assert_eq!(on_gpu, advance(&mut cpu::<f64>(&params, &setup), steps, 1000), "{folder:?}");
-        assert!(on_gpu.contains(&format!("(\"spikes\", {want})")), "{on_gpu}");
-        let single = advance(&mut cuda::<f32>(&params, &setup, &gpu), steps, 777);
-        assert_eq!(single, advance(&mut cpu::<f32>(&params, &setup), steps, 1000), "{folder:?}, single precision");
-        println!("{}: double {on_gpu}, single {single}", folder.display());
-    }
-}
-
 /// Everything the kernels do, in 20 ms of the fly: what compute-sanitizer is run over.
 #[test]
 fn a_short_run_of_the_fly() {
@@ -416,45 +295,6 @@ fn a_short_run_of_the_fly() {
         sim.tap(&[traces, Tap { probe: probes::V_FIELD, elements: vec![] }]).expect("tapped");
         assert_eq!(advance(&mut sim, 200, 67), want, "{case}");
         sim.sample(&mut Frame::default()).expect("reads");
-    }
-}
-
-/// What a window costs: steps per second of the engine alone, and with a client that takes frames at 60 Hz.
-#[test]
-fn a_client_at_60_hz_costs_little() {
-    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
-    let setup = fly(&shared);
-    for case in ["sugar21", "broad10"] {
-        let params = drive(&shared, case);
-        let rate = |watches: bool| {
-            let engine = Engine::spawn(|| {}).expect("a thread");
-            engine.send(Command::Load(Box::new(cuda::<f64>(&params, &setup, &gpu))));
-            if watches {
-                let tap = |probe| Tap { probe, elements: vec![] };
-                let taps = [probes::SPIKES, probes::RATE, probes::CLASS_RATES, probes::LAST_SPIKE].map(tap);
-                engine.send(Command::Watch(taps.to_vec()));
-            }
-            engine.send(Command::Play);
-            let step = || Gauges::read(&engine.gauges.step);
-            std::thread::sleep(Duration::from_millis(700));
-            let (from, since) = (step(), Instant::now());
-            let mut frames = 0;
-            while since.elapsed() < Duration::from_millis(1500) {
-                std::thread::sleep(Duration::from_micros(16_667));
-                frames += usize::from(watches && engine.take_frame().is_some());
-            }
-            ((step() - from) as f64 / since.elapsed().as_secs_f64(), frames)
-        };
-        let mut alone: Vec<f64> = (0..3).map(|_| rate(false).0).collect();
-        let mut watched: Vec<(f64, usize)> = (0..3).map(|_| rate(true)).collect();
-        alone.sort_by(f64::total_cmp);
-        watched.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let ((with, frames), without) = (watched[1], alone[1]);
-        println!(
-            "{case}: {without:.0} steps/s alone, {with:.0} watched ({frames} frames): {:+.1} %",
-            100.0 * (with / without - 1.0)
-        );
-        assert!(frames > 30, "{frames} frames in 1.5 s");
     }
 }
 
@@ -492,51 +332,4 @@ fn memory_does_not_grow() {
         before - after
     );
     assert!(before.saturating_sub(after) < 1 << 20, "{before} bytes free before, {after} after");
-}
-
-/// Measures launch shapes side by side, and each kernel: `cuda --ignored --nocapture tuning`. Not a test.
-#[test]
-#[ignore = "a measurement"]
-fn tuning_table() {
-    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
-    let setup = fly(&shared);
-    let plain = Tuning::default();
-    let shapes = [
-        ("default", plain),
-        ("graph 64", Tuning { graph: 64, ..plain }),
-        ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
-        ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
-        ("always dense", Tuning { dense_chunks: 0, ..plain }),
-        ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
-    ];
-    let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
-    for case in ["sugar21", "gustatory408", "broad10"].into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
-        for (name, tuning) in shapes.into_iter().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
-            let params = drive(&shared, case);
-            let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
-            sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
-            advance_plainly(&mut sim, 2000);
-            let since = Instant::now();
-            advance_plainly(&mut sim, 20_000);
-            let factor = 2.0 / since.elapsed().as_secs_f64();
-            let mut pass = Pass { profiled: true, ..Pass::default() };
-            for _ in 0..4 {
-                sim.advance(1152, &mut pass).expect("it runs");
-                sim.sample(&mut Frame::default()).expect("it reads");
-            }
-            let kernels: Vec<String> = pass
-                .timings
-                .iter()
-                .map(|t| format!("{} {:.2}", t.name, t.nanos as f64 * 1e-3 / f64::from(t.launches.max(1))))
-                .collect();
-            println!("{case:13} {name:18} {factor:7.1}x  µs with events: {}", kernels.join("  "));
-        }
-    }
-}
-
-fn advance_plainly(sim: &mut dyn Simulation, steps: u32) {
-    for _ in 0..steps.div_ceil(4000) {
-        sim.advance(4000.min(steps), &mut Pass::default()).expect("it runs");
-        sim.sample(&mut Frame::default()).expect("it reads");
-    }
 }

@@ -1,0 +1,166 @@
+//! The networks of the references and the benchmarks on the GPU, against the CPU; and how fast. They are read from
+//! `../shared` (or `NEUROPIL_SHARED`); who lacks it, or a GPU, skips them loudly.
+
+#[path = "support/device.rs"]
+#[allow(dead_code, reason = "each test binary takes what it needs")]
+mod device;
+
+use device::{advance, cpu, cuda, drive, fly, gpu, scene, shared};
+use neuropil::{
+    engine::{Command, Engine, Gauges},
+    gpu::{Gpu, Pass},
+    kinds::spiking::{
+        Card, Params, Source,
+        cpu::CpuSim,
+        cuda::{CudaSim, Tuning},
+        layout::Real,
+        probes,
+        setup::Setup,
+    },
+    sim::{Frame, Kind, Progress, Scene, Simulation, Tap},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Hashes of the fly for one second: both precisions, batches, launch shapes, after a save and a load.
+#[test]
+fn the_fly_is_the_same_on_both() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let steps = std::env::var("NEUROPIL_STEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(10_000);
+    for case in ["sugar21", "gustatory408", "broad10"] {
+        fly_case::<f64>(&gpu, &setup, &drive(&shared, case), case, steps);
+        fly_case::<f32>(&gpu, &setup, &drive(&shared, case), case, steps);
+    }
+}
+
+fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: &str, steps: u32) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let mut reference = CpuSim::<T>::new(params, &scene(), setup.clone(), threads).expect("it starts");
+    let want = advance(&mut reference, steps, 1000);
+    let mut sim = cuda::<T>(params, setup, gpu);
+    assert_eq!(advance(&mut sim, steps, 1000), want, "{case}");
+    for (batch, graph, deliver_warps) in [(1, 1, 32), (7, 64, 8), (1000, 16, 64)] {
+        let tuning = Tuning { graph, deliver_warps, ..Tuning::default() };
+        let mut sim = CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
+        assert_eq!(advance(&mut sim, steps, batch), want, "{case}, batches of {batch}, {tuning:?}");
+    }
+    let half = steps / 2 + 3;
+    sim.rewind().expect("rewinds");
+    advance(&mut sim, half, 1000);
+    let state = sim.save().expect("saves");
+    advance(&mut sim, 500, 500);
+    sim.load(&state).expect("loads");
+    assert_eq!(advance(&mut sim, steps - half, 999), want, "{case}, after a save and a load");
+    println!("{case} {} bytes, {steps} steps: {want}", T::BYTES);
+}
+
+/// The deterministic references of Brian2 (tests/golden_spiking.rs holds the CPU to them): same hash on both backends,
+/// and as many spikes.
+#[test]
+fn kicks_of_the_references() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    for (folder, steps, want) in [("flywire630/p9_subnet", 10_000, 1_054), ("fly_standin", 2_000, 18_801)] {
+        let folder = shared.join("data").join(folder);
+        let mut params = Params::default();
+        params.network.source = Source::Files;
+        params.network.path = folder.display().to_string().into();
+        params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
+        let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
+        let setup = Arc::new(setup);
+        let on_gpu = advance(&mut cuda::<f64>(&params, &setup, &gpu), steps, 777);
+        assert_eq!(on_gpu, advance(&mut cpu::<f64>(&params, &setup), steps, 1000), "{folder:?}");
+        assert!(on_gpu.contains(&format!("(\"spikes\", {want})")), "{on_gpu}");
+        let single = advance(&mut cuda::<f32>(&params, &setup, &gpu), steps, 777);
+        assert_eq!(single, advance(&mut cpu::<f32>(&params, &setup), steps, 1000), "{folder:?}, single precision");
+        println!("{}: double {on_gpu}, single {single}", folder.display());
+    }
+}
+
+/// What a window costs: steps per second of the engine alone, and with a client that takes frames at 60 Hz.
+#[test]
+fn a_client_at_60_hz_costs_little() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    for case in ["sugar21", "broad10"] {
+        let params = drive(&shared, case);
+        let rate = |watches: bool| {
+            let engine = Engine::spawn(|| {}).expect("a thread");
+            engine.send(Command::Load(Box::new(cuda::<f64>(&params, &setup, &gpu))));
+            if watches {
+                let tap = |probe| Tap { probe, elements: vec![] };
+                let taps = [probes::SPIKES, probes::RATE, probes::CLASS_RATES, probes::LAST_SPIKE].map(tap);
+                engine.send(Command::Watch(taps.to_vec()));
+            }
+            engine.send(Command::Play);
+            let step = || Gauges::read(&engine.gauges.step);
+            std::thread::sleep(Duration::from_millis(700));
+            let (from, since) = (step(), Instant::now());
+            let mut frames = 0;
+            while since.elapsed() < Duration::from_millis(1500) {
+                std::thread::sleep(Duration::from_micros(16_667));
+                frames += usize::from(watches && engine.take_frame().is_some());
+            }
+            ((step() - from) as f64 / since.elapsed().as_secs_f64(), frames)
+        };
+        let mut alone: Vec<f64> = (0..3).map(|_| rate(false).0).collect();
+        let mut watched: Vec<(f64, usize)> = (0..3).map(|_| rate(true)).collect();
+        alone.sort_by(f64::total_cmp);
+        watched.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ((with, frames), without) = (watched[1], alone[1]);
+        println!(
+            "{case}: {without:.0} steps/s alone, {with:.0} watched ({frames} frames): {:+.1} %",
+            100.0 * (with / without - 1.0)
+        );
+        assert!(frames > 30, "{frames} frames in 1.5 s");
+    }
+}
+
+/// Measures launch shapes side by side, and each kernel: `cuda --ignored --nocapture tuning`. Not a test.
+#[test]
+#[ignore = "a measurement"]
+fn tuning_table() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let plain = Tuning::default();
+    let shapes = [
+        ("default", plain),
+        ("graph 64", Tuning { graph: 64, ..plain }),
+        ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
+        ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
+        ("always dense", Tuning { dense_chunks: 0, ..plain }),
+        ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
+    ];
+    let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
+    for case in ["sugar21", "gustatory408", "broad10"].into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
+        for (name, tuning) in shapes.into_iter().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
+            let params = drive(&shared, case);
+            let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+            sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+            advance_plainly(&mut sim, 2000);
+            let since = Instant::now();
+            advance_plainly(&mut sim, 20_000);
+            let factor = 2.0 / since.elapsed().as_secs_f64();
+            let mut pass = Pass { profiled: true, ..Pass::default() };
+            for _ in 0..4 {
+                sim.advance(1152, &mut pass).expect("it runs");
+                sim.sample(&mut Frame::default()).expect("it reads");
+            }
+            let kernels: Vec<String> = pass
+                .timings
+                .iter()
+                .map(|t| format!("{} {:.2}", t.name, t.nanos as f64 * 1e-3 / f64::from(t.launches.max(1))))
+                .collect();
+            println!("{case:13} {name:18} {factor:7.1}x  µs with events: {}", kernels.join("  "));
+        }
+    }
+}
+
+fn advance_plainly(sim: &mut dyn Simulation, steps: u32) {
+    for _ in 0..steps.div_ceil(4000) {
+        sim.advance(4000.min(steps), &mut Pass::default()).expect("it runs");
+        sim.sample(&mut Frame::default()).expect("it reads");
+    }
+}

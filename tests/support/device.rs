@@ -1,0 +1,86 @@
+//! What tests on a GPU share.
+
+use neuropil::{
+    gpu::{Gpu, OpenError, Pass},
+    kinds::spiking::{
+        Card, Effect, Intervention, Params, Source, cpu::CpuSim, cuda::CudaSim, layout::Real, setup::Setup,
+    },
+    sim::{Kind, Progress, Scene, Simulation},
+};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+pub fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+pub fn gpu() -> Option<Arc<Gpu>> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
+            skipped(&format!("nothing ran on a GPU: {why}"));
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+pub fn scene() -> Scene {
+    Scene { seed: 3, ..Scene::default() }
+}
+
+pub fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>) -> CpuSim<T> {
+    CpuSim::new(params, &scene(), setup.clone(), 2).expect("it starts")
+}
+
+pub fn cuda<T: Real>(params: &Params, setup: &Arc<Setup>, gpu: &Arc<Gpu>) -> CudaSim<T> {
+    CudaSim::new(params, &scene(), setup.clone(), gpu).expect("it starts on the GPU")
+}
+
+pub fn advance(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
+    let mut left = steps;
+    while left > 0 {
+        let now = batch.min(left);
+        sim.advance(now, &mut Pass { profiled: left.is_multiple_of(3), ..Pass::default() }).expect("it runs");
+        left -= now;
+    }
+    format!("{:?}", sim.digest())
+}
+
+pub fn shared() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let found = std::env::var_os("NEUROPIL_SHARED").map_or(beside, PathBuf::from);
+    if !found.join("data").exists() {
+        skipped("no ../shared: the big networks were not run");
+        return None;
+    }
+    Some(found)
+}
+
+/// The networks of the benchmarks, read once.
+pub fn fly(shared: &Path) -> Arc<Setup> {
+    let mut params = Params::default();
+    params.network.source = Source::Files;
+    params.network.path = shared.join("data/fly_standin").display().to_string().into();
+    Arc::new(Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
+}
+
+pub fn drive(shared: &Path, case: &str) -> Params {
+    let mut params = Params::default();
+    let list = |name: &str| format!("file = '{}'", shared.join(format!("data/fly_standin/stim_{name}.csv")).display());
+    params.interventions.push(match case {
+        "broad10" => Intervention {
+            rate_hz: 200.0,
+            weight_mv: 1.0,
+            effect: Effect::Noise,
+            target: "all".into(),
+            ..Intervention::default()
+        },
+        name => Intervention { target: list(name).into(), ..Intervention::default() },
+    });
+    params
+}
