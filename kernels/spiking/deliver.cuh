@@ -80,9 +80,9 @@ __device__ inline unsigned int load_of(const Model& m, const Window& w, const Se
 }
 
 // `block` of `n_blocks` that deliver.
-__device__ inline void deliver(const Model& m, const Window& w, unsigned int block, unsigned int n_blocks, Segment* segments, Segment* now, const Chunk* chunks,
-                               const unsigned int* rows, const unsigned int* words, const Overflow* overflow,
-                               const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
+__device__ inline void deliver(const Model& m, const Window& w, unsigned int block, unsigned int n_blocks,
+                               Segment* segments, Segment* now, const Chunk* chunks, const unsigned int* rows,
+                               const unsigned int* words, const Overflow* overflow, const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
                                unsigned int* counters) {
     const Segment last = segments[w.previous];
     const bool halted = last.halted || w.steps == 0 || !has_room(m, w, segments, last);

@@ -333,6 +333,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Forgets kicks that were drawn for windows that did not run: they are drawn again, perhaps for others.
+    pub fn forget_kicks(&mut self) -> Result<(), GpuError> {
+        self.kick_bits.clear()
+    }
+
     /// Nothing on its way, all neurons at rest.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.segments.clear()?;

@@ -269,6 +269,7 @@ impl<T: Real> CudaSim<T> {
         }
         // The rings were full: what was launched behind did nothing. Go on from here, in shorter windows if need be.
         self.queue.abandon(step)?;
+        self.memory.forget_kicks()?;
         self.desk.stale = true;
         if stuck && self.window == 1 {
             return Err(SimError::Device(format!(

@@ -3,7 +3,7 @@
 use super::{
     kernels::{Segment, Window},
     memory::Memory,
-    sizes::{COPIES, COUNTERS, GRAPH, LANE_BITS, LONGEST, Sizes},
+    sizes::{COPIES, COUNTERS, GRAPH, LANE_BITS, LONGEST, SORTED_BY_DEVICE, Sizes},
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
@@ -13,9 +13,6 @@ use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 /// Graphs launched and not yet read.
 const DEPTH: usize = 2;
-
-/// Windows with more spikes come unsorted.
-const SORTED_BY_DEVICE: usize = 8192;
 
 /// A window that was launched: where its spikes lie.
 #[derive(Clone, Copy, Debug, PartialEq)]

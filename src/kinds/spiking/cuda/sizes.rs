@@ -16,6 +16,8 @@ pub const SPAN: u32 = 512;
 pub const CHUNK: u32 = 128;
 /// Bits of the neuron in the key of a spike.
 pub const LANE_BITS: u32 = 26;
+/// Windows with more spikes come unsorted.
+pub const SORTED_BY_DEVICE: usize = 8192;
 /// Longest delay, steps: every step may be a segment of its own.
 const LONGEST_DELAY: u32 = 1 << 16;
 
@@ -173,6 +175,25 @@ mod tests {
     fn wiring(rows: Vec<u32>) -> Csr {
         let len = *rows.last().expect("rows") as usize;
         Csr { rows, words: vec![0; len], target_bits: 8, overflow: vec![] }
+    }
+
+    /// Sizes that are compiled into the kernels are the ones the host counts with.
+    #[test]
+    fn kernels_have_the_same_sizes() {
+        let neuron = include_str!("../../../../kernels/spiking/neuron.cuh");
+        let entry = include_str!("../../../../kernels/spiking/entry.cuh");
+        let append = include_str!("../../../../kernels/spiking/advance.cuh");
+        for (source, line) in [
+            (neuron, format!("LONGEST = {LONGEST};")),
+            (neuron, format!("BLOCK = {}, SPAN = 2 * BLOCK;", SPAN / 2)),
+            (neuron, format!("LANE_BITS = {LANE_BITS};")),
+            (neuron, format!("COPIES = {COPIES}, COUNTERS = COPIES * LONGEST + LONGEST;")),
+            (entry, format!("order<{SORTED_BY_DEVICE}>")),
+            (append, format!("at += {CHUNK})")),
+        ] {
+            assert!(source.contains(&line), "the kernels do not say `{line}`");
+        }
+        assert_eq!(COUNTERS, (COPIES + 1) * LONGEST as usize);
     }
 
     #[test]
