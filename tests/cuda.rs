@@ -14,7 +14,7 @@ use neuropil::{
     kinds::spiking::{
         Card, Effect, Intervention, Lif, NeuronModel, Params, Precision,
         cpu::leaky::LeakySim,
-        cuda::{CudaSim, Tuning},
+        cuda::{CudaSim, Residence, Tuning},
         layout::Real,
         probes,
         setup::Setup,
@@ -72,8 +72,11 @@ fn launch_shapes_change_nothing() {
     let Some(gpu) = gpu() else { return };
     let (setup, params) = (setup(6), busy());
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
-    for (graph, deliver_warps, dense_chunks) in [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)] {
-        let tuning = Tuning { graph, deliver_warps, dense_chunks, ..Tuning::default() };
+    let shapes = [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)];
+    let residences = [Residence::Off, Residence::Blocks(1), Residence::Blocks(3), Residence::Blocks(61)];
+    for ((graph, deliver_warps, dense_chunks), residence) in residences.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
+    {
+        let tuning = Tuning { graph, deliver_warps, dense_chunks, residence, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, 3000, 1234), want, "{tuning:?}");
     }
@@ -270,9 +273,11 @@ fn more_spikes_than_anybody_expects() {
     });
     let want = advance(&mut cpu::<f64>(&params, &setup), 120, 120);
     assert_eq!(advance(&mut cuda::<f64>(&params, &setup, &gpu), 120, 120), want);
-    let tuning = Tuning { ring: 600_000, ..Tuning::default() };
-    let mut tight = CudaSim::<f64>::tuned(&params, &scene(), setup, &gpu, tuning).expect("it starts");
-    assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow");
+    for residence in [Residence::Off, Residence::Auto, Residence::Blocks(5)] {
+        let tuning = Tuning { ring: 600_000, residence, ..Tuning::default() };
+        let mut tight = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+        assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow, {residence:?}");
+    }
 }
 
 /// Everything the kernels do, in 20 ms of the fly: what compute-sanitizer is run over.

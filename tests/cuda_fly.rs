@@ -12,7 +12,7 @@ use neuropil::{
     kinds::spiking::{
         Card, Params, Source,
         cpu::CpuSim,
-        cuda::{CudaSim, Tuning},
+        cuda::{CudaSim, Residence, Tuning},
         layout::Real,
         probes,
         setup::Setup,
@@ -42,8 +42,14 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
     let want = advance(&mut reference, steps, 1000);
     let mut sim = cuda::<T>(params, setup, gpu);
     assert_eq!(advance(&mut sim, steps, 1000), want, "{case}");
-    for (batch, graph, deliver_warps) in [(1, 1, 32), (7, 64, 8), (1000, 16, 64)] {
-        let tuning = Tuning { graph, deliver_warps, ..Tuning::default() };
+    let (two_launches, auto) = (Residence::Off, Residence::Auto);
+    for (batch, graph, deliver_warps, residence) in [
+        (1, 1, 32, two_launches),
+        (7, 64, 8, auto),
+        (1000, 16, 64, two_launches),
+        (1000, 64, 32, Residence::Blocks(130)),
+    ] {
+        let tuning = Tuning { graph, deliver_warps, residence, ..Tuning::default() };
         let mut sim = CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, steps, batch), want, "{case}, batches of {batch}, {tuning:?}");
     }
@@ -127,9 +133,10 @@ fn tuning_table() {
     let plain = Tuning::default();
     let shapes = [
         ("default", plain),
+        ("graph 32", Tuning { graph: 32, ..plain }),
         ("graph 64", Tuning { graph: 64, ..plain }),
-        ("deliver 8 warps", Tuning { deliver_warps: 8, ..plain }),
-        ("deliver 64 warps", Tuning { deliver_warps: 64, ..plain }),
+        ("two launches", Tuning { residence: Residence::Off, ..plain }),
+        ("two launches, 64", Tuning { residence: Residence::Off, graph: 64, ..plain }),
         ("always dense", Tuning { dense_chunks: 0, ..plain }),
         ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
     ];

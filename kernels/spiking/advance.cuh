@@ -52,7 +52,7 @@ __device__ inline void append(const Model& m, const Window& w, const Segment& no
 
 // What a block knows of its neurons, and in which order its threads take them.
 template <typename T> struct Crew {
-    Propagator<T> near[NEAR];
+    Near<T> near;
     State<T> state[SPAN];
     unsigned int anchor[SPAN], kicked[SPAN], summed[SPAN];
     int check[SPAN]; // from the start of the window
@@ -66,46 +66,41 @@ template <typename T> struct Crew {
 __device__ inline short staged(int sum) { return (short)(sum > TOO_LARGE && sum < -TOO_LARGE ? sum : TOO_LARGE); }
 
 // What happens to a neuron in a window, one after the other: a chain of `happen`s for the case that matters, a recent
-// anchor, no current, one source of kicks. Its time is that of the chain from one input to the next, so it does nothing
-// twice.
-template <typename T>
+// anchor, no current, one source of kicks. Its time is that of the chain from one event to the next. So neighbours do not
+// part ways: whether it is an input or a look, fires or not, is chosen between results, not jumped over; and the arrivals
+// of the next input are read while this one is worked out.
+template <typename T, typename C>
 __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start,
-                                     const Constants<T>& c, const Crew<T>& crew, unsigned int member, const int* sums,
+                                     const Constants<T>& c, const C& crew, unsigned int member, const int* sums,
                                      unsigned int stride, unsigned int summed, unsigned int kicked, T weight,
                                      unsigned int& looks) {
     T u = neuron.u, g = neuron.g;
-    int anchor = signed_gap(neuron.anchor, start), look = agenda.look;
+    const int pause = neuron.marks & DRIVEN ? 1 : (int)c.refractory;
+    int anchor = signed_gap(neuron.anchor, start), look = agenda.look, input = agenda.next_input();
     unsigned int inputs = agenda.inputs, fired = 0;
-    int input = inputs ? __ffs(inputs) - 1 : 32;
-    while (true) {
-        const int i = min(input, look);
-        if (i >= steps) break;
+    int sum = input < steps && summed >> input & 1 ? crew.sums[input][member] : 0;
+    for (int i = min(input, look); i < steps; i = min(input, look)) {
         ++looks;
         const Propagator<T> p = crew.near[i + 1 - anchor];
+        const bool comes = i == input;
+        if (comes && sum == TOO_LARGE) sum = sums[i * stride];
+        const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
         const bool fires = u_i > c.theta;
-        T from_u = u_i, from_g = g_i;
-        if (i == input) {
-            int sum = summed >> i & 1 ? crew.sums[i][member] : 0;
-            if (sum == TOO_LARGE) sum = sums[i * stride];
-            inputs &= inputs - 1;
-            input = inputs ? __ffs(inputs) - 1 : 32;
-            u = from_u = u_i + (kicked >> i & 1 ? weight : T(0));
-            g = from_g = g_i + c.w_syn * (T)sum;
-            anchor = i + 1;
-        }
-        int now = i;
-        if (fires) {
-            from_u = u = c.u_reset;
-            from_g = g = T(0);
-            fired |= 1u << i;
-            anchor = i + (neuron.marks & DRIVEN ? 1 : c.refractory);
-            now = anchor - 1;
-            inputs = anchor >= 32 ? 0 : inputs & (WHOLE << anchor);
-            input = inputs ? __ffs(inputs) - 1 : 32;
-        }
-        look = now + 1;
-        if (input != look) look = now + steps_to_threshold(from_u, from_g, T(0), c);
+        anchor = fires ? i + pause : comes ? i + 1 : anchor;
+        const int now = fires ? anchor - 1 : i;
+        inputs = comes ? inputs & (inputs - 1) : inputs;
+        inputs = !fires ? inputs : anchor < 32 ? inputs & (WHOLE << anchor) : 0;
+        input = inputs ? __ffs(inputs) - 1 : 32;
+        const bool sums_come = input < steps && summed >> (input & 31) & 1;
+        sum = comes || fires ? sums_come ? crew.sums[input][member] : 0 : sum;
+        const T from_u = fires ? c.u_reset : comes ? u_i + kick : u_i;
+        const T from_g = fires ? T(0) : comes ? g_i + arrived : g_i;
+        u = fires || comes ? from_u : u;
+        g = fires || comes ? from_g : g;
+        fired |= (unsigned int)fires << i;
+        // The next step is looked at anyway when it brings an input.
+        look = input == now + 1 ? input : now + steps_to_threshold(from_u, from_g, T(0), c);
     }
     neuron.u = u;
     neuron.g = g;
@@ -188,9 +183,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     const bool busy = arrived || has_trains || signed_gap(wake, start + steps) < 0;
     if (!__syncthreads_or(busy)) return;
     const Constants<T> c(m, propagators);
-    if (dense) { // many will look: what they look up is brought near
-        for (unsigned int k = me; k < NEAR; k += BLOCK) crew.near[k] = c.far[k];
-    }
+    if (dense) crew.near.fill(propagators); // many will look: what they look up is brought near
     if (me <= LONGEST) crew.count[me] = 0;
     __syncthreads();
 
@@ -238,7 +231,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                 const int sum = summed >> i & 1 ? sums[i * m.stride] : 0;
                 State<T> adds = {T(0), c.w_syn * (T)sum};
                 if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
-                fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? crew.near : nullptr, adds) << i;
+                fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
             }
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
             checks[lane] = start + agenda.look;
@@ -260,22 +253,13 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     }
 }
 
-// The window of one traced neuron, computed beforehand and thrown away but for the samples.
+// The window of one traced neuron, the `at`th of `n_traced`, computed beforehand and thrown away but for the samples.
 template <typename T>
-__device__ inline void trace(const Model& m, const void* propagators, const Window& w, const Segment* segments,
-                             const Source* sources, const unsigned int* masks, const unsigned int* trains,
-                             const Kick* kicks, const unsigned int* marks, const void* currents, const void* states,
-                             const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
-                             unsigned int n_traced, const unsigned int* traced, float* samples) {
-    const unsigned int at = thread_index();
-    if (at >= n_traced || segments[w.segment].halted) return;
-    const unsigned int lane = traced[at];
-    const Constants<T> c(m, propagators);
-    Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
-    const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
-    const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;
-    const unsigned int kicked = has_kicks ? kick_bits[lane] : 0, start = (unsigned int)w.step;
-    const int* sums = arrivals + lane;
+__device__ inline void foretell(const Model& m, const Window& w, const Drive& drive, Neuron<T> neuron, unsigned int lane,
+                                unsigned int kicked, const int* table, const Constants<T>& c, unsigned int at,
+                                unsigned int n_traced, float* samples) {
+    const unsigned int start = (unsigned int)w.step;
+    const int* sums = table + lane;
     unsigned int summed = 0;
     for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
     Agenda agenda = {kicked | summed, 0}; // an early look changes nothing
@@ -293,8 +277,23 @@ __device__ inline void trace(const Model& m, const void* propagators, const Wind
         if (i >= (int)w.steps) break;
         State<T> adds = {T(0), c.w_syn * (T)sums[i * m.stride]};
         if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
-        happen(neuron, agenda, i, start, c, (const Propagator<T>*)nullptr, adds);
+        happen(neuron, agenda, i, start, c, (const Near<T>*)nullptr, adds);
     }
+}
+
+template <typename T>
+__device__ inline void trace(const Model& m, const void* propagators, const Window& w, const Segment* segments,
+                             const Source* sources, const unsigned int* masks, const unsigned int* trains,
+                             const Kick* kicks, const unsigned int* marks, const void* currents, const void* states,
+                             const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
+                             unsigned int n_traced, const unsigned int* traced, float* samples) {
+    const unsigned int at = thread_index();
+    if (at >= n_traced || segments[w.segment].halted) return;
+    const unsigned int lane = traced[at];
+    const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+    const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;
+    foretell(m, w, drive, load<T>(lane, states, anchors, marks, currents), lane, has_kicks ? kick_bits[lane] : 0, arrivals,
+             Constants<T>(m, propagators), at, n_traced, samples);
 }
 
 }  // namespace spiking

@@ -94,7 +94,7 @@ __device__ inline void deliver(const Model& m, const Window& w, unsigned int blo
         fresh.halted = halted;
         fresh.dense = dense;
         segments[w.segment] = fresh;
-        *now = fresh;
+        if (now) *now = fresh;
     }
     if (halted) return;
     const unsigned int warp = (block * blockDim.x + threadIdx.x) >> 5, n_warps = (n_blocks * blockDim.x) >> 5;

@@ -55,6 +55,25 @@ extern "C" __global__ void
                            currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
 }
 
+extern "C" __global__ void
+    reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+           const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
+           const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
+           const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
+           const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned int* __restrict__ masks,
+           const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
+           const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
+           unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
+           unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals,
+           unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+           unsigned int* __restrict__ gate, unsigned int n_traced, const unsigned int* __restrict__ traced,
+           float* __restrict__ samples) {
+    const spiking::Wires wires = {rows, words, overflow, gain_of, gains};
+    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, wires, sources, masks, trains, kicks, marks,
+                          currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
+                          n_traced, traced, samples);
+}
+
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,
                                  const Segment* __restrict__ segments, unsigned int* __restrict__ spikes) {
     spiking::order<8192>(*model, windows[blockIdx.x], segments, spikes);

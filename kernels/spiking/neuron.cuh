@@ -27,6 +27,23 @@ constexpr unsigned int LANE_BITS = 26;
 // u(k) = a u + b g + c I, g(k) = d g.
 template <typename T> struct alignas(4 * sizeof(T)) Propagator { T a, b, d, c; };
 
+// Those of the first steps in shared memory, number by number: neighbours who look up different steps meet different banks.
+template <typename T> struct Near {
+    T a[NEAR], b[NEAR], d[NEAR], c[NEAR];
+
+    __device__ Propagator<T> operator[](unsigned int k) const { return {a[k], b[k], d[k], c[k]}; }
+    // Together, all threads of a block.
+    __device__ void fill(const void* propagators) {
+        for (unsigned int k = threadIdx.x; k < NEAR; k += blockDim.x) {
+            const Propagator<T> p = static_cast<const Propagator<T>*>(propagators)[k];
+            a[k] = p.a;
+            b[k] = p.b;
+            d[k] = p.d;
+            c[k] = p.c;
+        }
+    }
+};
+
 // At the anchor.
 template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
 
@@ -46,13 +63,14 @@ template <typename T> struct Constants {
     T theta, u_reset, w_syn;
     // Of the bound on crossings, which is taken in single precision whatever the state is.
     float theta_f, dt_per_tau_m, b_peak, slack;
-    unsigned int refractory, table;
+    unsigned int refractory;
+    const Model* model;
     const Propagator<T>* far;
 
     __device__ Constants(const Model& m, const void* propagators)
-        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f((float)m.theta),
+        : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f(m.theta_f),
           dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
-          refractory(m.refractory), table(m.table), far(static_cast<const Propagator<T>*>(propagators)) {}
+          refractory(m.refractory), model(&m), far(static_cast<const Propagator<T>*>(propagators)) {}
 };
 
 // No crossing for longer than any window.
@@ -65,12 +83,11 @@ template <typename T> __device__ inline int steps_to_threshold(T u_t, T g_t, T c
     const float u = (float)u_t, g = (float)g_t, current = (float)current_t;
     const float slack = c.slack * (fabsf(u) + fabsf(g) + fabsf(current) + fabsf(c.theta_f));
     const float g_up = fmaxf(g, 0.0f), i_up = fmaxf(current, 0.0f), gap = c.theta_f - slack - u;
-    if (fmaxf(0.0f, i_up - u) + c.b_peak * g_up <= gap) return NEVER;
     const float pull = i_up + g_up - u + slack;
-    if (pull <= 0.0f && gap >= 0.0f) return NEVER;
-    if (!(gap > 0.0f)) return 1;
+    const bool never = (fmaxf(0.0f, i_up - u) + c.b_peak * g_up <= gap) | ((pull <= 0.0f) & (gap >= 0.0f));
     const float steps = __fdividef(gap, pull * c.dt_per_tau_m) * 0.999f;
-    return steps < 1.0f ? 1 : steps > (float)NEVER ? NEVER : (int)steps;
+    const int bound = !(gap > 0.0f) | (steps < 1.0f) ? 1 : steps > (float)NEVER ? NEVER : (int)steps;
+    return never ? NEVER : bound;
 }
 
 // One neuron in registers.
@@ -78,8 +95,8 @@ template <typename T> struct Neuron {
     T u, g, current;
     unsigned int anchor, marks;
 
-    __device__ void propagate(unsigned int k, const Constants<T>& c, const Propagator<T>* near, T& u_k, T& g_k) const {
-        const Propagator<T> p = near && k < NEAR ? near[k] : c.far[k];
+    __device__ void propagate(unsigned int k, const Constants<T>& c, const Near<T>* near, T& u_k, T& g_k) const {
+        const Propagator<T> p = near && k < NEAR ? (*near)[k] : c.far[k];
         u_k = p.a * u + p.b * g;
         if (marks & CURRENT) u_k = u_k + p.c * current;
         g_k = p.d * g;
@@ -89,23 +106,23 @@ template <typename T> struct Neuron {
     __device__ void settle(unsigned int completed, const Constants<T>& c) {
         while (true) {
             const unsigned int k = completed - anchor;
-            if ((int)k <= 0 || k <= c.table) return;
+            if ((int)k <= 0 || k <= c.model->table) return;
             T u_k, g_k;
-            propagate(c.table, c, nullptr, u_k, g_k);
+            propagate(c.model->table, c, nullptr, u_k, g_k);
             if (u_k == u && g_k == g) { // at rest: however many tables remain
-                anchor += (k - 1) / c.table * c.table;
+                anchor += (k - 1) / c.model->table * c.model->table;
                 return;
             }
             u = u_k;
             g = g_k;
-            anchor += c.table;
+            anchor += c.model->table;
         }
     }
 
     // The state after `completed` steps.
-    __device__ void state_at(unsigned int completed, const Constants<T>& c, const Propagator<T>* near, T& u_k, T& g_k) {
+    __device__ void state_at(unsigned int completed, const Constants<T>& c, const Near<T>* near, T& u_k, T& g_k) {
         unsigned int k = completed - anchor;
-        if (k > c.table) {
+        if (k > c.model->table) {
             if ((int)k <= 0) { // frozen
                 u_k = u;
                 g_k = g;
@@ -148,7 +165,7 @@ struct Agenda {
 // One thing that happens to a neuron: it is looked at in step i of a window, with what `adds` to u and g. `true`: it fired.
 template <typename T>
 __device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned int start, const Constants<T>& c,
-                              const Propagator<T>* near, State<T> adds) {
+                              const Near<T>* near, State<T> adds) {
     const unsigned int n = start + i;
     const bool comes = agenda.inputs >> i & 1;
     agenda.inputs &= ~(1u << i);

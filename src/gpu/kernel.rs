@@ -132,6 +132,38 @@ impl<T: CudaType> Arg for Size<T> {
     }
 }
 
+/// How many threads a kernel is launched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// At least that many, in blocks of the declared size.
+    Threads(u32),
+    /// Blocks that wait for each other and therefore are at work at the same time: see [`Kernel::fits_at_once`].
+    Meeting {
+        /// How many.
+        blocks: u32,
+        /// Threads of each, at most the declared number.
+        block: u32,
+        /// Shared memory of each beyond what the kernel declares.
+        shared_bytes: u32,
+    },
+}
+
+impl From<u32> for Grid {
+    fn from(threads: u32) -> Self {
+        Self::Threads(threads)
+    }
+}
+
+impl Grid {
+    fn config(self, declared: u32) -> LaunchConfig {
+        let (blocks, block, shared_mem_bytes) = match self {
+            Self::Threads(threads) => (threads.div_ceil(declared).max(1), declared, 0),
+            Self::Meeting { blocks, block, shared_bytes } => (blocks, block, shared_bytes),
+        };
+        LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes }
+    }
+}
+
 /// A loaded kernel.
 pub struct Kernel {
     /// Its declaration.
@@ -167,20 +199,28 @@ impl Kernel {
         })
     }
 
-    /// Launches over at least `threads` threads. Private to the macro: its arguments are already checked.
+    /// Whether all blocks of a grid find room at the same time. Reserves the shared memory they ask for.
+    pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
+        let config = grid.config(self.spec.block);
+        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        if self.function.set_attribute(most, config.shared_mem_bytes.cast_signed()).is_err() {
+            return Ok(false); // more than a multiprocessor has
+        }
+        let (block, bytes) = (config.block_dim.0, config.shared_mem_bytes as usize);
+        let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
+        let blocks = blocks.doing(|| format!("asking for the occupancy of {}", self.spec.name))?;
+        Ok(config.grid_dim.0 <= blocks * self.gpu.multiprocessors)
+    }
+
+    /// Launches a grid. Private to the macro: its arguments are already checked.
     #[doc(hidden)]
     pub fn go<'a>(
         &'a self,
         pass: &mut Pass,
-        threads: u32,
+        grid: Grid,
         fill: impl FnOnce(&mut LaunchArgs<'a>),
     ) -> Result<(), GpuError> {
-        let block = self.spec.block;
-        let config = LaunchConfig {
-            grid_dim: (threads.div_ceil(block).max(1), 1, 1),
-            block_dim: (block, 1, 1),
-            shared_mem_bytes: 0,
-        };
+        let config = grid.config(self.spec.block);
         let mut args = self.gpu.compute.launch_builder(&self.function);
         fill(&mut args);
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
@@ -190,8 +230,14 @@ impl Kernel {
         // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
         // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. Bounds are what the
         // kernel's own `Size` arguments say.
-        let events =
-            unsafe { args.launch(config) }.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
+        let events = unsafe {
+            match grid {
+                Grid::Threads(_) => args.launch(config),
+                Grid::Meeting { .. } => args.launch_cooperative(config),
+            }
+        };
+        let (threads, block) = (config.grid_dim.0 * config.block_dim.0, config.block_dim.0);
+        let events = events.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
         pass.pending.extend(events.map(|(start, end)| super::timing::Pending::new(self.spec.name, start, end)));
         Ok(())
     }
@@ -211,7 +257,7 @@ impl Kernel {
 /// ```
 ///
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
-/// method `kernels.integrate(pass, threads, &k, n, &mut v)`. `in "a.cu", also "b.cu" as OTHER` declares a second
+/// method `kernels.integrate(pass, threads, &k, n, &mut v)`, whose size may also be a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second
 /// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`.
 #[macro_export]
 macro_rules! kernels {
@@ -279,10 +325,10 @@ macro_rules! kernels {
                 pub fn $name(
                     &self,
                     pass: &mut $crate::gpu::Pass,
-                    threads: u32,
+                    grid: impl Into<$crate::gpu::kernel::Grid>,
                     $($arg: <$ty as $crate::gpu::kernel::Arg>::Host<'_>),*
                 ) -> Result<(), $crate::gpu::GpuError> {
-                    self.$name.go(pass, threads, |args| { $( <$ty as $crate::gpu::kernel::Arg>::push(&$arg, args); )* })
+                    self.$name.go(pass, grid.into(), |args| { $( <$ty as $crate::gpu::kernel::Arg>::push(&$arg, args); )* })
                 }
             )*
         }

@@ -3,7 +3,11 @@
 use neuropil::{
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, Params, Source, cpu::CpuSim, cuda::CudaSim, layout::Real, setup::Setup,
+        Card, Effect, Intervention, Params, Source,
+        cpu::CpuSim,
+        cuda::{CudaSim, Residence, Tuning},
+        layout::Real,
+        setup::Setup,
     },
     sim::{Kind, Progress, Scene, Simulation},
 };
@@ -37,8 +41,15 @@ pub fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>) -> CpuSim<T> {
     CpuSim::new(params, &scene(), setup.clone(), 2).expect("it starts")
 }
 
+/// With NEUROPIL_RESIDENCE=off in two launches per window, with a number in that many blocks.
 pub fn cuda<T: Real>(params: &Params, setup: &Arc<Setup>, gpu: &Arc<Gpu>) -> CudaSim<T> {
-    CudaSim::new(params, &scene(), setup.clone(), gpu).expect("it starts on the GPU")
+    let residence = match std::env::var("NEUROPIL_RESIDENCE").as_deref() {
+        Ok("off") => Residence::Off,
+        Ok(blocks) => Residence::Blocks(blocks.parse().expect("a number of blocks")),
+        Err(_) => Residence::Auto,
+    };
+    let tuning = Tuning { residence, ..Tuning::default() };
+    CudaSim::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts on the GPU")
 }
 
 pub fn advance(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {

@@ -5,7 +5,10 @@
 
 use crate::{
     device_struct,
-    gpu::kernel::{In, InOut, Size},
+    gpu::{
+        GpuError,
+        kernel::{Grid, In, InOut, Size},
+    },
     kernels,
 };
 
@@ -60,6 +63,10 @@ device_struct! {
         segment_mask: u32,
         /// Chunks of a window from which on all warps look instead of keeping account of who was reached
         dense_chunks: u32,
+        /// Steps of a whole window: rows of a table of arrivals
+        window: u32,
+        /// Threshold in single precision, for the bound on crossings
+        theta_f: f32,
     }
 }
 
@@ -213,6 +220,18 @@ kernels! {
             chunks: InOut<Chunk>, counters: InOut<u32>
         );
 
+        /// Many windows in one launch: neurons in shared memory, blocks meet once per window, the spikes of a block are
+        /// pushed at once into the arrivals of the next window. Items: synaptic events.
+        #[block(544)]
+        fn reside(
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
+            rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
+            sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
+            states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>,
+            arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>,
+            n_traced: Size<u32>, traced: In<u32>, samples: InOut<f32>
+        );
+
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
         #[block(1024)]
         fn order(model: In<Model>, windows: In<Window>, segments: In<Segment>, spikes: InOut<u32>);
@@ -280,5 +299,12 @@ kernels! {
             windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
+    }
+}
+
+impl Kernels {
+    /// Whether that many blocks of `reside` are at work at the same time, which they must be: they wait for each other.
+    pub fn can_reside(&self, grid: Grid) -> Result<bool, GpuError> {
+        self.reside.fits_at_once(grid)
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     data::Csr,
-    gpu::{Buf, Cell, Gpu, GpuError, Pass, layout::CudaType},
+    gpu::{Buf, Cell, Gpu, GpuError, Pass, kernel::Grid, layout::CudaType},
     kinds::spiking::layout::TABLE,
 };
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Memory {
     overflow: Buf<Overflow>,
     arrivals: Buf<i32>,
     touched: Buf<u8>,
+    /// Where blocks that meet count themselves.
+    gate: Buf<u32>,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -78,6 +80,7 @@ impl Memory {
             chunk_mask: sizes.chunk_ring - 1,
             segment_mask: sizes.segment_ring - 1,
             dense_chunks: tuning.dense_chunks,
+            window: sizes.window,
             ..Model::default()
         };
         Ok(Self {
@@ -94,8 +97,9 @@ impl Memory {
             rows: Buf::from_slice(gpu, "rows of the wiring", &wiring.rows)?,
             words: Buf::from_slice(gpu, "wiring", &wiring.words)?,
             overflow: Buf::from_slice(gpu, "large counts", &overflow)?,
-            arrivals: Buf::zeros(gpu, "arrivals", sizes.stride() as usize * sizes.window as usize)?,
-            touched: Buf::zeros(gpu, "warps reached", padded)?,
+            arrivals: Buf::zeros(gpu, "arrivals", sizes.arrivals())?,
+            touched: Buf::zeros(gpu, "warps reached", 2 * padded)?,
+            gate: Buf::zeros(gpu, "gate", 1)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -238,6 +242,43 @@ impl Memory {
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
+        )
+    }
+
+    /// Launches the first `windows` of the plan at once; all but the last are whole.
+    pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        kernels.reside(
+            pass,
+            grid,
+            self.model.buf(),
+            &self.propagators,
+            &self.windows,
+            windows,
+            &mut self.segments,
+            &self.rows,
+            &self.words,
+            &self.overflow,
+            &self.gain_of,
+            &self.gains,
+            &self.sources,
+            &self.masks,
+            &self.trains,
+            &self.kicks,
+            &self.marks,
+            &self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+            &mut self.touched,
+            &mut self.arrivals,
+            &mut self.spikes,
+            &mut self.chunks,
+            &mut self.counters,
+            &mut self.gate,
+            self.n_traced,
+            &self.traced,
+            &mut self.samples,
         )
     }
 

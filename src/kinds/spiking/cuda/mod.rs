@@ -51,7 +51,7 @@ use super::{
     setup::Setup,
 };
 use crate::{
-    gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
+    gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
     sim::{Scene, SimError},
 };
 use drive::Hand;
@@ -59,7 +59,7 @@ use kernels::{Kernels, Window};
 use memory::Memory;
 use queue::{Queue, Reading};
 use sizes::GRAPH;
-pub use sizes::{Sizes, Tuning};
+pub use sizes::{Residence, Sizes, Tuning};
 use std::sync::Arc;
 use units::UnitStep;
 
@@ -81,6 +81,8 @@ pub struct CudaSim<T> {
     until: u64,
     /// Steps per window; fewer for a while after the rings were full.
     window: u32,
+    /// How `reside` is launched, where neurons find room.
+    residence: Option<Grid>,
 }
 
 /// What a captured graph does beside the two launches per window.
@@ -121,6 +123,11 @@ impl<T: Real> CudaSim<T> {
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
+        let residence = sizes.residence(tuning.residence, gpu.multiprocessors).filter(|_| !is_leaky);
+        let residence = match residence {
+            Some(grid) if kernels.can_reside(grid)? => Some(grid),
+            _ => None,
+        };
         let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
         if is_leaky {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
@@ -133,6 +140,7 @@ impl<T: Real> CudaSim<T> {
             listed: vec![],
             until: 0,
             window: sizes.window,
+            residence,
             gpu: gpu.clone(),
             desk,
             kernels,
@@ -152,6 +160,7 @@ impl<T: Real> CudaSim<T> {
         self.memory.propagators.write(&table)?;
         let mut model = self.memory.model.value();
         model.theta = c.theta.wide();
+        model.theta_f = c.theta.wide() as f32;
         model.u_reset = c.u_reset.wide();
         model.w_syn = c.w_syn.wide();
         model.dt_per_tau_m = c.dt_per_tau_m.wide();
@@ -195,15 +204,23 @@ impl<T: Real> CudaSim<T> {
         let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
         let end = end.min(self.until).min(settle);
         let room = end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(self.tuning.graph));
-        let n = 1 << room.max(1).ilog2();
+        let residence = self.residence.filter(|_| self.window == self.sizes.window);
+        let n = if residence.is_some() { room as u32 } else { 1 << room.max(1).ilog2() };
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape =
             Shape { kicks: plan.iter().any(|w| w.kick_from < w.kick_to), traced: !self.desk.meter.traced.is_empty() };
         self.memory.windows.write_at(0, &plan)?;
         self.memory.counters.clear_range(self.queue.counters())?;
         // One graph of a measured batch is launched kernel by kernel, with events between them.
-        if pass.profiled && !self.queue.is_measured() {
+        let measured = pass.profiled && !self.queue.is_measured();
+        if measured {
             self.queue.measure();
+        }
+        if let Some(grid) = residence {
+            let pass = if measured { pass } else { &mut Pass::default() };
+            self.memory.reside(&self.kernels, grid, n, pass)?;
+            self.memory.launch_order(&self.kernels, n, pass)?;
+        } else if measured {
             for index in 0..n {
                 self.memory.launch(&self.kernels, index, shape, pass)?;
             }
@@ -211,7 +228,7 @@ impl<T: Real> CudaSim<T> {
         } else {
             self.graph(n, shape)?.launch()?;
         }
-        Ok(self.queue.sent(plan, self.desk.meter.traced.len())?)
+        Ok(self.queue.sent(plan, self.desk.meter.traced.len(), residence.is_some())?)
     }
 
     fn graph(&mut self, n: u32, shape: Shape) -> Result<&mut Graph, GpuError> {

@@ -36,6 +36,7 @@ struct Flight {
     tray: usize,
     n_traced: usize,
     is_measured: bool,
+    is_resident: bool,
 }
 
 impl Tray {
@@ -193,14 +194,14 @@ impl Queue {
     }
 
     /// A plan was launched.
-    pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize) -> Result<(), GpuError> {
+    pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, is_resident: bool) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         for window in &plan {
             self.sent.push_back(Sent { segment: self.next_segment, step: window.step, steps: window.steps });
             self.next_segment = self.next_segment.wrapping_add(1);
         }
         let is_measured = std::mem::take(&mut self.is_measured);
-        self.flights.push_back(Flight { plan, mark, tray: self.next_tray, n_traced, is_measured });
+        self.flights.push_back(Flight { plan, mark, tray: self.next_tray, n_traced, is_measured, is_resident });
         self.next_tray = (self.next_tray + 1) % DEPTH;
         Ok(())
     }
@@ -237,8 +238,10 @@ impl Queue {
             let samples = Samples { all: samples, window: i, n: flight.n_traced };
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
-        if flight.is_measured {
-            pass.work("deliver", events, 8 * events); // a word read, a word added to
+        if flight.is_measured && flight.is_resident {
+            pass.work("reside", events, 8 * events); // a word read, a word added to
+        } else if flight.is_measured {
+            pass.work("deliver", events, 8 * events);
             pass.work(if memory.units.is_some() { "leak" } else { "advance" }, n_spikes as u64, 0);
         }
         let last = n_run.checked_sub(1).map(|i| flight.plan[i]);

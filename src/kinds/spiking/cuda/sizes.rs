@@ -1,6 +1,12 @@
 //! How much of everything, before anything is allocated.
 
-use crate::{data::Csr, gpu::Memory as DeviceMemory, kinds::spiking::layout::TABLE, sim::SimError};
+use super::kernels::{Model, Window};
+use crate::{
+    data::Csr,
+    gpu::{Memory as DeviceMemory, kernel::Grid},
+    kinds::spiking::layout::TABLE,
+    sim::SimError,
+};
 
 /// Windows of the largest graph.
 pub const GRAPH: u32 = 64;
@@ -18,6 +24,10 @@ pub const CHUNK: u32 = 128;
 pub const LANE_BITS: u32 = 26;
 /// Windows with more spikes come unsorted.
 pub const SORTED_BY_DEVICE: usize = 8192;
+/// Neurons of a block of `reside` at most, as in `resident.cuh`.
+const MOST: u32 = 1088;
+/// Neurons a block of `reside` has at least, where there are several: less is not worth the meeting.
+const WORTH: u32 = 256;
 /// Longest delay, steps: every step may be a segment of its own.
 const LONGEST_DELAY: u32 = 1 << 16;
 
@@ -33,11 +43,24 @@ pub struct Tuning {
     pub dense_chunks: u32,
     /// Entries of the rings at most; more than the neurons.
     pub ring: u32,
+    /// Whether neurons stay in shared memory over many windows.
+    pub residence: Residence,
+}
+
+/// Whether neurons stay in shared memory while many windows pass in one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// No: two launches per window.
+    Off,
+    /// Where all find room.
+    Auto,
+    /// In that many blocks, or not at all.
+    Blocks(u32),
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26 }
+        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
     }
 }
 
@@ -54,6 +77,8 @@ pub struct Sizes {
     pub row_chunks: u32,
     /// Steps per window.
     pub window: u32,
+    /// Tables of arrivals: two where windows may follow each other within a launch.
+    pub tables: u32,
     /// Entries of the ring of spikes.
     pub spike_ring: u32,
     /// Entries of the ring of chunks.
@@ -106,6 +131,7 @@ impl Sizes {
             overflow,
             row_chunks: row_chunks as u32,
             window,
+            tables: if delay == window && n <= MOST * 256 { 2 } else { 1 },
             spike_ring: ring(2 * u64::from(n) * u64::from(window)),
             chunk_ring: ring(row_chunks * u64::from(delay + window)),
             segment_ring: (delay + 4 * GRAPH).next_power_of_two(),
@@ -123,6 +149,27 @@ impl Sizes {
         self.n.next_multiple_of(SPAN)
     }
 
+    /// Entries of the tables of arrivals.
+    pub const fn arrivals(&self) -> usize {
+        self.tables as usize * self.window as usize * self.stride() as usize
+    }
+
+    /// How `reside` is launched on a device with that many multiprocessors; `None` where neurons do not find room.
+    pub fn residence(&self, residence: Residence, multiprocessors: u32) -> Option<Grid> {
+        let groups = self.stride() / 32;
+        let blocks = match residence {
+            Residence::Off => return None,
+            Residence::Auto if self.stride() <= MOST => 1,
+            Residence::Auto => multiprocessors.min(self.stride() / WORTH),
+            Residence::Blocks(blocks) => blocks.clamp(1, groups),
+        };
+        let span = groups.div_ceil(blocks) * 32;
+        let shared_bytes = ensemble_bytes(self.real_bytes as u32);
+        let fits = span <= MOST && self.tables == 2;
+        // Two neurons per thread.
+        fits.then_some(Grid::Meeting { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
+    }
+
     /// Bytes of the rings.
     pub const fn ring_bytes(&self) -> u64 {
         self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
@@ -136,7 +183,7 @@ impl Sizes {
         vec![
             ("wiring", rows),
             ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
-            ("arrivals", u64::from(self.stride()) * u64::from(self.window) * 4),
+            ("arrivals", self.arrivals() as u64 * 4),
             ("spikes in flight", self.ring_bytes()),
         ]
     }
@@ -157,6 +204,16 @@ impl Sizes {
             bytes(memory.total)
         )))
     }
+}
+
+/// `Ensemble` of `resident.cuh`: propagators of 128 steps; per neuron its state, four words, arrivals of 24 steps, a
+/// place and marks; counts, bounds, a volley of 384 spikes.
+const fn ensemble_bytes(real: u32) -> u32 {
+    let volley = 4 * 384 * 4 + 6 * 4;
+    let plan = size_of::<Model>() as u32 + 2 * size_of::<Window>() as u32 + 8;
+    let neuron = 2 * real + 4 * 4 + 24 * 2 + 2 + 1;
+    let all = 128 * 4 * real + MOST * neuron + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + volley + plan;
+    all.next_multiple_of(4 * real)
 }
 
 /// `64.0 MB`.
@@ -183,6 +240,7 @@ mod tests {
         let neuron = include_str!("../../../../kernels/spiking/neuron.cuh");
         let entry = include_str!("../../../../kernels/spiking/entry.cuh");
         let append = include_str!("../../../../kernels/spiking/advance.cuh");
+        let resident = include_str!("../../../../kernels/spiking/resident.cuh");
         for (source, line) in [
             (neuron, format!("LONGEST = {LONGEST};")),
             (neuron, format!("BLOCK = {}, SPAN = 2 * BLOCK;", SPAN / 2)),
@@ -190,10 +248,28 @@ mod tests {
             (neuron, format!("COPIES = {COPIES}, COUNTERS = COPIES * LONGEST + LONGEST;")),
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
+            (resident, format!("MOST = {MOST}, ")),
+            (resident, format!("sizeof(Ensemble<double>) == {}", ensemble_bytes(8))),
+            (resident, format!("sizeof(Ensemble<float>) == {}", ensemble_bytes(4))),
         ] {
             assert!(source.contains(&line), "the kernels do not say `{line}`");
         }
         assert_eq!(COUNTERS, (COPIES + 1) * LONGEST as usize);
+    }
+
+    #[test]
+    fn neurons_reside_where_they_find_room() {
+        let sizes = |n: u64, delay| Sizes::told(n, 100 * n, 0, delay, 8).expect("it fits");
+        let grid = |n, delay, residence| sizes(n, delay).residence(residence, 132);
+        let shared_bytes = ensemble_bytes(8);
+        let meeting = |blocks, block| Some(Grid::Meeting { blocks, block, shared_bytes });
+        assert_eq!(grid(138_639, 18, Residence::Auto), meeting(132, 544));
+        assert_eq!(grid(1_000, 18, Residence::Auto), meeting(1, 512));
+        assert_eq!(grid(2_000, 18, Residence::Auto), meeting(8, 128));
+        assert_eq!(grid(2_000, 18, Residence::Blocks(3)), meeting(3, 352));
+        assert_eq!(grid(150_000, 18, Residence::Auto), None);
+        assert_eq!(grid(1_000, 33, Residence::Auto), None);
+        assert_eq!(grid(1_000, 18, Residence::Off), None);
     }
 
     #[test]
