@@ -68,12 +68,11 @@ static_assert(sizeof(Chunk) == 8, "Chunk: size");
 
 // A source of kicks.
 struct alignas(8) Source {
-    unsigned long long bound; // An event happens when the word lies below; 0 for listed kicks
     double weight; // Added to u per event, mV
     unsigned int address; // What for, and which stream
-    unsigned int pad; // Padding to eight bytes
+    unsigned int draws; // Whether events are drawn; 0 for listed kicks
 };
-static_assert(sizeof(Source) == 24, "Source: size");
+static_assert(sizeof(Source) == 16, "Source: size");
 
 // A listed kick; sorted by step, neuron, source.
 struct alignas(8) Kick {
@@ -111,7 +110,7 @@ struct alignas(4) Units {
 static_assert(sizeof(Units) == 16, "Units: size");
 
 // One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) leak(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks);
+extern "C" __global__ void __launch_bounds__(256, 1) leak(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks);
 
 // Samples v of chosen units.
 extern "C" __global__ void __launch_bounds__(64, 1) trace_units(const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, const unsigned int* __restrict__ states, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);

@@ -165,8 +165,8 @@ __device__ inline void rank(unsigned int* count) {
 
 template <typename T>
 __device__ inline void advance(const Model& m, const void* propagators, const Window& w, const Segment& now,
-                               Segment* segments, const unsigned int* rows, const Source* sources,
-                               const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
+                               Segment* segments, const unsigned int* rows, const Source* sources, const unsigned long long* chances,
+    const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
                                const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
                                unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals,
                                unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
@@ -207,7 +207,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     __syncthreads();
 
     const unsigned int n_all = crew.count[0];
-    const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+    const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
     const bool simple = m.n_sources == 1 && !listed;
     const T weight = simple ? (T)sources[0].weight : T(0);
     unsigned int looks = 0;
@@ -283,14 +283,15 @@ __device__ inline void foretell(const Model& m, const Window& w, const Drive& dr
 
 template <typename T>
 __device__ inline void trace(const Model& m, const void* propagators, const Window& w, const Segment* segments,
-                             const Source* sources, const unsigned int* masks, const unsigned int* trains,
+                             const Source* sources, const unsigned long long* chances,
+    const unsigned int* masks, const unsigned int* trains,
                              const Kick* kicks, const unsigned int* marks, const void* currents, const void* states,
                              const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
                              unsigned int n_traced, const unsigned int* traced, float* samples) {
     const unsigned int at = thread_index();
     if (at >= n_traced || segments[w.segment].halted) return;
     const unsigned int lane = traced[at];
-    const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+    const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
     const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;
     foretell(m, w, drive, load<T>(lane, states, anchors, marks, currents), lane, has_kicks ? kick_bits[lane] : 0, arrivals,
              Constants<T>(m, propagators), at, n_traced, samples);

@@ -121,10 +121,10 @@ __device__ inline void deliver(const Model& m, const Window& w, unsigned int blo
 }
 
 // The kicks that trains give in a window. Drawn by blocks beside those that deliver: these wait for memory, those compute.
-__device__ inline void draw_kicks(const Model& m, const Window& w, unsigned int lane, const Source* sources,
-                                  const unsigned int* masks, const unsigned int* trains, unsigned int* kick_bits) {
+__device__ inline void draw_kicks(const Model& m, const Window& w, unsigned int lane, const Source* sources, const unsigned long long* chances,
+    const unsigned int* masks, const unsigned int* trains, unsigned int* kick_bits) {
     if (lane >= m.n || !trains[lane >> 5]) return;
-    const Drive drive = {m, sources, masks, nullptr, 0, 0};
+    const Drive drive = {m, sources, chances, masks, nullptr, 0, 0};
     kick_bits[lane] = drive.draw_window(w.step, w.steps, lane);
 }
 

@@ -8,6 +8,7 @@ namespace spiking {
 struct Drive {
     const Model& model;
     const Source* sources;
+    const unsigned long long* chances; // of each source
     const unsigned int* masks;
     const Kick* kicks;
     unsigned int kick_from, kick_to;
@@ -19,21 +20,12 @@ struct Drive {
     // Events of a window, one bit per step.
     __device__ unsigned int draw_window(unsigned long long step, unsigned int steps, unsigned int lane) const {
         unsigned int bits = 0;
-        const int before = (int)step & 3;
         for (unsigned int s = 0; s < model.n_sources; ++s) {
-            const unsigned int mask = masks[s * model.n_warps + (lane >> 5)];
-            if (!mask) continue; // the same for the whole warp; also where events never happen
-            const Source source = sources[s];
-            const unsigned int last = (unsigned int)(source.bound - 1);
-            unsigned int hits = 0;
-            for (int at = -before; at < (int)steps; at += 4) {
-                const Words w = draw(model.seed, source.address, (step + at) >> 2, lane);
-                const unsigned int four = (w.x <= last) | (w.y <= last) << 1 | (w.z <= last) << 2 | (w.w <= last) << 3;
-                hits |= at < 0 ? four >> -at : four << at;
-            }
-            if (mask >> (lane & 31) & 1) bits |= hits;
+            // Nobody, where events never happen.
+            if (masks[s * model.n_warps + (lane >> 5)] >> (lane & 31) & 1)
+                bits |= events_of_steps(model.seed, sources[s].address, chances + s * TRAIN_STEPS, step, steps, lane);
         }
-        return steps < 32 ? bits & ((1u << steps) - 1) : bits;
+        return bits;
     }
 
     // All kicks of one neuron in one step, summed in the order of the sources, those by hand last.
@@ -47,8 +39,8 @@ struct Drive {
         bool any = false;
         T kick = T(0);
         for (unsigned int s = 0; s <= model.n_sources; ++s) {
-            if (s < model.n_sources && sources[s].bound && is_of(s, lane) &&
-                draw_of_step(model.seed, sources[s].address, step, lane) < sources[s].bound) {
+            if (s < model.n_sources && sources[s].draws && is_of(s, lane) &&
+                events_of_steps(model.seed, sources[s].address, chances + s * TRAIN_STEPS, step, 1, lane)) {
                 kick = any ? kick + (T)sources[s].weight : (T)sources[s].weight;
                 any = true;
             }

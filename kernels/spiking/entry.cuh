@@ -7,7 +7,7 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
                                    const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
-                                   const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
                                    unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals,
                                    unsigned char* __restrict__ touched, unsigned int* __restrict__ counters) {
     // Those that deliver and those that draw take turns, so that both kinds are at work at all times.
@@ -16,7 +16,7 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
     const bool delivers = b < turns ? b % 2 == 0 : delivering > drawing;
     const unsigned int at = b < turns ? b / 2 : b - turns / 2;
     if (!delivers)
-        return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, masks, trains, kick_bits);
+        return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
     spiking::deliver(*model, windows[index], at, delivering, segments, now + index, chunks, rows, words, overflow, gain_of,
                      gains, arrivals, touched, counters);
 }
@@ -31,13 +31,13 @@ extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Win
 extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
                                  const Window* __restrict__ windows, unsigned int index,
                                  const Segment* __restrict__ segments, const Source* __restrict__ sources,
-                                 const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
                                  const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
                                  const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states,
                                  const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals,
                                  const unsigned int* __restrict__ kick_bits, unsigned int n_traced,
                                  const unsigned int* __restrict__ traced, float* __restrict__ samples) {
-    spiking::trace<REAL>(*model, propagators, windows[index], segments, sources, masks, trains, kicks, marks, currents,
+    spiking::trace<REAL>(*model, propagators, windows[index], segments, sources, chances, masks, trains, kicks, marks, currents,
                          states, anchors, arrivals, kick_bits, n_traced, traced, samples);
 }
 
@@ -45,13 +45,13 @@ extern "C" __global__ void
     advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
             const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
             Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
-            const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
+        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
             const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
             const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
             unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
             unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters) {
-    spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, masks, trains, kicks, marks,
+    spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, chances, masks, trains, kicks, marks,
                            currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
 }
 
@@ -60,7 +60,8 @@ extern "C" __global__ void
            const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
            const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
            const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
-           const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned int* __restrict__ masks,
+           const Gain* __restrict__ gains, const Source* __restrict__ sources,
+        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
            const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
            const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
            unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
@@ -69,7 +70,7 @@ extern "C" __global__ void
            unsigned int* __restrict__ gate, unsigned int n_traced, const unsigned int* __restrict__ traced,
            float* __restrict__ samples) {
     const spiking::Wires wires = {rows, words, overflow, gain_of, gains};
-    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, wires, sources, masks, trains, kicks, marks,
+    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, wires, sources, chances, masks, trains, kicks, marks,
                           currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
                           n_traced, traced, samples);
 }

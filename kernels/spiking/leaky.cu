@@ -6,7 +6,8 @@
 extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __restrict__ units,
                                 const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
                                 Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
-                                const Source* __restrict__ sources, const unsigned int* __restrict__ masks,
+                                const Source* __restrict__ sources,
+        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
                                 const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
                                 const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
                                 unsigned int* __restrict__ states, int* __restrict__ arrivals,
@@ -27,7 +28,7 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
         float kick = 0.0f;
         if ((trains[lane >> 5] || listed) && kick_bits[lane]) {
             kick_bits[lane] = 0;
-            const spiking::Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+            const spiking::Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
             if (!closed) kick = drive.sum<float>(w.step, lane);
         }
         const float current = __int_as_float((int)currents[lane]);

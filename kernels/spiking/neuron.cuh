@@ -1,7 +1,7 @@
 // One neuron: its state at an anchor, what follows from it in closed form, and what happens to it in a window.
 // The twin of src/kinds/spiking/cpu/neuron.rs.
 #pragma once
-#include "common/philox.cuh"
+#include "common/trains.cuh"
 
 namespace spiking {
 

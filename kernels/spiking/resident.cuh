@@ -162,10 +162,10 @@ __device__ inline void push(const Model& m, Ensemble<T>& crew, const Window& w, 
 // Reads what arrives at two neighbours, and returns how much will happen to each.
 template <typename T>
 __device__ inline uint2 gather(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
-                               bool arrived, int* table, int& wait) {
+                               bool arrived, const int* table, int& wait) {
     unsigned int summed[2] = {0, 0};
     if (arrived) {
-        int* sums = table + lane;
+        const int* sums = table + lane;
         const unsigned int stride = m.stride, steps = w.steps;
         for (unsigned int from = 0; from < steps; from += BATCH) {
             int2 pairs[BATCH]; // loads in flight together
@@ -180,9 +180,7 @@ __device__ inline uint2 gather(Ensemble<T>& crew, unsigned int member, unsigned 
                 summed[1] |= (unsigned int)(pairs[j].y != 0) << i;
                 const short2 both = make_short2(staged(pairs[j].x), staged(pairs[j].y));
                 if (i < STAGED) *reinterpret_cast<short2*>(&crew.sums[i][member]) = both;
-                const bool fits = i < STAGED && both.x != TOO_LARGE && both.y != TOO_LARGE;
-                if (!fits) crew.n_large = 1;
-                if (fits && (both.x || both.y)) *reinterpret_cast<int2*>(&sums[i * stride]) = make_int2(0, 0);
+                if (i >= STAGED || both.x == TOO_LARGE || both.y == TOO_LARGE) crew.n_large = 1;
             }
         }
     }
@@ -277,7 +275,8 @@ __device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int memb
 template <typename T>
 __device__ inline void
     reside(const Model& model, const void* propagators, const Window* windows, unsigned int n_windows, Segment* segments,
-           const Wires& wires, const Source* sources, const unsigned int* masks, const unsigned int* trains,
+           const Wires& wires, const Source* sources, const unsigned long long* chances,
+    const unsigned int* masks, const unsigned int* trains,
            const Kick* kicks, const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
            unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals, unsigned int* spikes,
            Chunk* chunks, unsigned int* counters, unsigned int* gate, unsigned int n_traced, const unsigned int* traced,
@@ -321,7 +320,7 @@ __device__ inline void
         const Window& next = crew.plan[~index & 1];
         const unsigned int start = (unsigned int)w.step, steps = w.steps;
         const bool listed = w.kick_from < w.kick_to, has_next = index + 1 < n_windows;
-        const Drive drive = {m, sources, masks, kicks, w.kick_from, w.kick_to};
+        const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
 
         // Everything of this block is done and in view of the others; they are waited for while kicks are drawn.
         __syncthreads();
@@ -419,8 +418,13 @@ __device__ inline void
             }
             __syncthreads();
             if (owns && (me & 15) == 0) crew.wake[mine] = start + crew.wait[mine];
-            if (crew.n_large && owns) { // sums that found no room in shared memory are still there
-                for (unsigned int i = 0; i < steps; ++i) *reinterpret_cast<int2*>(&table[i * m.stride + lane]) = make_int2(0, 0);
+            if (arrived) { // what was taken up leaves the table, while the spikes are sorted out
+                const unsigned int stride = m.stride;
+                const bool all = crew.n_large;
+                for (unsigned int i = 0; i < steps; ++i) {
+                    if (all || *reinterpret_cast<const int*>(&crew.sums[i][pair]))
+                        *reinterpret_cast<int2*>(&table[i * stride + lane]) = make_int2(0, 0);
+                }
             }
             if (me == 0 && crew.looks) {
                 atomicAdd(&counters[w.slot * COUNTERS + COPIES * LONGEST], crew.looks);

@@ -55,17 +55,11 @@ impl Draw {
 }
 
 impl Draw {
-    /// Bernoulli trains of neurons: one Philox call serves four consecutive steps of one lane. The
+    /// Noise of neurons: one Philox call serves four consecutive steps of one lane. The
     /// address of the draw of step `n` is the call at `n / 4` and the word `n % 4`.
     pub const fn of_step(seed: u64, purpose: Purpose, step: u64, lane: u32) -> u32 {
         Self { seed, purpose, step: step >> 2, lane }.words()[(step & 3) as usize]
     }
-}
-
-/// A probability as a bound on a random word: the event happens when `word < bound`. 1.0 is 2^32,
-/// which is why the bound has 33 bits.
-pub fn bound_from_probability(p: f64) -> u64 {
-    (p.clamp(0.0, 1.0) * 4_294_967_296.0).round() as u64
 }
 
 #[cfg(test)]

@@ -1,8 +1,16 @@
-//! Bernoulli trains of many lanes at once: four steps per Philox call, eight or sixteen lanes per
-//! instruction. Every variant returns the bits of [`Draw::of_step`](super::rng::Draw::of_step), extended by
-//! a stream number.
+//! Bernoulli trains: in every step of every lane an event happens with the same probability, independently.
+//!
+//! Time is cut into blocks of 64 steps. One random word says how many events a block has (the binomial distribution,
+//! inverted), further words say in which of its steps: a uniform choice without repetition (R. W. Floyd, in Bentley,
+//! CACM 30, 1987). That is the same process as one draw per step, for a tenth of the random numbers where events are
+//! rare. Words are addressed by lane and block, so nothing depends on what was asked before. The CUDA twin is
+//! `kernels/common/trains.cuh`.
 
 use super::rng::{Purpose, philox4x32};
+use std::array;
+
+/// Steps of a block.
+pub const STEPS: usize = 64;
 
 /// The address word of a train: what for, and which of several streams over the same lanes.
 /// Stream 0 is the plain [`Purpose`].
@@ -10,15 +18,35 @@ pub const fn address(purpose: Purpose, stream: u32) -> u32 {
     purpose as u32 | stream << 8
 }
 
-/// The word of one lane in one step: call at `step / 4`, word `step % 4`.
-pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 {
-    let group = step >> 2;
-    let key = [seed as u32, (seed >> 32) as u32];
-    philox4x32([lane, address, group as u32, (group >> 32) as u32], key)[(step & 3) as usize]
-}
+/// How many events a block has: entry k is the probability of at most k, times 2³². A word that is not below it means
+/// more than k events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chances(pub [u64; STEPS]);
 
-/// Lanes evaluated together.
-pub(super) const BLOCK: usize = 32;
+impl Chances {
+    /// For events that happen in a step with probability `p`.
+    pub fn new(p: f64) -> Self {
+        let p = p.clamp(0.0, 1.0);
+        let q = 1.0 - p;
+        // Products and sums only, in a fixed order: the same bits on every machine.
+        let mut powers_of_q = [1.0; STEPS + 1];
+        (1..=STEPS).for_each(|k| powers_of_q[k] = powers_of_q[k - 1] * q);
+        let (mut choices, mut power_of_p, mut at_most) = (1.0, 1.0, 0.0);
+        Self(array::from_fn(|k| {
+            if k > 0 {
+                choices *= (STEPS + 1 - k) as f64 / k as f64;
+                power_of_p *= p;
+            }
+            at_most += choices * power_of_p * powers_of_q[STEPS - k];
+            (at_most.min(1.0) * 4_294_967_296.0).round() as u64
+        }))
+    }
+
+    /// Whether there never is an event.
+    pub const fn is_never(&self) -> bool {
+        self.0[0] > u32::MAX as u64
+    }
+}
 
 /// One train over many lanes.
 #[derive(Clone, Copy, Debug)]
@@ -27,62 +55,109 @@ pub struct Train {
     pub seed: u64,
     /// See [`address`].
     pub address: u32,
-    /// An event happens when the word lies below; see [`bound_from_probability`](super::rng::bound_from_probability).
-    pub bound: u64,
+    /// How likely events are.
+    pub chances: Chances,
+}
+
+/// Four words of a lane in a block, by the number of the call.
+fn call(seed: u64, address: u32, block: u64, call: u32, lane: u32) -> [u32; 4] {
+    let key = [seed as u32, (seed >> 32) as u32];
+    philox4x32([lane, address, block as u32, (block >> 32) as u32 | call << 26], key)
 }
 
 impl Train {
-    /// The lanes with an event in each of the steps `4 group .. 4 group + 4`, in the order given.
+    /// Whether there is an event in a step of a lane.
+    pub fn event(&self, step: u64, lane: u32) -> bool {
+        self.events(step >> 6, lane) >> (step & 63) & 1 == 1
+    }
+
+    /// The events of the steps `64 block .. 64 block + 64`, one bit each.
+    pub fn events(&self, block: u64, lane: u32) -> u64 {
+        self.place(block, lane, call(self.seed, self.address, block, 0, lane))
+    }
+
+    /// The events of a lane, from the words of its first call.
+    #[inline]
+    fn place(&self, block: u64, lane: u32, mut words: [u32; 4]) -> u64 {
+        let n = self.chances.0.iter().take_while(|at_most| u64::from(words[0]) >= **at_most).count() as u32;
+        // Of many events, the steps without one are chosen.
+        let picks = n.min(STEPS as u32 - n);
+        let mut bits = 0_u64;
+        let mut rest = 0_u32;
+        for i in 0..picks {
+            // Each word serves two picks: what the first leaves of it is random enough for the second, to a millionth.
+            if i % 2 == 0 {
+                let at = i / 2 + 1;
+                if at % 4 == 0 {
+                    words = call(self.seed, self.address, block, at / 4, lane);
+                }
+                rest = words[(at % 4) as usize];
+            }
+            let last = STEPS as u32 - picks + i;
+            let wide = u64::from(rest) * u64::from(last + 1);
+            rest = wide as u32;
+            let chosen = 1_u64 << (wide >> 32);
+            bits |= if bits & chosen == 0 { chosen } else { 1 << last };
+        }
+        if n == picks { bits } else { !bits }
+    }
+
+    /// The lanes with an event in each of the steps `64 block .. 64 block + 64`, in the order given.
     /// `out` is cleared first.
-    pub fn events_of_group(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
+    pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
         out.iter_mut().for_each(Vec::clear);
-        if self.bound == 0 {
+        if self.chances.is_never() {
             return;
         }
         #[cfg(target_arch = "x86_64")]
         {
             if std::arch::is_x86_feature_detected!("avx512f") {
                 // SAFETY: the processor has the feature.
-                return unsafe { self.events_avx512(group, lanes, out) };
+                return unsafe { self.events_avx512(block, lanes, out) };
             }
             if std::arch::is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has the feature.
-                return unsafe { self.events_avx2(group, lanes, out) };
+                return unsafe { self.events_avx2(block, lanes, out) };
             }
         }
-        self.events(group, lanes, out, below);
+        self.gather(block, lanes, out);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    fn events_avx512(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        self.events(group, lanes, out, |words, bound| below_avx512(words, bound));
+    fn events_avx512(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+        self.gather(block, lanes, out);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn events_avx2(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4]) {
-        self.events(group, lanes, out, |words, bound| below_avx2(words, bound));
+    fn events_avx2(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+        self.gather(block, lanes, out);
     }
 
     /// Compiled once per instruction set.
     #[inline(always)]
-    fn events(&self, group: u64, lanes: &[u32], out: &mut [Vec<u32>; 4], below: impl Fn(&Words, u64) -> u32) {
+    fn gather(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
         for some in lanes.chunks(BLOCK) {
             let mut ids = [0_u32; BLOCK];
             ids[..some.len()].copy_from_slice(some);
-            let words = words(self.seed, self.address, group, &ids);
-            let valid = u32::MAX >> (BLOCK - some.len());
-            for (words, list) in words.iter().zip(out.iter_mut()) {
-                let mut events = below(words, self.bound) & valid;
+            let words = words(self.seed, self.address, block, &ids);
+            for (i, lane) in some.iter().enumerate() {
+                if words[0][i] & LOW < self.chances.0[0] {
+                    continue;
+                }
+                let mut events = self.place(block, *lane, words.map(|w| w[i] as u32));
                 while events != 0 {
-                    list.push(ids[events.trailing_zeros() as usize % BLOCK]);
+                    out[events.trailing_zeros() as usize].push(*lane);
                     events &= events - 1;
                 }
             }
         }
     }
 }
+
+/// Lanes evaluated together.
+pub(super) const BLOCK: usize = 32;
 
 /// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
 /// is the one Philox needs. The high halves hold anything.
@@ -111,68 +186,61 @@ pub(super) type Words = [u64; BLOCK];
 
 const LOW: u64 = 0xffff_ffff;
 
-/// Bit i: the low half of word i lies below the bound.
-fn below(words: &Words, bound: u64) -> u32 {
-    words.iter().enumerate().fold(0, |bits, (i, w)| bits | u32::from((w & LOW) < bound) << i)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn below_avx512(words: &Words, bound: u64) -> u32 {
-    use std::arch::x86_64::*;
-    let (low, bound) = (_mm512_set1_epi64(LOW as i64), _mm512_set1_epi64(bound as i64));
-    words.chunks_exact(8).enumerate().fold(0, |bits, (i, eight)| {
-        // SAFETY: eight words are 64 bytes.
-        let word = unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
-        bits | u32::from(_mm512_cmplt_epu64_mask(_mm512_and_si512(word, low), bound)) << (8 * i)
-    })
-}
-
-/// Words and bounds have 33 bits, so that the signed comparison serves.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn below_avx2(words: &Words, bound: u64) -> u32 {
-    use std::arch::x86_64::*;
-    let (low, bound) = (_mm256_set1_epi64x(LOW as i64), _mm256_set1_epi64x(bound as i64));
-    words.chunks_exact(4).enumerate().fold(0, |bits, (i, four)| {
-        // SAFETY: four words are 32 bytes.
-        let word = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
-        let less = _mm256_cmpgt_epi64(bound, _mm256_and_si256(word, low));
-        bits | (_mm256_movemask_pd(_mm256_castsi256_pd(less)) as u32) << (4 * i)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::rng::{Draw, bound_from_probability};
     use super::*;
 
+    fn train(p: f64) -> Train {
+        Train { seed: 0x1234_5678_9abc_def0, address: address(Purpose::Noise, 3), chances: Chances::new(p) }
+    }
+
     #[test]
-    fn blocks_return_the_addressed_words() {
+    fn blocks_return_the_addressed_events() {
         let lanes: Vec<u32> = (0..1003).map(|i| i * 7 % 5000).collect();
-        for (stream, p, group) in [(0, 0.02, 0), (3, 0.5, 77), (0xabcdef, 1.0, u64::from(u32::MAX) + 5), (1, 0.0, 3)] {
-            let address = address(Purpose::Noise, stream);
-            let bound = bound_from_probability(p);
-            let train = Train { seed: 0x1234_5678_9abc_def0, address, bound };
-            let (mut got, mut plain) = (<[Vec<u32>; 4]>::default(), <[Vec<u32>; 4]>::default());
-            train.events_of_group(group, &lanes, &mut got);
-            if bound > 0 {
-                train.events(group, &lanes, &mut plain, below);
-                assert_eq!(got, plain);
-            }
-            for s in 0..4 {
-                let want = |lane: &u32| u64::from(word_of_step(train.seed, address, 4 * group + s, *lane)) < bound;
-                let want: Vec<u32> = lanes.iter().copied().filter(want).collect();
-                assert_eq!(got[s as usize], want, "stream {stream} step {s}");
+        for (p, block) in [(0.02, 0), (0.5, 77), (1.0, u64::from(u32::MAX) + 5), (0.0, 3), (0.97, 1 << 40)] {
+            let train = train(p);
+            let (mut got, mut plain) = (array::from_fn(|_| vec![9]), array::from_fn(|_| vec![]));
+            train.events_of_block(block, &lanes, &mut got);
+            train.gather(block, &lanes, &mut plain);
+            assert_eq!(got, plain);
+            for s in 0..STEPS as u64 {
+                let want: Vec<u32> = lanes.iter().copied().filter(|l| train.event(64 * block + s, *l)).collect();
+                assert_eq!(got[s as usize], want, "p {p} step {s}");
             }
         }
     }
 
+    /// Mean, variance and independence of what one draw per step would give; within five standard errors.
     #[test]
-    fn stream_0_is_the_plain_draw() {
-        let address = address(Purpose::Stimulus, 0);
-        for step in [0, 3, 4, 1_000_003] {
-            assert_eq!(word_of_step(9, address, step, 17), Draw::of_step(9, Purpose::Stimulus, step, 17));
+    fn it_is_the_bernoulli_process() {
+        for p in [1e-4, 0.015, 0.2, 0.5, 0.93] {
+            let (train, n) = (train(p), 40_000_u32);
+            let (mut of_step, mut total, mut squares, mut neighbours) = ([0_u32; STEPS], 0.0, 0.0, 0_u32);
+            for lane in 0..n {
+                let bits = train.events(u64::from(lane % 7), lane);
+                (0..STEPS).for_each(|s| of_step[s] += (bits >> s & 1) as u32);
+                total += f64::from(bits.count_ones());
+                squares += f64::from(bits.count_ones()).powi(2);
+                neighbours += (bits & bits >> 1).count_ones();
+            }
+            let (n, steps) = (f64::from(n), STEPS as f64);
+            let near = |got: f64, want: f64, sd: f64, what: &str| {
+                assert!((got - want).abs() <= 5.0 * sd + 1e-12, "p {p}: {what} {got}, expected {want} ± {sd}");
+            };
+            near(total, n * steps * p, (n * steps * p * (1.0 - p)).sqrt(), "events");
+            let variance = squares / n - (total / n).powi(2);
+            near(variance, steps * p * (1.0 - p), variance * (2.0 / n).sqrt().max(0.6 / (n * p).sqrt()), "variance");
+            of_step.iter().for_each(|k| near(f64::from(*k), n * p, (n * p * (1.0 - p)).sqrt(), "events of a step"));
+            let pairs = n * (steps - 1.0) * p * p;
+            near(f64::from(neighbours), pairs, (3.0 * pairs).sqrt().max(1.0), "events in neighbouring steps");
         }
+    }
+
+    #[test]
+    fn extremes_are_exact() {
+        assert!(Chances::new(0.0).is_never() && !Chances::new(1e-9).is_never());
+        assert_eq!(train(1.0).events(5, 6), u64::MAX);
+        assert_eq!(train(0.0).events(5, 6), 0);
+        assert_eq!(Chances::new(1.0).0, [0; STEPS]);
     }
 }

@@ -1,7 +1,16 @@
-//! Uniform noise of many neighbouring lanes at once: four steps per Philox call, addressed like
-//! [`word_of_step`](super::trains::word_of_step).
+//! Uniform noise of many neighbouring lanes at once: four steps per Philox call, addressed like [`word_of_step`].
 
-use super::trains::{BLOCK, words};
+use super::{
+    rng::philox4x32,
+    trains::{BLOCK, words},
+};
+
+/// The word of one lane in one step: call at `step / 4`, word `step % 4`.
+pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 {
+    let group = step >> 2;
+    let key = [seed as u32, (seed >> 32) as u32];
+    philox4x32([lane, address, group as u32, (group >> 32) as u32], key)[(step & 3) as usize]
+}
 
 /// Uniform in [-1, 1): the 24 high bits of a word, on a grid of 2⁻²³. Every operation is exact, so there is nothing
 /// to agree on with other backends.
@@ -128,9 +137,17 @@ fn philox_avx512(
 mod tests {
     use super::*;
     use crate::num::{
-        rng::Purpose,
-        trains::{address, word_of_step},
+        rng::{Draw, Purpose},
+        trains::address,
     };
+
+    #[test]
+    fn stream_0_is_the_plain_draw() {
+        let address = address(Purpose::Stimulus, 0);
+        for step in [0, 3, 4, 1_000_003] {
+            assert_eq!(word_of_step(9, address, step, 17), Draw::of_step(9, Purpose::Stimulus, step, 17));
+        }
+    }
 
     #[test]
     fn blocks_hold_the_addressed_words() {

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     num::{
-        rng::{Purpose, bound_from_probability},
-        trains::{Train, address},
+        rng::Purpose,
+        trains::{Chances, Train, address},
     },
     sim::{ElementSet, Scene, SimError},
 };
@@ -316,8 +316,8 @@ impl Draft<'_> {
         from: u64,
         to: u64,
     ) {
-        let bound = bound_from_probability(rate_hz * self.dt_ms * 1e-3);
-        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), bound };
+        let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
+        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), chances };
         self.items.push(Item { from, to, what: What::Train { train, lanes: lanes.clone(), weight_mv } });
     }
 }

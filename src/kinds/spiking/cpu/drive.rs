@@ -1,23 +1,28 @@
 //! Kicks to the membranes of one part: random trains, listed kicks, kicks by hand.
 
-use crate::kinds::spiking::{
-    layout::Real,
-    stimuli::{Situation, Source},
+use crate::{
+    kinds::spiking::{
+        layout::Real,
+        stimuli::{Situation, Source},
+    },
+    num::trains::STEPS,
 };
-use std::ops::Range;
+use std::{array, ops::Range};
 
-/// Draws four steps of every train at a time and hands out one.
+/// Draws a block of steps of every train at a time and hands out one.
 #[derive(Default)]
 pub struct Drive {
-    /// Per source: the events of the steps `4 group .. 4 group + 4`.
-    drawn: Vec<[Vec<u32>; 4]>,
-    group: Option<u64>,
+    /// Per source: the events of each step of the block.
+    drawn: Vec<Option<Box<Events>>>,
+    block: Option<u64>,
 }
+
+type Events = [Vec<u32>; STEPS];
 
 impl Drive {
     /// Forgets what was drawn: the sources are others now.
     pub fn forget(&mut self) {
-        self.group = None;
+        self.block = None;
         self.drawn.clear();
     }
 
@@ -41,13 +46,14 @@ impl Drive {
         if situation.sources.is_empty() && by_hand.is_empty() {
             return;
         }
-        self.draw(step >> 2, situation, &range);
+        self.draw(step / STEPS as u64, situation, &range);
         let mut ordered = 0; // sources that contributed, each ascending without repetition
         for (source, drawn) in situation.sources.iter().zip(&self.drawn) {
             let before = out.len();
             match source {
                 Source::Train { weight, .. } => {
-                    out.extend(drawn[(step & 3) as usize].iter().map(|lane| (lane - range.start, *weight)));
+                    let lanes = drawn.iter().flat_map(|d| &d[(step % STEPS as u64) as usize]);
+                    out.extend(lanes.map(|lane| (lane - range.start, *weight)));
                     ordered += usize::from(out.len() > before);
                 }
                 Source::Kicks { kicks, weight } => {
@@ -67,16 +73,17 @@ impl Drive {
         }
     }
 
-    fn draw<T>(&mut self, group: u64, situation: &Situation<T>, range: &Range<u32>) {
-        if self.group == Some(group) {
+    fn draw<T>(&mut self, block: u64, situation: &Situation<T>, range: &Range<u32>) {
+        if self.block == Some(block) {
             return;
         }
-        self.group = Some(group);
+        self.block = Some(block);
         self.drawn.resize_with(situation.sources.len(), Default::default);
         for (source, drawn) in situation.sources.iter().zip(&mut self.drawn) {
             if let Source::Train { train, lanes, .. } = source {
                 let mine = lanes.partition_point(|l| *l < range.start)..lanes.partition_point(|l| *l < range.end);
-                train.events_of_group(group, &lanes[mine], drawn);
+                let drawn = drawn.get_or_insert_with(|| Box::new(array::from_fn(|_| vec![])));
+                train.events_of_block(block, &lanes[mine], drawn);
             }
         }
     }

@@ -7,7 +7,6 @@ use crate::{
         layout::{Constants, Real},
         stimuli::{Plan, Source},
     },
-    num::trains::word_of_step,
 };
 
 #[derive(Clone, Copy)]
@@ -125,7 +124,7 @@ impl<'a, T: Real> Reference<'a, T> {
             match source {
                 Source::Train { train, lanes, weight } => {
                     for lane in lanes.iter() {
-                        if u64::from(word_of_step(train.seed, train.address, n, *lane)) < train.bound {
+                        if train.event(n, *lane) {
                             kick(*lane, *weight);
                         }
                     }

@@ -9,6 +9,7 @@ use super::{
     kernels::{Gain, Kick, Source},
     words,
 };
+use crate::num::trains::STEPS;
 
 /// A kick by hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +27,8 @@ pub struct Hand {
 pub struct Image {
     /// In the order in which kicks are summed.
     pub sources: Vec<Source>,
+    /// [`Chances`](crate::num::trains::Chances) of each source.
+    pub chances: Vec<u64>,
     /// Who has which train: one bit per neuron, source by source.
     pub masks: Vec<u32>,
     /// Per warp: whether any of its neurons has a train.
@@ -46,18 +49,19 @@ impl Image {
     /// Of a situation, with kicks by hand.
     pub fn new<T: Real>(situation: &Situation<T>, hand: &[Hand], n: u32) -> Self {
         let warps = n.div_ceil(32) as usize;
-        let mut image = Self { trains: vec![0; warps], ..Self::default() };
+        let chances = vec![0; situation.sources.len() * STEPS];
+        let mut image = Self { trains: vec![0; warps], chances, ..Self::default() };
         for (at, source) in situation.sources.iter().enumerate() {
             let mut mask = vec![0_u32; warps];
             match source {
                 stimuli::Source::Train { train, lanes, weight } => {
                     image.sources.push(Source {
-                        bound: train.bound,
                         weight: weight.wide(),
                         address: train.address,
-                        pad: 0,
+                        draws: u32::from(!train.chances.is_never()),
                     });
-                    if train.bound > 0 {
+                    image.chances[at * STEPS..(at + 1) * STEPS].copy_from_slice(&train.chances.0);
+                    if !train.chances.is_never() {
                         lanes.iter().for_each(|lane| mask[*lane as usize / 32] |= 1 << (lane % 32));
                     }
                 }

@@ -129,14 +129,12 @@ device_struct! {
 device_struct! {
     /// A source of kicks.
     pub struct Source {
-        /// An event happens when the word lies below; 0 for listed kicks
-        bound: u64,
         /// Added to u per event, mV
         weight: f64,
         /// What for, and which stream
         address: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Whether events are drawn; 0 for listed kicks
+        draws: u32,
     }
 }
 
@@ -190,7 +188,7 @@ kernels! {
         fn deliver(
             model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
             chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            sources: In<Source>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
+            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
         );
 
         /// Notes the listed kicks of the window at their neurons.
@@ -204,7 +202,7 @@ kernels! {
         #[block(64)]
         fn trace(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, segments: In<Segment>,
-            sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
+            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
@@ -214,7 +212,7 @@ kernels! {
         #[block(256)]
         fn advance(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
-            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>,
             touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
             chunks: InOut<Chunk>, counters: InOut<u32>
@@ -226,7 +224,7 @@ kernels! {
         fn reside(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
             rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            sources: In<Source>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
+            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>,
             arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>,
             n_traced: Size<u32>, traced: In<u32>, samples: InOut<f32>
@@ -288,7 +286,7 @@ kernels! {
         #[block(256)]
         fn leak(
             model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
-            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, masks: In<u32>, trains: In<u32>,
+            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
             kicks: In<Kick>, marks: In<u32>, currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>,
             kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>
         );

@@ -39,6 +39,7 @@ pub struct Memory {
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
+    chances: Buf<u64>,
     masks: Buf<u32>,
     trains: Buf<u32>,
     kicks: Buf<Kick>,
@@ -103,6 +104,7 @@ impl Memory {
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
+            chances: Buf::zeros(gpu, "chances of kicks", 1)?,
             masks: Buf::zeros(gpu, "targets of trains", padded)?,
             trains: Buf::zeros(gpu, "warps with trains", padded)?,
             kicks: Buf::zeros(gpu, "listed kicks", 1)?,
@@ -142,6 +144,7 @@ impl Memory {
             &self.gain_of,
             &self.gains,
             &self.sources,
+            &self.chances,
             &self.masks,
             &self.trains,
             &mut self.kick_bits,
@@ -173,6 +176,7 @@ impl Memory {
                 index,
                 &self.segments,
                 &self.sources,
+                &self.chances,
                 &self.masks,
                 &self.trains,
                 &self.kicks,
@@ -199,6 +203,7 @@ impl Memory {
                 &mut self.segments,
                 &self.rows,
                 &self.sources,
+                &self.chances,
                 &self.masks,
                 &self.trains,
                 &self.kicks,
@@ -227,6 +232,7 @@ impl Memory {
             &mut self.segments,
             &self.rows,
             &self.sources,
+            &self.chances,
             &self.masks,
             &self.trains,
             &self.kicks,
@@ -261,6 +267,7 @@ impl Memory {
             &self.gain_of,
             &self.gains,
             &self.sources,
+            &self.chances,
             &self.masks,
             &self.trains,
             &self.kicks,
@@ -292,6 +299,7 @@ impl Memory {
         let gpu = self.gpu.clone();
         let mut replaced = false;
         replaced |= fill(&gpu, &mut self.sources, &image.sources)?;
+        replaced |= fill(&gpu, &mut self.chances, &image.chances)?;
         replaced |= fill(&gpu, &mut self.masks, &image.masks)?;
         replaced |= fill(&gpu, &mut self.kicks, &image.kicks)?;
         replaced |= fill(&gpu, &mut self.gain_of, &image.gain_of)?;

@@ -7,7 +7,7 @@ use crate::{
         leaky::{self, Constants, NOISE, THRESHOLD},
         stimuli::{Plan, Source},
     },
-    num::{trains::word_of_step, uniform::signed_unit},
+    num::uniform::{signed_unit, word_of_step},
 };
 
 /// A network that is stepped unit by unit.
@@ -66,8 +66,7 @@ impl<'a> Reference<'a> {
         for source in sources {
             match source {
                 Source::Train { train, lanes, weight } => {
-                    let word = |lane: u32| word_of_step(train.seed, train.address, self.step, lane);
-                    lanes.iter().filter(|l| u64::from(word(**l)) < train.bound).for_each(|l| kick(*l, *weight));
+                    lanes.iter().filter(|l| train.event(self.step, **l)).for_each(|l| kick(*l, *weight));
                 }
                 Source::Kicks { kicks, weight } => {
                     kicks.iter().filter(|(step, _)| *step == self.step).for_each(|(_, l)| kick(*l, *weight));
