@@ -133,8 +133,9 @@ fn tuning_table() {
     let plain = Tuning::default();
     let shapes = [
         ("default", plain),
-        ("graph 32", Tuning { graph: 32, ..plain }),
-        ("graph 64", Tuning { graph: 64, ..plain }),
+        ("16 windows", Tuning { graph: 4, ..plain }),
+        ("always shared", Tuning { shared_chunks: 0, ..plain }),
+        ("never shared", Tuning { shared_chunks: u32::MAX, ..plain }),
         ("two launches", Tuning { residence: Residence::Off, ..plain }),
         ("two launches, 64", Tuning { residence: Residence::Off, graph: 64, ..plain }),
         ("always dense", Tuning { dense_chunks: 0, ..plain }),

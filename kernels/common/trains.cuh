@@ -18,9 +18,11 @@ __device__ inline unsigned long long events_of_block(unsigned long long seed, un
                                                      unsigned int lane) {
     Words words = draw_of_block(seed, address, block, 0, lane);
     unsigned int n = 0;
+#pragma unroll 1
     while (n < TRAIN_STEPS && words.x >= at_most[n]) ++n;
     const unsigned int picks = min(n, TRAIN_STEPS - n);
     unsigned long long bits = 0;
+#pragma unroll 1
     for (unsigned int i = 0; i < picks; ++i) {
         // Each word serves two picks, from the second word on.
         if (i % 2 == 0) {

@@ -27,10 +27,12 @@ struct alignas(8) Model {
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
+    unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
+    unsigned int pad; // Padding to eight bytes
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
 };
-static_assert(sizeof(Model) == 136, "Model: size");
+static_assert(sizeof(Model) == 144, "Model: size");
 
 // One window of steps to take. Planned by the host, which knows the clock but not the activity.
 struct alignas(8) Window {

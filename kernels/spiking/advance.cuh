@@ -72,7 +72,7 @@ __device__ inline short staged(int sum) { return (short)(sum > TOO_LARGE && sum 
 template <typename T, typename C>
 __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start,
                                      const Constants<T>& c, const C& crew, unsigned int member, const int* sums,
-                                     unsigned int stride, unsigned int summed, unsigned int kicked, T weight,
+                                     unsigned int summed, unsigned int kicked, T weight,
                                      unsigned int& looks) {
     T u = neuron.u, g = neuron.g;
     const int pause = neuron.marks & DRIVEN ? 1 : (int)c.refractory;
@@ -83,7 +83,7 @@ __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int step
         ++looks;
         const Propagator<T> p = crew.near[i + 1 - anchor];
         const bool comes = i == input;
-        if (comes && sum == TOO_LARGE) sum = sums[i * stride];
+        if (comes && sum == TOO_LARGE) sum = sums[i * ROW];
         const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
         const bool fires = u_i > c.theta;
@@ -118,10 +118,10 @@ __device__ inline uint2 muster(Crew<T>& crew, unsigned int member, unsigned int 
                                const int* arrivals, int& wait) {
     unsigned int summed[2] = {0, 0};
     if (arrived) {
-        const int* sums = arrivals + lane;
+        const int* sums = arrivals + column(m, lane);
 #pragma unroll 9
         for (unsigned int i = 0; i < w.steps; ++i) {
-            const int2 pair = *reinterpret_cast<const int2*>(&sums[i * m.stride]);
+            const int2 pair = *reinterpret_cast<const int2*>(&sums[i * ROW]);
             summed[0] |= (unsigned int)(pair.x != 0) << i;
             summed[1] |= (unsigned int)(pair.y != 0) << i;
             if (i < STAGED) *reinterpret_cast<short2*>(&crew.sums[i][member]) = make_short2(staged(pair.x), staged(pair.y));
@@ -222,13 +222,13 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             Agenda agenda = {kicked | summed, max(crew.check[member], 0)};
             agenda.wait_until(signed_gap(neuron.anchor, start));
             const unsigned int before = neuron.anchor;
-            int* sums = arrivals + lane;
+            int* sums = arrivals + column(m, lane);
             const bool plain = dense && simple && steps <= STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
                                signed_gap(start + steps, neuron.anchor) < (int)NEAR;
-            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, m.stride, summed, kicked, weight, looks);
+            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
             for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
                 ++looks;
-                const int sum = summed >> i & 1 ? sums[i * m.stride] : 0;
+                const int sum = summed >> i & 1 ? sums[i * ROW] : 0;
                 State<T> adds = {T(0), c.w_syn * (T)sum};
                 if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
                 fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
@@ -237,7 +237,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             checks[lane] = start + agenda.look;
             atomicMin(&crew.wait[member >> 5], agenda.look);
             if (kicked) kick_bits[lane] = 0;
-            for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * m.stride] = 0;
+            for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * ROW] = 0;
         }
         __syncwarp();
         append(m, w, now, &segments[w.segment], fired, lane, rows, spikes, chunks);
@@ -259,9 +259,9 @@ __device__ inline void foretell(const Model& m, const Window& w, const Drive& dr
                                 unsigned int kicked, const int* table, const Constants<T>& c, unsigned int at,
                                 unsigned int n_traced, float* samples) {
     const unsigned int start = (unsigned int)w.step;
-    const int* sums = table + lane;
+    const int* sums = table + column(m, lane);
     unsigned int summed = 0;
-    for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * m.stride] != 0) << i;
+    for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * ROW] != 0) << i;
     Agenda agenda = {kicked | summed, 0}; // an early look changes nothing
     agenda.wait_until(signed_gap(neuron.anchor, start));
     for (int done = 0;;) {
@@ -275,7 +275,7 @@ __device__ inline void foretell(const Model& m, const Window& w, const Drive& dr
             out[1] = (float)(double)g;
         }
         if (i >= (int)w.steps) break;
-        State<T> adds = {T(0), c.w_syn * (T)sums[i * m.stride]};
+        State<T> adds = {T(0), c.w_syn * (T)sums[i * ROW]};
         if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
         happen(neuron, agenda, i, start, c, (const Near<T>*)nullptr, adds);
     }

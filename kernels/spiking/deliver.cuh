@@ -22,7 +22,7 @@ __device__ inline void add_chunk(const Model& m, unsigned int from, unsigned int
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
         if (at + 32 * j < len) {
-            atomicAdd(&row[word[j] & mask], (int)word[j] >> m.target_bits);
+            atomicAdd(&row[column(m, word[j] & mask)], (int)word[j] >> m.target_bits);
             if (touched) touched[(word[j] & mask) >> 5] = 1;
         }
     }
@@ -47,7 +47,7 @@ __device__ inline void add_chunk_exactly(const Model& m, unsigned int from, unsi
             count = scaled >= 2147483647.0 ? 2147483647 : scaled <= -2147483648.0 ? -2147483647 - 1 : (int)scaled;
         }
         const unsigned int target = word & ((1u << m.target_bits) - 1);
-        if (count) atomicAdd(&row[target], count);
+        if (count) atomicAdd(&row[column(m, target)], count);
         if (touched) touched[target >> 5] = 1;
     }
 }
@@ -79,45 +79,62 @@ __device__ inline unsigned int load_of(const Model& m, const Window& w, const Se
     return chunks;
 }
 
-// `block` of `n_blocks` that deliver.
-__device__ inline void deliver(const Model& m, const Window& w, unsigned int block, unsigned int n_blocks,
-                               Segment* segments, Segment* now, const Chunk* chunks, const unsigned int* rows,
-                               const unsigned int* words, const Overflow* overflow, const unsigned short* gain_of, const Gain* gains, int* arrivals, unsigned char* touched,
-                               unsigned int* counters) {
+// Adds the chunks on their way into a window to its table; `block` of `n_blocks` that do. EXACT: with counts that do not
+// fit into a word, or changed weights.
+template <bool EXACT>
+__device__ inline void deliver_chunks(const Model& m, const Window& w, bool dense, unsigned int block, unsigned int n_blocks,
+                                      const Segment* segments, const Chunk* chunks, const unsigned int* rows,
+                                      const unsigned int* words, const Overflow* overflow, const unsigned short* gain_of,
+                                      const Gain* gains, int* arrivals, unsigned char* touched, unsigned int* counters) {
+    const unsigned int warp = (block * blockDim.x + threadIdx.x) >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
+    const unsigned int sent = (unsigned int)w.step - m.delay, me = threadIdx.x & 31;
+    for (unsigned int s = w.first; s != w.last + 1; ++s) {
+        const Segment& from = segments[s & m.segment_mask];
+        // Each lane fetches one of the next chunks of its warp: they are all there after one wait.
+        const unsigned int n_mine = from.n_chunks > warp ? (from.n_chunks - 1 - warp) / n_warps + 1 : 0;
+        for (unsigned int first = 0; first < n_mine; first += 32) {
+            Chunk mine = {0, 0};
+            if (first + me < n_mine) mine = chunks[(from.chunk_start + warp + (first + me) * n_warps) & m.chunk_mask];
+            for (unsigned int k = 0; k < min(n_mine - first, 32u); ++k) {
+                const Chunk chunk = {__shfl_sync(WHOLE, mine.word, k), __shfl_sync(WHOLE, mine.meta, k)};
+                const unsigned int offset = ((chunk.meta >> 7) - sent) & (WHOLE >> 7);
+                if (offset >= w.steps) continue; // of another window
+                const unsigned int len = (chunk.meta & 127) + 1;
+                int* row = arrivals + offset * ROW;
+                unsigned char* touches = dense ? nullptr : touched;
+                if (!EXACT || (m.n_overflow == 0 && !m.has_gains)) {
+                    add_chunk(m, chunk.word, len, row, words, touches);
+                } else {
+                    const Gain gain = m.has_gains ? gains[gain_of[row_of(rows, m.n, chunk.word)]] : Gain{1.0, 0, 0, 0, 0};
+                    if (gain.silent) continue;
+                    add_chunk_exactly(m, chunk.word, len, row, words, overflow, gain, touches);
+                }
+                if (me == 0) atomicAdd(&counters[w.slot * COUNTERS + (warp % COPIES) * LONGEST + offset], len);
+            }
+        }
+    }
+}
+
+// Whether a window runs, and how.
+struct Verdict {
+    bool halted, dense;
+};
+
+// All blocks come to the same verdict; the first makes room for the spikes of the window.
+__device__ inline Verdict begin(const Model& m, const Window& w, Segment* segments, Segment* now, bool is_first) {
     const Segment last = segments[w.previous];
-    const bool halted = last.halted || w.steps == 0 || !has_room(m, w, segments, last);
-    const bool dense = load_of(m, w, segments) >= m.dense_chunks;
-    if (block == 0 && threadIdx.x == 0) {
+    const Verdict verdict = {last.halted || w.steps == 0 || !has_room(m, w, segments, last),
+                             load_of(m, w, segments) >= m.dense_chunks};
+    if (is_first && threadIdx.x == 0) {
         Segment fresh = {};
         fresh.spike_start = last.spike_start + last.n_spikes;
         fresh.chunk_start = last.chunk_start + last.n_chunks;
-        fresh.halted = halted;
-        fresh.dense = dense;
+        fresh.halted = verdict.halted;
+        fresh.dense = verdict.dense;
         segments[w.segment] = fresh;
         if (now) *now = fresh;
     }
-    if (halted) return;
-    const unsigned int warp = (block * blockDim.x + threadIdx.x) >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
-    const unsigned int sent = (unsigned int)w.step - m.delay;
-    for (unsigned int s = w.first; s != w.last + 1; ++s) {
-        const Segment& from = segments[s & m.segment_mask];
-        for (unsigned int i = warp; i < from.n_chunks; i += n_warps) {
-            const Chunk chunk = chunks[(from.chunk_start + i) & m.chunk_mask];
-            const unsigned int offset = ((chunk.meta >> 7) - sent) & (WHOLE >> 7);
-            if (offset >= w.steps) continue; // of another window
-            const unsigned int len = (chunk.meta & 127) + 1;
-            int* row = arrivals + (unsigned long long)offset * m.stride;
-            unsigned char* touches = dense ? nullptr : touched;
-            if (m.n_overflow == 0 && !m.has_gains) {
-                add_chunk(m, chunk.word, len, row, words, touches);
-            } else {
-                const Gain gain = m.has_gains ? gains[gain_of[row_of(rows, m.n, chunk.word)]] : Gain{1.0, 0, 0, 0, 0};
-                if (gain.silent) continue;
-                add_chunk_exactly(m, chunk.word, len, row, words, overflow, gain, touches);
-            }
-            if ((threadIdx.x & 31) == 0) atomicAdd(&counters[w.slot * COUNTERS + (i % COPIES) * LONGEST + offset], len);
-        }
-    }
+    return verdict;
 }
 
 // The kicks that trains give in a window. Drawn by blocks beside those that deliver: these wait for memory, those compute.

@@ -17,8 +17,11 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
     const unsigned int at = b < turns ? b / 2 : b - turns / 2;
     if (!delivers)
         return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
-    spiking::deliver(*model, windows[index], at, delivering, segments, now + index, chunks, rows, words, overflow, gain_of,
-                     gains, arrivals, touched, counters);
+    const Window w = windows[index];
+    const spiking::Verdict verdict = spiking::begin(*model, w, segments, now + index, at == 0);
+    if (!verdict.halted)
+        spiking::deliver_chunks<true>(*model, w, verdict.dense, at, delivering, segments, chunks, rows, words, overflow, gain_of,
+                                      gains, arrivals, touched, counters);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,
@@ -59,20 +62,16 @@ extern "C" __global__ void
     reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
            const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
            const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
-           const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
-           const Gain* __restrict__ gains, const Source* __restrict__ sources,
-        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
-           const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
+           const Source* __restrict__ sources, const unsigned long long* __restrict__ chances,
+           const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
            const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
            unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
            unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals,
            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
-           unsigned int* __restrict__ gate, unsigned int n_traced, const unsigned int* __restrict__ traced,
-           float* __restrict__ samples) {
-    const spiking::Wires wires = {rows, words, overflow, gain_of, gains};
-    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, wires, sources, chances, masks, trains, kicks, marks,
-                          currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
-                          n_traced, traced, samples);
+           unsigned int* __restrict__ gate, unsigned long long* __restrict__ ahead) {
+    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, sources, chances, masks, trains,
+                          marks, currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
+                          ahead);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -21,6 +21,9 @@ constexpr int TOO_LARGE = -32768;
 // Counters of a window: synaptic events of each step, in several copies on lines of their own, because additions to one
 // line wait for each other; then the neurons looked at.
 constexpr unsigned int COPIES = 8, COUNTERS = COPIES * LONGEST + LONGEST;
+// Arrivals lie by group of 32 neurons, step and neuron: what a warp reads of a window lies together. (By step and neuron,
+// the rows of a window lie in many pages of memory.) Distance of two steps:
+constexpr unsigned int ROW = 32;
 // A key of a spike: its step in the window above, its neuron below.
 constexpr unsigned int LANE_BITS = 26;
 
@@ -48,6 +51,8 @@ template <typename T> struct Near {
 template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
 
 __device__ inline unsigned int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+// Where the arrivals of a neuron begin in a table.
+__device__ inline unsigned int column(const Model& m, unsigned int lane) { return (lane >> 5) * (m.window * ROW) + (lane & 31); }
 __device__ inline int signed_gap(unsigned int later, unsigned int earlier) { return (int)(later - earlier); }
 __device__ inline int warp_min(int x) {
     for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));

@@ -63,6 +63,10 @@ device_struct! {
         segment_mask: u32,
         /// Chunks of a window from which on all warps look instead of keeping account of who was reached
         dense_chunks: u32,
+        /// Chunks of a window from which on blocks share the next ones out instead of each pushing its own
+        shared_chunks: u32,
+        /// Padding to eight bytes
+        pad: u32,
         /// Steps of a whole window: rows of a table of arrivals
         window: u32,
         /// Threshold in single precision, for the bound on crossings
@@ -223,11 +227,10 @@ kernels! {
         #[block(544)]
         fn reside(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
-            rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
-            states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>,
-            arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>,
-            n_traced: Size<u32>, traced: In<u32>, samples: InOut<f32>
+            rows: In<u32>, words: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
+            marks: In<u32>, currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
+            wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
+            counters: InOut<u32>, gate: InOut<u32>, ahead: InOut<u64>
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.

@@ -36,6 +36,8 @@ pub struct Memory {
     touched: Buf<u8>,
     /// Where blocks that meet count themselves.
     gate: Buf<u32>,
+    /// Scratch: events of trains, a block of steps per neuron.
+    ahead: Buf<u64>,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -81,6 +83,7 @@ impl Memory {
             chunk_mask: sizes.chunk_ring - 1,
             segment_mask: sizes.segment_ring - 1,
             dense_chunks: tuning.dense_chunks,
+            shared_chunks: tuning.shared_chunks,
             window: sizes.window,
             ..Model::default()
         };
@@ -101,6 +104,7 @@ impl Memory {
             arrivals: Buf::zeros(gpu, "arrivals", sizes.arrivals())?,
             touched: Buf::zeros(gpu, "warps reached", 2 * padded)?,
             gate: Buf::zeros(gpu, "gate", 1)?,
+            ahead: Buf::zeros(gpu, "kicks to come", if sizes.tables == 2 { n } else { 1 })?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -251,6 +255,12 @@ impl Memory {
         )
     }
 
+    /// Whether the situation is one that `reside` knows: at most one source of kicks, weights as they are, nobody traced.
+    pub fn is_plain(&self) -> bool {
+        let model = self.model.value();
+        model.n_sources <= 1 && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
+    }
+
     /// Launches the first `windows` of the plan at once; all but the last are whole.
     pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
         kernels.reside(
@@ -263,14 +273,10 @@ impl Memory {
             &mut self.segments,
             &self.rows,
             &self.words,
-            &self.overflow,
-            &self.gain_of,
-            &self.gains,
             &self.sources,
             &self.chances,
             &self.masks,
             &self.trains,
-            &self.kicks,
             &self.marks,
             &self.currents,
             &mut self.states,
@@ -283,9 +289,7 @@ impl Memory {
             &mut self.chunks,
             &mut self.counters,
             &mut self.gate,
-            self.n_traced,
-            &self.traced,
-            &mut self.samples,
+            &mut self.ahead,
         )
     }
 
@@ -407,6 +411,7 @@ impl Memory {
             + 2 * self.marks.bytes()
             + self.checks.bytes()
             + self.kick_bits.bytes()
+            + self.ahead.bytes()
             + 2 * self.wakes.bytes()
             + self.propagators.bytes();
         vec![

@@ -203,9 +203,13 @@ impl<T: Real> CudaSim<T> {
         }
         let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
         let end = end.min(self.until).min(settle);
-        let room = end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(self.tuning.graph));
-        let residence = self.residence.filter(|_| self.window == self.sizes.window);
-        let n = if residence.is_some() { room as u32 } else { 1 << room.max(1).ilog2() };
+        let next_listed = self.listed.partition_point(|k| *k < step);
+        let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
+        let is_plain = self.window == self.sizes.window && !is_listed && self.memory.is_plain();
+        let residence = self.residence.filter(|_| is_plain);
+        let most = if residence.is_some() { (4 * self.tuning.graph).min(GRAPH) } else { self.tuning.graph };
+        let room = end.saturating_sub(step).div_ceil(u64::from(self.window)).min(u64::from(most)).max(1) as u32;
+        let n = if residence.is_some() { room } else { 1 << room.ilog2() };
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape =
             Shape { kicks: plan.iter().any(|w| w.kick_from < w.kick_to), traced: !self.desk.meter.traced.is_empty() };

@@ -1,6 +1,6 @@
 //! How much of everything, before anything is allocated.
 
-use super::kernels::{Model, Window};
+use super::kernels::{Model, Segment, Window};
 use crate::{
     data::Csr,
     gpu::{Memory as DeviceMemory, kernel::Grid},
@@ -41,6 +41,9 @@ pub struct Tuning {
     /// Chunks of a window from which on all warps look. Keeping account of who was reached costs a store per event,
     /// looking at everybody about 2 µs.
     pub dense_chunks: u32,
+    /// Chunks of a window from which on resident blocks share the next ones out, at the price of meeting once more,
+    /// instead of each pushing those of its own neurons.
+    pub shared_chunks: u32,
     /// Entries of the rings at most; more than the neurons.
     pub ring: u32,
     /// Whether neurons stay in shared memory over many windows.
@@ -60,7 +63,14 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
+        Self {
+            graph: 16,
+            deliver_warps: 32,
+            dense_chunks: 500,
+            shared_chunks: 1500,
+            ring: 1 << 26,
+            residence: Residence::Auto,
+        }
     }
 }
 
@@ -151,7 +161,8 @@ impl Sizes {
 
     /// Entries of the tables of arrivals.
     pub const fn arrivals(&self) -> usize {
-        self.tables as usize * self.window as usize * self.stride() as usize
+        // Whoever reads a window in batches may read beyond its end.
+        self.tables as usize * self.window as usize * self.stride() as usize + LONGEST as usize * 32
     }
 
     /// How `reside` is launched on a device with that many multiprocessors; `None` where neurons do not find room.
@@ -179,7 +190,8 @@ impl Sizes {
     pub fn bytes(&self) -> Vec<(&'static str, u64)> {
         let n = u64::from(self.stride());
         let rows = (u64::from(self.n) + 1) * 4 + self.connections * 4 + self.overflow * 8;
-        let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4) + u64::from(self.warps()) * 10;
+        let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4 + if self.tables == 2 { 8 } else { 0 })
+            + u64::from(self.warps()) * 10;
         vec![
             ("wiring", rows),
             ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
@@ -209,11 +221,11 @@ impl Sizes {
 /// `Ensemble` of `resident.cuh`: propagators of 128 steps; per neuron its state, four words, arrivals of 24 steps, a
 /// place and marks; counts, bounds, a volley of 384 spikes.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let volley = 4 * 384 * 4 + 6 * 4;
-    let plan = size_of::<Model>() as u32 + 2 * size_of::<Window>() as u32 + 8;
+    let volley = 4 * 384 * 4 + 5 * 4;
+    let plan = size_of::<Model>() as u32 + (2 * size_of::<Window>() + size_of::<Segment>()) as u32 + 24;
     let neuron = 2 * real + 4 * 4 + 24 * 2 + 2 + 1;
     let all = 128 * 4 * real + MOST * neuron + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + volley + plan;
-    all.next_multiple_of(4 * real)
+    all.next_multiple_of(2 * real)
 }
 
 /// `64.0 MB`.
