@@ -7,7 +7,7 @@
 //! `kernels/common/trains.cuh`.
 
 use super::rng::{Purpose, philox4x32};
-use std::array;
+use std::{array, sync::Arc};
 
 /// Steps of a block.
 pub const STEPS: usize = 64;
@@ -20,8 +20,8 @@ pub const fn address(purpose: Purpose, stream: u32) -> u32 {
 
 /// How many events a block has: entry k is the probability of at most k, times 2³². A word that is not below it means
 /// more than k events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chances(pub [u64; STEPS]);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chances(pub Arc<[u64; STEPS]>);
 
 impl Chances {
     /// For events that happen in a step with probability `p`.
@@ -32,24 +32,24 @@ impl Chances {
         let mut powers_of_q = [1.0; STEPS + 1];
         (1..=STEPS).for_each(|k| powers_of_q[k] = powers_of_q[k - 1] * q);
         let (mut choices, mut power_of_p, mut at_most) = (1.0, 1.0, 0.0);
-        Self(array::from_fn(|k| {
+        Self(Arc::new(array::from_fn(|k| {
             if k > 0 {
                 choices *= (STEPS + 1 - k) as f64 / k as f64;
                 power_of_p *= p;
             }
             at_most += choices * power_of_p * powers_of_q[STEPS - k];
             (at_most.min(1.0) * 4_294_967_296.0).round() as u64
-        }))
+        })))
     }
 
     /// Whether there never is an event.
-    pub const fn is_never(&self) -> bool {
+    pub fn is_never(&self) -> bool {
         self.0[0] > u32::MAX as u64
     }
 }
 
 /// One train over many lanes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Train {
     /// Project seed.
     pub seed: u64,
@@ -241,6 +241,6 @@ mod tests {
         assert!(Chances::new(0.0).is_never() && !Chances::new(1e-9).is_never());
         assert_eq!(train(1.0).events(5, 6), u64::MAX);
         assert_eq!(train(0.0).events(5, 6), 0);
-        assert_eq!(Chances::new(1.0).0, [0; STEPS]);
+        assert_eq!(*Chances::new(1.0).0, [0; STEPS]);
     }
 }

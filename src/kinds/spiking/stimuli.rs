@@ -186,7 +186,11 @@ impl<T: Real> Situation<T> {
     fn add(&mut self, what: &What, n: usize) {
         match what {
             What::Train { train, lanes, weight_mv } => {
-                self.sources.push(Source::Train { train: *train, lanes: lanes.clone(), weight: T::of(*weight_mv) });
+                self.sources.push(Source::Train {
+                    train: train.clone(),
+                    lanes: lanes.clone(),
+                    weight: T::of(*weight_mv),
+                });
             }
             What::Kicks { kicks, weight_mv } => {
                 self.sources.push(Source::Kicks { kicks: kicks.clone(), weight: T::of(*weight_mv) });

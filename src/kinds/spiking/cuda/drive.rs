@@ -60,7 +60,7 @@ impl Image {
                         address: train.address,
                         draws: u32::from(!train.chances.is_never()),
                     });
-                    image.chances[at * STEPS..(at + 1) * STEPS].copy_from_slice(&train.chances.0);
+                    image.chances[at * STEPS..(at + 1) * STEPS].copy_from_slice(&*train.chances.0);
                     if !train.chances.is_never() {
                         lanes.iter().for_each(|lane| mask[*lane as usize / 32] |= 1 << (lane % 32));
                     }

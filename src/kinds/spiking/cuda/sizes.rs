@@ -24,7 +24,7 @@ pub const CHUNK: u32 = 128;
 pub const LANE_BITS: u32 = 26;
 /// Windows with more spikes come unsorted.
 pub const SORTED_BY_DEVICE: usize = 8192;
-/// Neurons of a block of `reside` at most, as in `resident.cuh`.
+/// Neurons of a block of `reside` at most, as in `ensemble.cuh`.
 const MOST: u32 = 1088;
 /// Neurons a block of `reside` has at least, where there are several: less is not worth the meeting.
 const WORTH: u32 = 256;
@@ -218,7 +218,7 @@ impl Sizes {
     }
 }
 
-/// `Ensemble` of `resident.cuh`: propagators of 128 steps; per neuron its state, four words, arrivals of 24 steps, a
+/// `Ensemble` of `ensemble.cuh`: propagators of 128 steps; per neuron its state, four words, arrivals of 24 steps, a
 /// place and marks; counts, bounds, a volley of 384 spikes.
 const fn ensemble_bytes(real: u32) -> u32 {
     let volley = 4 * 384 * 4 + 5 * 4;
@@ -252,7 +252,7 @@ mod tests {
         let neuron = include_str!("../../../../kernels/spiking/neuron.cuh");
         let entry = include_str!("../../../../kernels/spiking/entry.cuh");
         let append = include_str!("../../../../kernels/spiking/advance.cuh");
-        let resident = include_str!("../../../../kernels/spiking/resident.cuh");
+        let resident = include_str!("../../../../kernels/spiking/ensemble.cuh");
         for (source, line) in [
             (neuron, format!("LONGEST = {LONGEST};")),
             (neuron, format!("BLOCK = {}, SPAN = 2 * BLOCK;", SPAN / 2)),
