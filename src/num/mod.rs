@@ -4,6 +4,7 @@ pub mod exact;
 pub mod fixed;
 pub mod hash;
 pub mod prefetch;
+pub mod quantile;
 pub mod rng;
 pub mod trains;
 pub mod uniform;
