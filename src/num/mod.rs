@@ -2,6 +2,7 @@
 
 pub mod exact;
 pub mod fixed;
+pub mod halves;
 pub mod hash;
 pub mod prefetch;
 pub mod quantile;

@@ -34,8 +34,10 @@ pub enum Stream {
     TaskW = 17,
     /// Noise of its targets; slot: sample.
     TaskNoise = 18,
-    /// Phases added by hand.
-    Kick = 19,
+    /// Weights of children of a decay by hand.
+    MutByHand = 19,
+    /// Phases of children of a decay by hand.
+    PhaseByHand = 20,
 }
 
 /// The address of a draw, but for who needs it.

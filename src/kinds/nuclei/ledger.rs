@@ -25,6 +25,16 @@ impl Ledger {
         self.founders + self.children - self.absorbed - self.n_died
     }
 
+    /// The same, when the totals do not contradict each other.
+    pub fn checked_n(&self) -> Option<u64> {
+        self.founders.checked_add(self.children)?.checked_sub(self.absorbed)?.checked_sub(self.n_died)
+    }
+
+    /// Whether this can be an earlier state of `later`.
+    pub fn precedes(&self, later: &Self) -> bool {
+        self.entries().iter().zip(later.entries()).all(|((_, a), (_, b))| *a <= b)
+    }
+
     /// By name, for digests and saved states.
     pub const fn entries(&self) -> [(&'static str, u64); 7] {
         [

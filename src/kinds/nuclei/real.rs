@@ -1,6 +1,5 @@
 //! The two arithmetics a population can be computed in.
 
-use crate::num::exact;
 use std::{
     fmt::Debug,
     iter::Sum,
@@ -114,8 +113,48 @@ macro_rules! real {
         }
     };
 }
-real!(f32, u32, exact::exp);
-real!(f64, u64, f64::exp);
+real!(f32, u32, decay_f32);
+real!(f64, u64, decay_f64);
+
+// Both without a branch and without a call, so that loops over them become vectors. The number whose lowest bit counts
+// ones turns the power of two into an integer by its own rounding.
+
+/// e^x for x ≤ 0 (Cephes `expf`), 0 below -87.
+#[inline(always)]
+#[expect(clippy::excessive_precision, reason = "published coefficients")]
+fn decay_f32(x: f32) -> f32 {
+    const ONES: f32 = 12_582_912.0;
+    let clipped = if x < -87.0 { -87.0 } else { x };
+    let shifted = clipped * std::f32::consts::LOG2_E + ONES;
+    let n = shifted - ONES;
+    let r = clipped - n * 0.693_359_375 - n * -2.121_944_40e-4;
+    let mut y = 1.987_569_15e-4_f32;
+    for c in [1.398_199_95e-3, 8.333_451_91e-3, 4.166_579_58e-2, 1.666_666_55e-1, 5.000_000_12e-1] {
+        y = y * r + c;
+    }
+    let y = y * (r * r) + r + 1.0;
+    let power = f32::from_bits(shifted.to_bits().wrapping_sub(ONES.to_bits()).wrapping_add(127) << 23);
+    if x < -87.0 { 0.0 } else { y * power }
+}
+
+/// e^x for x ≤ 0 (Taylor's series to the 13th power after reduction), 0 below -700.
+#[inline(always)]
+fn decay_f64(x: f64) -> f64 {
+    const ONES: f64 = 6_755_399_441_055_744.0;
+    const LN2: (f64, f64) = (6.931_457_519_531_25e-1, 1.428_606_820_309_417_2e-6);
+    let clipped = if x < -700.0 { -700.0 } else { x };
+    let shifted = clipped * std::f64::consts::LOG2_E + ONES;
+    let n = shifted - ONES;
+    let r = clipped - n * LN2.0 - n * LN2.1;
+    let mut y = 1.0 / 6_227_020_800.0;
+    for c in
+        [479_001_600.0, 39_916_800.0, 3_628_800.0, 362_880.0, 40_320.0, 5_040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0]
+    {
+        y = y * r + 1.0 / c;
+    }
+    let power = f64::from_bits(shifted.to_bits().wrapping_sub(ONES.to_bits()).wrapping_add(1023) << 52);
+    if x < -700.0 { 0.0 } else { y * power }
+}
 
 /// A phase brought to [-π, π].
 #[inline]
@@ -134,6 +173,19 @@ mod tests {
         assert!(numbers.map(Real::ordered).is_sorted());
         assert!([-3.0_f32, -0.5, 0.0, 0.25, 7.0].map(Real::ordered).is_sorted());
         assert_eq!((-0.0_f32).ordered(), 0.0_f32.ordered());
+    }
+
+    #[test]
+    fn decays_are_exponentials() {
+        for i in 0..60_000 {
+            let x = -f64::from(i) * 0.0015;
+            assert!((x.decay() - x.exp()).abs() <= 4e-16 * x.exp(), "{x}");
+            let single = x as f32;
+            let want = f64::from(single).exp();
+            assert!((f64::from(single.decay()) - want).abs() <= 2e-7 * want + 2e-38, "{x}");
+        }
+        assert_eq!((0.0_f32.decay(), 0.0_f64.decay()), (1.0, 1.0));
+        assert_eq!((f32::MIN.decay(), f64::MIN.decay(), f64::NEG_INFINITY.decay()), (0.0, 0.0, 0.0));
     }
 
     #[test]

@@ -99,10 +99,16 @@ impl<T: Real> State<T> {
     /// Lists the living and the dead anew.
     pub fn compact(&mut self) {
         self.idx.clear();
+        let living = self.alive.iter().enumerate().filter(|(_, alive)| **alive != 0);
+        self.idx.extend(living.map(|(slot, _)| slot as u32));
+        self.list_free();
+    }
+
+    /// Lists the dead anew.
+    pub fn list_free(&mut self) {
         self.free.clear();
-        for (slot, alive) in self.alive.iter().enumerate() {
-            if *alive == 0 { &mut self.free } else { &mut self.idx }.push(slot as u32);
-        }
+        let dead = self.alive.iter().enumerate().filter(|(_, alive)| **alive == 0);
+        self.free.extend(dead.map(|(slot, _)| slot as u32));
     }
 
     /// Zeroes what is left of the dead, so that reading them by mistake shows.
