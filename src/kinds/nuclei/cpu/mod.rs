@@ -28,7 +28,7 @@ pub mod fitness;
 pub mod maps;
 pub mod phases;
 mod simulation;
-mod standing;
+pub mod standing;
 pub mod topk;
 pub mod turnover;
 

@@ -30,12 +30,13 @@ impl<T: Real> Dense<T> {
         let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
         let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).zip(rows);
         crew.each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
-            let mut sums = [T::ZERO; 3];
+            let mut sums = [0.0; 3];
             for ((w, cos), sin) in row.iter().zip(cos).zip(sin) {
-                sums[0] += *w * *cos;
-                sums[1] += *w * *sin;
-                sums[2] += *w;
+                sums[0] += (*w * *cos).wide();
+                sums[1] += (*w * *sin).wide();
+                sums[2] += w.wide();
             }
+            let sums = sums.map(T::of);
             (*re, *im) = turned(sums[0], sums[1], *c, *s);
             *d = sums[2];
         });
