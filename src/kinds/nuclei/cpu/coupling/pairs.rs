@@ -57,7 +57,6 @@ fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
 
 /// Indices and arrays in memory, because that is what becomes vectors.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
 fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
     x[..len].copy_from_slice(&kernel.x[first..first + len]);
