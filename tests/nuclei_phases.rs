@@ -191,7 +191,7 @@ fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
 #[test]
 fn order_sets_in_as_kuramoto_says() {
     for (frequencies, critical, table) in [
-        (Frequencies::LorentzQuantiles, 2.0, [(1.5, 0.5774), (2.0, 0.7071), (4.0, 0.8660)]),
+        (Frequencies::LorentzQuantiles, 2.0, [(1.5, 0.5774), (2.0, 0.5_f64.sqrt()), (4.0, 0.8660)]),
         (
             Frequencies::NormalQuantiles,
             (8.0 / std::f64::consts::PI).sqrt(),
