@@ -24,6 +24,16 @@ impl<T: Real> Dense<T> {
         });
     }
 
+    /// Takes J of the places `idx` from that of all places.
+    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
+        let n = idx.len();
+        self.j.resize(n * n, T::ZERO);
+        for (row, j) in self.j.chunks_mut(n.max(1)).zip(idx) {
+            let from = &all[*j as usize * places..][..places];
+            row.iter_mut().zip(idx).for_each(|(w, k)| *w = T::of(from[*k as usize]));
+        }
+    }
+
     /// J times [cos, sin, 1], row by row.
     pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
         let n = cos.len();

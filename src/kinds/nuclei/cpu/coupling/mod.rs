@@ -127,6 +127,11 @@ impl<T: Real> Coupling<T> {
         }
     }
 
+    /// Prepares for sums with J given for all places, of which these live; the method is [`Method::Dense`].
+    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
+        self.dense.plan_given(all, places, idx);
+    }
+
     /// S and d for these e^{iφ}, as cosines and sines; the kernel is the one that was planned.
     pub fn sums(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         out.resize(cos.len());
