@@ -155,6 +155,19 @@ fn saturated<T: Real>(p: T) -> T {
     (p / T::of(FAR)).tanh() * T::of(FAR)
 }
 
+/// Error of the mean answer of these nuclei.
+pub fn together<T: Real>(of: &Equations<T>, answer: Answer, state: &State<T>, slots: &[u32]) -> f64 {
+    let mut total = of.rest.wide();
+    for (x, y) in of.x.chunks_exact(of.inputs).zip(&of.y) {
+        let answers = slots.iter().map(|slot| {
+            let p: T = x.iter().zip(state.row(*slot)).map(|(x, w)| *x * *w).sum();
+            if answer == Answer::Saturating { saturated(p).wide() } else { p.wide() }
+        });
+        total += (answers.sum::<f64>() / slots.len() as f64 - y.wide()).powi(2);
+    }
+    total / of.samples as f64
+}
+
 /// One step down the gradient of a nucleus: w -= (2η/B) Xᵀ(X w - y).
 pub fn learn<T: Real>(of: &Equations<T>, answer: Answer, rate: f64, w: &mut [T], slope: &mut [T]) {
     slope.fill(T::ZERO);

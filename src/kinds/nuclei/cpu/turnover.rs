@@ -124,6 +124,14 @@ impl<T: Real> Turnover<T> {
         self.finish(books);
     }
 
+    /// The k fittest.
+    pub fn fittest(&mut self, state: &State<T>, k: usize) -> &[u32] {
+        self.worst.clear();
+        let values = state.idx.iter().map(|slot| (-state.f[*slot as usize].wide(), *slot));
+        self.worst.extend(topk::largest(values, k, &mut self.keys));
+        &self.worst
+    }
+
     /// Step 4: the m with the highest key, and the k worst of the others.
     fn select(&mut self, params: &Params, now: &Standing, state: &State<T>) {
         let population = &params.population;
