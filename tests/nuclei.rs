@@ -227,6 +227,12 @@ fn stress_in_small() {
 }
 
 #[test]
+#[ignore = "minutes"]
+fn stress_at_full_size() {
+    stress::<f32>(&busy(262_144), 6, 2, 100);
+}
+
+#[test]
 #[ignore = "hours"]
 fn stress_in_full() {
     stress::<f32>(&busy(262_144), 5, 2, 10_000);
@@ -280,7 +286,7 @@ fn dead_places_do_not_matter() {
     let mut spread = cpu::<f32>(&params, 7, 2);
     let from = compact.state().clone();
     let mut to = State::<f32>::empty(900, from.dim);
-    let place = |i: u32| (i * 9 / 2 + u32::from(i % 3 == 0)) as usize;
+    let place = |i: u32| (i * 9 / 2 + u32::from(i.is_multiple_of(3))) as usize;
     for i in 0..200 {
         let slot = place(i);
         to.row_mut(slot as u32).copy_from_slice(from.row(i));
