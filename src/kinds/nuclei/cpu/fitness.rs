@@ -21,9 +21,9 @@ const FAR: f64 = 1000.0;
 /// Equations a nucleus is held against, in the arithmetic of the state.
 #[derive(Clone, Debug, Default)]
 pub struct Equations<T> {
-    /// [rows × inputs].
+    /// `[rows × inputs]`.
     pub x: Vec<T>,
-    /// [rows].
+    /// `[rows]`.
     pub y: Vec<T>,
     /// Columns of `x`.
     pub inputs: usize,

@@ -30,7 +30,7 @@ pub struct Turnover<T> {
     /// The fittest; ties to the lower slot.
     best: u32,
     base: Vec<T>,
-    /// [N_max] 1: chosen, or new in this generation.
+    /// `[N_max]` 1: chosen, or new in this generation.
     marks: Vec<u8>,
 }
 
