@@ -1,0 +1,365 @@
+//! Populations of nuclei: the story of the default preset, closed forms, bookkeeping, and the same bits however a run is
+//! cut into batches, spread over threads, saved, loaded or rewound.
+
+use neuropil::{
+    gpu::Pass,
+    kinds::nuclei::{
+        Barrier, ChildBase, Dynamics, FuseKey, Integrator, Method, OrderSeen, Params,
+        cpu::CpuSim,
+        ledger::Ledger,
+        probes,
+        real::Real,
+        state::{FOUNDER, State},
+        task,
+    },
+    sim::{Progress, Scene, Simulation, Tap},
+};
+use std::sync::Arc;
+
+fn scene(seed: u64) -> Scene {
+    Scene { seed, ..Scene::default() }
+}
+
+fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {
+    let setup = task::prepare(params, &scene(seed), &Progress::default()).expect("a task");
+    CpuSim::new(params, &scene(seed), Arc::new(setup), threads).expect("it starts")
+}
+
+fn advance(sim: &mut dyn Simulation, steps: u32) {
+    sim.advance(steps, &mut Pass::default()).expect("it runs");
+}
+
+/// Order rises, the barrier opens, the population settles, and the best error falls to a hundredth.
+#[test]
+fn the_story_of_the_default_preset() {
+    for seed in 1..=3 {
+        let mut sim = cpu::<f32>(&Params::default(), seed, 1);
+        sim.tap(&[Tap { probe: probes::BARRIER, elements: vec![] }]).expect("it can be tapped");
+        advance(&mut sim, 1);
+        let first = sim.desk().standing;
+        let mut recent = vec![];
+        for step in 1..400 {
+            advance(&mut sim, 1);
+            if step >= 350 {
+                recent.push(sim.desk().standing);
+            }
+        }
+        let mean = |of: fn(&neuropil::kinds::nuclei::events::Standing) -> f64| {
+            recent.iter().map(of).sum::<f64>() / recent.len() as f64
+        };
+        let (r, p, n) = (mean(|s| s.r), mean(|s| s.p_mean), mean(|s| s.n as f64));
+        let best = recent.last().expect("generations").f_best;
+        println!(
+            "seed {seed}: r {:.3} -> {r:.3}, mean P {:.3} -> {p:.3}, N {} -> {n:.0}, best error {:.3} -> {best:.4}",
+            first.r, first.p_mean, first.n, first.f_best
+        );
+        assert!(first.r < 0.25 && r > 0.65, "order rises");
+        assert!(first.p_mean < 0.15 && p > 0.6, "the barrier opens");
+        assert!((200.0..1024.0).contains(&n) && sim.desk().ledger.overflow == 0, "the population settles");
+        assert!(first.f_best > 0.3 && best < 0.02, "the fittest becomes fit");
+    }
+}
+
+/// The origin's rules: the table fills (D6), and the best does not improve as the default's does (D7).
+#[test]
+fn the_origins_rules_grow_without_bound() {
+    let mut sim = cpu::<f32>(&Params::compat(), 1, 1);
+    advance(&mut sim, 1);
+    let first = sim.desk().standing.f_best;
+    advance(&mut sim, 399);
+    let (n, best) = (sim.desk().ledger.n(), sim.desk().standing.f_best);
+    println!("compat: N {n}, best error {first:.3} -> {best:.3}");
+    assert!(n > 900 && best > 0.1, "the default arrives at 0.013");
+}
+
+/// Mean and standard error.
+fn mean_of(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// T10: N(t) = N0 e^{-λt}, with variance N0 e^{-λt} (1 - e^{-λt}).
+#[test]
+fn pure_decay_is_exponential() {
+    let mut params = Params::population(0.05);
+    let population = &mut params.population;
+    (population.n_start, population.capacity, population.n_min) = (400, 400, 0);
+    (population.k_worst, population.m_fuse) = (0, 0);
+    let mut sims: Vec<_> = (0..100).map(|seed| cpu::<f32>(&params, seed, 1)).collect();
+    let mut worst = 0.0_f64;
+    for t in 1..=40 {
+        sims.iter_mut().for_each(|sim| advance(sim, 1));
+        let counts: Vec<f64> = sims.iter().map(|sim| sim.desk().ledger.n() as f64).collect();
+        let left = (-0.05 * f64::from(t)).exp();
+        let want = 400.0 * left;
+        let se = (want * (1.0 - left) / 100.0).sqrt();
+        worst = worst.max((mean_of(&counts).0 - want).abs() / se);
+        let variance = mean_of(&counts).1.powi(2) * 100.0;
+        assert!((0.5..2.0).contains(&(variance / (want * (1.0 - left)))), "variance at {t}");
+    }
+    println!("pure decay: worst of 40 points {worst:.2} s.e.");
+    assert!(worst < 4.0);
+}
+
+/// T10: with an open barrier births and deaths settle at N* = (k + m) + (c k - (m - 1)) / (1 - e^{-λ}).
+#[test]
+fn births_and_deaths_settle() {
+    let params = Params::population(0.05);
+    let counts: Vec<f64> = (0..120)
+        .map(|seed| {
+            let mut sim = cpu::<f32>(&params, seed, 1);
+            advance(&mut sim, 150);
+            sim.desk().ledger.n() as f64
+        })
+        .collect();
+    let want = 7.0 + (9.0 - 3.0) / (1.0 - (-0.05_f64).exp());
+    let (mean, se) = mean_of(&counts);
+    println!("births and deaths: {mean:.1} ± {se:.1}, expected {want:.1}");
+    assert!((mean - want).abs() < 4.0 * se && se < 2.0);
+}
+
+/// 5.4: with one probability for all, the expected change is that of the law, 3 P |W| - 3 P.
+#[test]
+fn the_law_of_the_population_in_expectation() {
+    let mut params = Params::population(0.0);
+    params.task.source = neuropil::kinds::nuclei::Source::Toy;
+    params.tunnelling.r_threshold = 0.78;
+    (params.tunnelling.seen, params.population.fuse_key) = (OrderSeen::Global, FuseKey::Entropy);
+    let (mut change, mut expected) = (vec![], 0.0);
+    for seed in 0..400 {
+        let mut sim = cpu::<f32>(&params, seed, 1);
+        advance(&mut sim, 1);
+        let p = sim.desk().standing.p_dec;
+        expected += (9.0 * p - 3.0 * p) / 400.0;
+        change.push(sim.desk().ledger.n() as f64 - 128.0);
+    }
+    let (mean, se) = mean_of(&change);
+    println!("law: {mean:.3} ± {se:.3}, expected {expected:.3}");
+    assert!((mean - expected).abs() < 4.0 * se);
+}
+
+/// T9 and T11: what must hold after every generation.
+fn check<T: Real>(sim: &CpuSim<T>, before: &State<T>, was: &Ledger, params: &Params) {
+    let (state, desk, events) = (sim.state(), sim.desk(), &sim.desk().events);
+    let (now, p) = (&desk.ledger, &params.population);
+    let happened = now.since(was);
+    let fused = u64::from(!events.fused.is_empty());
+    let delta = i64::from(p.c_new) * happened.n_decay as i64
+        - (events.fused.len() as i64 - 1).max(0) * fused as i64
+        - happened.n_died as i64
+        - happened.overflow as i64;
+    assert_eq!(now.n() as i64 - was.n() as i64, delta, "the ledger balances");
+    assert_eq!(state.alive.iter().map(|a| u64::from(*a)).sum::<u64>(), now.n());
+    let mut places: Vec<u32> = state.idx.iter().chain(&state.free).copied().collect();
+    assert!(state.idx.is_sorted() && state.free.is_sorted());
+    places.sort_unstable();
+    assert!(places.iter().enumerate().all(|(i, slot)| i as u32 == *slot) && places.len() == state.capacity);
+
+    // Nobody is born twice in a generation, or into a place that was neither free nor its parent's.
+    let mut born: Vec<u32> = events.born.iter().map(|(child, _)| *child).chain(events.fused.first().copied()).collect();
+    let count = born.len();
+    born.sort_unstable();
+    born.dedup();
+    assert_eq!(born.len(), count, "a place was given twice");
+    for (child, parent) in &events.born {
+        let i = *child as usize;
+        assert!(child == parent || before.alive[i] == 0 || events.fused.contains(child), "{child} was overwritten");
+        assert_eq!((state.birth[i], state.parent[i]), (desk.step as u32, *parent as i32));
+    }
+    for slot in &state.free {
+        let i = *slot as usize;
+        assert!(
+            state.row(*slot).iter().all(|w| *w == T::ZERO) && state.parent[i] == FOUNDER && state.phi[i] == T::ZERO
+        );
+    }
+    for slot in state.idx.iter().filter(|slot| born.binary_search(slot).is_err()) {
+        assert_eq!(state.row(*slot), before.row(*slot), "{slot} changed without being born");
+        assert_eq!(state.birth[*slot as usize], before.birth[*slot as usize]);
+    }
+    assert!(now.n() >= u64::from(p.n_min).min(was.n()));
+}
+
+fn stress<T: Real>(params: &Params, seed: u64, threads: usize, generations: u64) {
+    let mut sim = cpu::<T>(params, seed, threads);
+    for _ in 0..generations {
+        let (before, was) = (sim.state().clone(), sim.desk().ledger);
+        advance(&mut sim, 1);
+        check(&sim, &before, &was, params);
+    }
+    let told = sim.desk().ledger;
+    assert!(told.n_fused > 0 && told.n_decay > 0 && told.n_died > 0, "{told:?}");
+}
+
+/// A population in which much happens.
+fn busy(capacity: u32) -> Params {
+    let mut params = Params::default();
+    params.task.n_inputs = 6;
+    let population = &mut params.population;
+    (population.n_start, population.capacity) = (capacity / 2, capacity);
+    (population.worst_share, population.m_fuse, population.c_new, population.death_rate) = (0.1, 9, 2, 0.1);
+    params.tunnelling.hbar = 2.0;
+    params
+}
+
+#[test]
+fn the_books_balance() {
+    for (seed, child_base) in [(1, ChildBase::Best), (2, ChildBase::Fused), (3, ChildBase::Parent)] {
+        for capacity in [90, 1000] {
+            let mut params = busy(capacity);
+            params.population.child_base = child_base;
+            stress::<f32>(&params, seed, 1, 150);
+        }
+    }
+    let mut full = busy(64);
+    (full.population.death_rate, full.population.c_new) = (0.01, 9);
+    stress::<f64>(&full, 4, 2, 200);
+    let mut sim = cpu::<f64>(&full, 4, 1);
+    advance(&mut sim, 200);
+    assert!(sim.desk().ledger.overflow > 0, "the table was full");
+}
+
+/// T11 at a size for every day, and in full.
+#[test]
+fn stress_in_small() {
+    stress::<f32>(&busy(16_384), 5, 2, 60);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn stress_at_full_size() {
+    stress::<f32>(&busy(262_144), 6, 2, 100);
+}
+
+#[test]
+#[ignore = "hours"]
+fn stress_in_full() {
+    stress::<f32>(&busy(262_144), 5, 2, 10_000);
+}
+
+fn many_ways() -> Vec<Params> {
+    let mut all = vec![Params::default(), Params::compat(), Params::kuramoto(500), Params::population(0.05), busy(700)];
+    for method in [Method::Naive, Method::Tiled, Method::Dense, Method::Scan1d, Method::Sparse, Method::MeanField] {
+        let mut params = busy(300);
+        params.coupling.method = method;
+        all.push(params);
+    }
+    for (dynamics, integrator, noise) in [
+        (Dynamics::Kuramoto, Integrator::Heun, 0.1),
+        (Dynamics::Kuramoto, Integrator::Euler, 0.1),
+        (Dynamics::QkmCompat, Integrator::Euler, 0.0),
+        (Dynamics::QkmCovariant, Integrator::Euler, 0.0),
+    ] {
+        let mut params = busy(200);
+        (params.phases.dynamics, params.phases.integrator, params.phases.noise) = (dynamics, integrator, noise);
+        params.task.learning_rate = 0.01;
+        params.tunnelling.barrier = Barrier::SquareRoot;
+        params.population.attempts_per_step = 0.7;
+        all.push(params);
+    }
+    all
+}
+
+/// Nobody is left: nothing happens any more, and nothing breaks.
+#[test]
+fn extinction() {
+    let mut params = Params::default();
+    (params.population.n_min, params.population.death_rate, params.population.m_fuse) = (0, 5.0, 0);
+    params.population.k_worst = 0;
+    for method in [Method::Auto, Method::Dense, Method::Scan1d, Method::MeanField] {
+        params.coupling.method = method;
+        let mut sim = cpu::<f32>(&params, 1, 2);
+        sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
+        advance(&mut sim, 20);
+        assert_eq!((sim.state().n(), sim.desk().ledger.n_died), (0, 128));
+    }
+}
+
+/// T4: the dead in between are not noticed.
+#[test]
+fn dead_places_do_not_matter() {
+    let mut params = Params::default();
+    (params.population.n_start, params.population.capacity) = (200, 900);
+    (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
+    let mut compact = cpu::<f32>(&params, 7, 1);
+    let mut spread = cpu::<f32>(&params, 7, 2);
+    let from = compact.state().clone();
+    let mut to = State::<f32>::empty(900, from.dim);
+    let place = |i: u32| (i * 9 / 2 + u32::from(i.is_multiple_of(3))) as usize;
+    for i in 0..200 {
+        let slot = place(i);
+        to.row_mut(slot as u32).copy_from_slice(from.row(i));
+        (to.alive[slot], to.phi[slot], to.omega[slot]) = (1, from.phi[i as usize], from.omega[i as usize]);
+    }
+    to.compact();
+    assert_eq!(to.n(), 200);
+    spread.put(to, 0);
+    advance(&mut compact, 5);
+    advance(&mut spread, 5);
+    let (a, b) = (compact.state(), spread.state());
+    for i in 0..200 {
+        let (i, slot) = (i as usize, place(i));
+        assert_eq!(
+            (a.phi[i], a.s_re[i], a.s_im[i], a.d[i], a.f[i]),
+            (b.phi[slot], b.s_re[slot], b.s_im[slot], b.d[slot], b.f[slot])
+        );
+    }
+}
+
+/// T12: the same bits for any threads and batches; saved, loaded and rewound.
+fn same_bits<T: Real>(params: &Params) {
+    let what = format!("{:?} {:?} {:?}", params.task.source, params.phases.dynamics, params.coupling.method);
+    let mut first = cpu::<T>(params, 3, 1);
+    let start = first.save().expect("it saves");
+    advance(&mut first, 20);
+    let middle = first.save().expect("it saves");
+    advance(&mut first, 20);
+    let (end, digest) = (first.save().expect("it saves"), first.digest());
+    for (threads, batches) in [(1, [1, 39]), (2, [20, 20]), (3, [7, 33])] {
+        let mut again = cpu::<T>(params, 3, threads);
+        batches.into_iter().for_each(|steps| advance(&mut again, steps));
+        assert!(again.save().expect("it saves") == end && again.digest() == digest, "{what}: {threads} threads");
+    }
+    let mut loaded = cpu::<T>(params, 99, 2);
+    loaded.load(&middle).expect("it loads");
+    assert_eq!(loaded.clock().step, 20);
+    assert!(loaded.save().expect("it saves") == middle, "{what}: loading changes nothing");
+    let mut same_seed = cpu::<T>(params, 3, 2);
+    same_seed.load(&middle).expect("it loads");
+    advance(&mut same_seed, 20);
+    assert!(same_seed.save().expect("it saves") == end && same_seed.digest() == digest, "{what}: loaded");
+    first.rewind().expect("it rewinds");
+    assert!(first.save().expect("it saves") == start, "{what}: rewound");
+    advance(&mut first, 40);
+    assert!(first.save().expect("it saves") == end, "{what}: rewound and run again");
+}
+
+#[test]
+fn the_same_bits_however_it_is_run() {
+    for params in many_ways() {
+        same_bits::<f32>(&params);
+        same_bits::<f64>(&params);
+    }
+}
+
+#[test]
+fn broken_states_are_refused() {
+    let params = busy(100);
+    let mut sim = cpu::<f32>(&params, 1, 1);
+    advance(&mut sim, 5);
+    let state = sim.save().expect("it saves");
+    for cut in [0, 7, 8, 20, 100, state.len() / 2, state.len() - 1] {
+        assert!(sim.load(&state[..cut]).is_err(), "cut at {cut}");
+    }
+    let mut other = cpu::<f64>(&params, 1, 1);
+    let why = other.load(&state).expect_err("another precision").to_string();
+    assert!(why.contains("precision"), "{why}");
+    for at in (8..140).step_by(3) {
+        let mut flipped = state.clone();
+        flipped[at] ^= 0x55;
+        let _ = sim.load(&flipped); // refused or not, but without a panic
+    }
+    sim.load(&state).expect("the whole one is taken");
+    assert!(sim.save().expect("it saves") == state);
+}
