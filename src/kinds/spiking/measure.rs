@@ -33,7 +33,6 @@ pub struct Running {
 
 /// `exp(-age / tau)` for ages in whole steps, as the product of two table entries: exact to two roundings, the same on
 /// every machine, and quick enough for every spike.
-#[derive(Default)]
 struct Fade {
     fine: Vec<f32>,
     coarse: Vec<f32>,
@@ -58,23 +57,6 @@ impl Fade {
     }
 }
 
-/// Running rates on their own, while another thread does the rest of the measuring: every spike is a random access, and
-/// they come by the million per second.
-pub struct Rates {
-    running: Vec<Running>,
-    fade: Arc<Fade>,
-    gain: f32,
-}
-
-impl Rates {
-    /// Takes a spike; each neuron's in the order of steps.
-    #[inline]
-    pub fn spike(&mut self, step: u32, lane: u32) {
-        let r = &mut self.running[lane as usize];
-        *r = Running { hz: r.hz * self.fade.after(step.wrapping_sub(r.step)) + self.gain, step };
-    }
-}
-
 /// Counts, hashes and bins spikes; holds samples until they are read.
 pub struct Meter {
     set: Arc<ElementSet>,
@@ -82,7 +64,7 @@ pub struct Meter {
     dt_ms: f64,
     bin_steps: u64,
     tau_steps: f64,
-    fade: Arc<Fade>,
+    fade: Fade,
     group_by: String,
     /// Completed steps between traces.
     pub trace_every: u64,
@@ -120,7 +102,7 @@ impl Meter {
             dt_ms,
             bin_steps: 1,
             tau_steps: 0.0,
-            fade: Arc::default(),
+            fade: Fade { fine: vec![], coarse: vec![] },
             group_by: String::new(),
             trace_every: 1,
             traced: vec![],
@@ -145,7 +127,7 @@ impl Meter {
         let tau_steps = measure.rate_tau_ms / self.dt_ms;
         if tau_steps != self.tau_steps {
             self.tau_steps = tau_steps;
-            self.fade = Arc::new(Fade::new(tau_steps));
+            self.fade = Fade::new(tau_steps);
         }
         self.trace_every = steps_from_ms(measure.trace_every_ms, self.dt_ms).max(1);
         if self.group_by != measure.group_by {
@@ -239,31 +221,15 @@ impl Meter {
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
+        let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
+        // One loop for both: the hash is a chain that waits for itself, the rates fill its gaps.
         let mut hash = self.hash;
-        if self.running.is_empty() {
-            // lent, or nobody there
-            lanes.iter().for_each(|lane| hash.push_spike(step32, *lane));
-        } else {
-            // One loop for both: the hash is a chain that waits for itself, the rates fill its gaps.
-            let mut rates = self.lend_rates();
-            for lane in lanes {
-                hash.push_spike(step32, *lane);
-                rates.spike(step32, *lane);
-            }
-            self.take_back(rates);
+        for lane in lanes {
+            hash.push_spike(step32, *lane);
+            let r = &mut self.running[*lane as usize];
+            *r = Running { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
         }
         self.hash = hash;
-    }
-
-    /// Lends the running rates: until they are back, somebody else enters the spikes there.
-    pub fn lend_rates(&mut self) -> Rates {
-        let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
-        Rates { running: std::mem::take(&mut self.running), fade: self.fade.clone(), gain }
-    }
-
-    /// The reverse.
-    pub fn take_back(&mut self, rates: Rates) {
-        self.running = rates.running;
     }
 
     /// Takes v and g of traced neurons; ascending over all calls for the step.

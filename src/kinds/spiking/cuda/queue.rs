@@ -7,13 +7,10 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
-    kinds::spiking::measure::{Meter, Rates},
+    kinds::spiking::measure::Meter,
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-/// Spikes of a graph from which on two threads read them: the chain of the hash and the random accesses of the rates take
-/// about as long.
-const WORTH_A_THREAD: usize = 20_000;
 /// Graphs launched and not yet read.
 const DEPTH: usize = 2;
 
@@ -101,7 +98,6 @@ pub struct Queue {
     delay: u64,
     gpu: Arc<Gpu>,
     segment_mask: u32,
-    keys: Vec<u32>,
     lanes: Vec<u32>,
 }
 
@@ -127,7 +123,6 @@ impl Queue {
             delay: u64::from(delay),
             gpu: gpu.clone(),
             segment_mask: sizes.segment_ring - 1,
-            keys: vec![],
             lanes: vec![],
         })
     }
@@ -231,35 +226,17 @@ impl Queue {
             Some(samples) if flight.n_traced > 0 => samples.get()?,
             _ => &[],
         };
-        self.keys.clear();
-        self.keys.extend_from_slice(&spikes[..n_spikes]);
-        let mut at = 0;
-        for segment in &segments {
-            let keys = &mut self.keys[at..at + segment.n_spikes as usize];
-            at += keys.len();
-            if keys.len() > SORTED_BY_DEVICE {
-                keys.sort_unstable();
+        let (mut at, mut events) = (0, 0_u64);
+        for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
+            self.lanes.clear();
+            self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
+            at += self.lanes.len();
+            if self.lanes.len() > SORTED_BY_DEVICE {
+                self.lanes.sort_unstable();
             }
-        }
-        let run = || flight.plan.iter().zip(&segments);
-        let mut lent = (n_spikes >= WORTH_A_THREAD).then(|| meter.lend_rates());
-        let (keys, lanes) = (&self.keys, &mut self.lanes);
-        let events = std::thread::scope(|scope| {
-            let rates = lent.as_mut().map(|rates| scope.spawn(move || enter_rates(rates, run(), keys)));
-            let (mut at, mut events) = (0, 0_u64);
-            for (i, (window, segment)) in run().enumerate() {
-                lanes.clear();
-                lanes.extend_from_slice(&keys[at..at + segment.n_spikes as usize]);
-                at += lanes.len();
-                let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
-                let samples = Samples { all: samples, window: i, n: flight.n_traced };
-                events += meter_window(meter, window, lanes, counters, &samples);
-            }
-            let _joined = rates.map(std::thread::ScopedJoinHandle::join);
-            events
-        });
-        if let Some(rates) = lent {
-            meter.take_back(rates);
+            let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
+            let samples = Samples { all: samples, window: i, n: flight.n_traced };
+            events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
         if flight.is_measured && flight.is_resident {
             pass.work("reside", events, 8 * events); // a word read, a word added to
@@ -299,18 +276,6 @@ impl Queue {
     /// Segments whose spikes may still be on their way.
     pub fn in_flight(&self) -> impl Iterator<Item = u32> + '_ {
         self.sent.iter().map(|s| s.segment)
-    }
-}
-
-/// Enters the spikes of some windows into the running rates.
-fn enter_rates<'a>(rates: &mut Rates, run: impl Iterator<Item = (&'a Window, &'a Segment)>, keys: &[u32]) {
-    let mut at = 0;
-    for (window, segment) in run {
-        let of_window = &keys[at..at + segment.n_spikes as usize];
-        at += of_window.len();
-        for key in of_window {
-            rates.spike((window.step as u32).wrapping_add(key >> LANE_BITS), key & ((1 << LANE_BITS) - 1));
-        }
     }
 }
 
