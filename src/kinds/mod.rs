@@ -7,6 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
+pub mod nuclei;
 pub mod spiking;
 
 /// A model with everything read and generated, ready to be started: once per trial, once per device.

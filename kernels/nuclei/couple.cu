@@ -1,0 +1,173 @@
+// Coupling of phases: S_j = sum_k J_jk e^(i (phi_k - phi_j)) and d_j = sum_k J_jk with
+// J_jk = exp(-|f_j - f_k| / T) exp(-|H_j - H_k|).
+//
+// A site is one living nucleus as the pairs see it: {f log2(e) / T, H log2(e), cos phi, sin phi}. Sums are
+// {Re S, Im S, d, |S| / d}. Both are in the order of the compacted list of living slots.
+//
+//  couple_naive     one thread per j, all k from global memory, the accurate exponential, double sums.
+//                   Teaches and checks.
+//  couple_tiled     the phase factors are taken out of the inner loop, S_j = conj(z_j) sum_k J_jk z_k, so that a pair
+//                   costs one ex2, four additions and two fused multiply-adds; 1024 j by a stretch of k per block,
+//                   four j per thread share each site read from shared memory. How k is cut depends on n only, and
+//                   the parts are added in order: the same bits for any launch.
+//  couple_meanfield J = 1: one sum.
+// The exact O(N log N) form is in fast.cu.
+#include "gen/nuclei-couple.cuh"
+#include "nuclei/math.cuh"
+#include "nuclei/pairs.cuh"
+
+constexpr unsigned int TILE = 256, BLOCK_J = 1024;
+
+extern "C" __global__ void place(const Census* __restrict__ census, const Climate* __restrict__ climate, const unsigned int* __restrict__ idx, const float* __restrict__ f, const float* __restrict__ h, const float* __restrict__ phi, float* __restrict__ sites) {
+    const unsigned int i = thread_index();
+    if (i >= census->n) return;
+    const unsigned int slot = idx[i];
+    const float2 z = rotor(phi[slot]);
+    const float x = (float)(((double)f[slot] - climate->mean_f) * climate->per_t);
+    ((float4*)sites)[i] = make_float4(x, h[slot] * LOG2_E, z.x, z.y);
+}
+
+// Turns sum_k J_jk z_k into S_j and its length into the local order.
+__device__ inline float4 finish(float4 site, float re, float im, float d) {
+    const float s_re = fmaf(site.z, re, site.w * im), s_im = fmaf(site.z, im, -(site.w * re));
+    return make_float4(s_re, s_im, d, sqrtf(fmaf(re, re, im * im)) / d);
+}
+
+extern "C" __global__ void couple_naive(const Census* __restrict__ census, const float* __restrict__ sites, float* __restrict__ sums) {
+    const unsigned int j = thread_index(), n = census->n;
+    if (j >= n) return;
+    const float4* all = (const float4*)sites;
+    const float4 own = all[j];
+    double re = 0.0, im = 0.0, d = 0.0;
+    for (unsigned int k = 0; k < n; ++k) {
+        const float4 other = all[k];
+        const float weight = exp2f(-(fabsf(own.x - other.x) + fabsf(own.y - other.y)));
+        re += weight * other.z;
+        im += weight * other.w;
+        d += weight;
+    }
+    ((float4*)sums)[j] = finish(own, (float)re, (float)im, (float)d);
+}
+
+// How n x n pairs are cut into work items: a pure function of n.
+struct Cut { unsigned int blocks, splits, chunk; };
+
+__device__ inline Cut cut_of(unsigned int n) {
+    const unsigned int blocks = (n + BLOCK_J - 1) / BLOCK_J;
+    const unsigned int wanted = blocks <= 8 ? 264 : blocks <= 32 ? 528 : 2112;
+    const unsigned int most = (n + 63) / 64, even = (wanted + blocks - 1) / blocks;
+    const unsigned int rough = (n + min(most, even) - 1) / min(most, even), chunk = (rough + 31) / 32 * 32;
+    return {blocks, (n + chunk - 1) / chunk, chunk};
+}
+
+extern "C" __global__ void couple_tiled(const Census* __restrict__ census, const float* __restrict__ sites, float* __restrict__ partials) {
+    __shared__ float4 tile[TILE];
+    const unsigned int n = census->n, t = threadIdx.x;
+    if (n == 0) return;
+    const Cut cut = cut_of(n);
+    const float4* all = (const float4*)sites;
+    for (unsigned int item = blockIdx.x; item < cut.blocks * cut.splits; item += gridDim.x) {
+        const unsigned int split = item / cut.blocks, first_j = (item % cut.blocks) * BLOCK_J + t;
+        const unsigned int begin = split * cut.chunk, end = min(begin + cut.chunk, n);
+        float x[4], h[4];
+        Four sum = {};
+        for (int q = 0; q < 4; ++q) {
+            const float4 own = all[min(first_j + q * TILE, n - 1)];
+            x[q] = own.x;
+            h[q] = own.y;
+        }
+        for (unsigned int base = begin; base < end; base += TILE) {
+            __syncthreads();
+            tile[t] = base + t < end ? all[base + t] : nobody();
+            __syncthreads();
+            add_pairs(tile, (min(TILE, end - base) + 31) & ~31u, x, h, sum);
+        }
+        float* mine = partials + (size_t)split * 3 * n;
+        for (int q = 0; q < 4; ++q) {
+            const unsigned int j = first_j + q * TILE;
+            if (j >= n) continue;
+            mine[j] = sum.re[q];
+            mine[n + j] = sum.im[q];
+            mine[2 * (size_t)n + j] = sum.d[q];
+        }
+    }
+}
+
+extern "C" __global__ void couple_reduce(const Census* __restrict__ census, const float* __restrict__ sites, const float* __restrict__ partials, float* __restrict__ sums) {
+    const unsigned int j = thread_index(), n = census->n;
+    if (j >= n) return;
+    const Cut cut = cut_of(n);
+    float re = 0.0f, im = 0.0f, d = 0.0f;
+    for (unsigned int split = 0; split < cut.splits; ++split) {
+        const float* part = partials + (size_t)split * 3 * n;
+        re += part[j];
+        im += part[n + j];
+        d += part[2 * (size_t)n + j];
+    }
+    ((float4*)sums)[j] = finish(((const float4*)sites)[j], re, im, d);
+}
+
+// Sums of 1024 sites per block, added up by whoever needs the whole in the order of the blocks.
+extern "C" __global__ void sum_rotors(const Census* __restrict__ census, const float* __restrict__ sites, double* __restrict__ parts) {
+    __shared__ double warps[8];
+    const unsigned int n = census->n, first = blockIdx.x * 1024;
+    if (first >= n) return;
+    double re = 0.0, im = 0.0;
+    for (unsigned int i = first + threadIdx.x; i < min(first + 1024, n); i += 256) {
+        const float4 site = ((const float4*)sites)[i];
+        re += site.z;
+        im += site.w;
+    }
+    re = block_sum(re, warps);
+    im = block_sum(im, warps);
+    if (threadIdx.x == 0) parts[2 * blockIdx.x] = re, parts[2 * blockIdx.x + 1] = im;
+}
+
+extern "C" __global__ void couple_meanfield(const Census* __restrict__ census, const float* __restrict__ sites, const double* __restrict__ parts, float* __restrict__ sums) {
+    __shared__ double warps[8];
+    __shared__ float whole[2];
+    const unsigned int n = census->n, j = thread_index();
+    if (blockIdx.x * 256 >= n) return;
+    double re = 0.0, im = 0.0;
+    for (unsigned int part = threadIdx.x; part < (n + 1023) / 1024; part += 256) {
+        re += parts[2 * part];
+        im += parts[2 * part + 1];
+    }
+    re = block_sum(re, warps);
+    im = block_sum(im, warps);
+    if (threadIdx.x == 0) whole[0] = (float)re, whole[1] = (float)im;
+    __syncthreads();
+    if (j < n) ((float4*)sums)[j] = finish(((const float4*)sites)[j], whole[0], whole[1], (float)n);
+}
+
+extern "C" __global__ void sum_order(const Census* __restrict__ census, const float* __restrict__ sites, const float* __restrict__ sums, double* __restrict__ parts) {
+    __shared__ double warps[8];
+    const unsigned int n = census->n, first = blockIdx.x * 1024;
+    if (first >= n) return;
+    double part[4] = {};
+    for (unsigned int i = first + threadIdx.x; i < min(first + 1024, n); i += 256) {
+        const float4 site = ((const float4*)sites)[i], sum = ((const float4*)sums)[i];
+        part[0] += site.z;
+        part[1] += site.w;
+        part[2] += sum.x;
+        part[3] += sum.z;
+    }
+    for (int c = 0; c < 4; ++c) {
+        const double sum = block_sum(part[c], warps);
+        if (threadIdx.x == 0) parts[4 * blockIdx.x + c] = sum;
+    }
+}
+
+extern "C" __global__ void find_order(const Census* __restrict__ census, const double* __restrict__ parts, Climate* __restrict__ climate) {
+    __shared__ double warps[8];
+    const unsigned int n = census->n;
+    double whole[4] = {};
+    for (unsigned int part = threadIdx.x; part < (n + 1023) / 1024; part += 256)
+        for (int c = 0; c < 4; ++c) whole[c] += parts[4 * part + c];
+    for (int c = 0; c < 4; ++c) whole[c] = block_sum(whole[c], warps);
+    if (threadIdx.x != 0) return;
+    climate->r = n ? sqrt(whole[0] * whole[0] + whole[1] * whole[1]) / n : 0.0;
+    climate->mean_cos = n ? whole[0] / n : 0.0;
+    climate->mean_sin = n ? whole[1] / n : 0.0;
+    climate->r_weighted = whole[3] > 0.0 ? sqrt(fmax(whole[2], 0.0) / whole[3]) : 0.0;
+}

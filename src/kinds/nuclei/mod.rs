@@ -1,0 +1,3 @@
+//! A population of nuclei and the coupling of their phases.
+
+pub mod cuda;

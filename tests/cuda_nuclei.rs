@@ -1,0 +1,261 @@
+//! Every kernel of the nuclei on the GPU against plain loops and against the reference files. Needs an NVIDIA GPU,
+//! and says so when there is none. `--ignored timing --nocapture` prints what each kernel costs.
+
+#[path = "support/nuclei_device.rs"]
+#[allow(dead_code, reason = "each test binary takes what it needs")]
+mod device;
+
+use device::{Dice, buf, census, climate, golden, gpu, micros, numbers, within};
+use neuropil::{
+    gpu::{Gpu, Pass},
+    kinds::nuclei::cuda::{
+        coupling::{Coupling, Way},
+        layout::Climate,
+    },
+};
+use std::sync::Arc;
+
+/// Fitness, entropy, phase and temperature of a population.
+#[derive(Clone)]
+struct Cloud {
+    f: Vec<f32>,
+    h: Vec<f32>,
+    phi: Vec<f32>,
+    t: f64,
+}
+
+impl Cloud {
+    fn random(n: usize, seed: u64, ties: bool) -> Self {
+        let mut dice = Dice(seed);
+        let round = |x: f64| if ties { (x * 2.0).round() / 2.0 } else { x };
+        let f = (0..n).map(|_| round(3.0 + 2.0 * dice.normal()) as f32).collect();
+        let h = (0..n).map(|_| round(4.0 * dice.unit()) as f32).collect();
+        let phi = (0..n).map(|_| (std::f64::consts::TAU * (dice.unit() - 0.5)) as f32).collect();
+        Self { f, h, phi, t: 1.7 }
+    }
+
+    fn len(&self) -> usize {
+        self.f.len()
+    }
+
+    /// S and d of chosen nuclei, by the formula, in double precision.
+    fn sums(&self, of: impl Iterator<Item = usize>) -> Vec<[f64; 3]> {
+        let one = |j: usize| {
+            let mut sum = [0.0; 3];
+            for k in 0..self.len() {
+                let dx = f64::from(self.f[j]) - f64::from(self.f[k]);
+                let dh = f64::from(self.h[j]) - f64::from(self.h[k]);
+                let (sin, cos) = (f64::from(self.phi[k]) - f64::from(self.phi[j])).sin_cos();
+                let weight = (-(dx.abs() / self.t) - dh.abs()).exp();
+                sum = [sum[0] + weight * cos, sum[1] + weight * sin, sum[2] + weight];
+            }
+            sum
+        };
+        of.map(one).collect()
+    }
+
+    fn mean_f(&self) -> f64 {
+        self.f.iter().map(|x| f64::from(*x)).sum::<f64>() / self.len() as f64
+    }
+}
+
+/// S, d and local order by a method; what the climate says of the whole.
+fn coupled(gpu: &Arc<Gpu>, cloud: &Cloud, way: Way, capacity: usize, blocks: Option<u32>) -> (Vec<f32>, Climate) {
+    let n = cloud.len();
+    let mut coupling = Coupling::new(gpu, capacity.max(n) as u32, way, blocks).expect("it starts");
+    let (census, mut climate) = (census(gpu, n), climate(gpu, cloud.mean_f(), cloud.t));
+    let idx: Vec<u32> = (0..n as u32).collect();
+    let (idx, f, h, phi) = (buf(gpu, &idx), buf(gpu, &cloud.f), buf(gpu, &cloud.h), buf(gpu, &cloud.phi));
+    let pass = &mut Pass::default();
+    coupling.place(pass, &census, &climate, &idx, &f, &h, &phi).expect("places");
+    coupling.order(pass, &census).expect("orders");
+    coupling.couple(pass, &census).expect("couples");
+    coupling.keep_order(pass, &census).expect("keeps its order");
+    coupling.couple(pass, &census).expect("couples again");
+    coupling.find_order(pass, &census, &mut climate).expect("finds the order");
+    (coupling.sums.read_range(0..4 * n).expect("reads"), climate.read().expect("reads")[0])
+}
+
+/// Largest error of S and d over the largest d.
+fn error(got: &[f32], want: &[[f64; 3]], of: impl Iterator<Item = usize>) -> f64 {
+    let scale = want.iter().map(|w| w[2]).fold(0.0, f64::max);
+    let off =
+        |(j, want): (usize, &[f64; 3])| (0..3).map(|c| (f64::from(got[4 * j + c]) - want[c]).abs()).fold(0.0, worse);
+    of.zip(want).map(off).fold(0.0, worse) / scale
+}
+
+/// The larger one, and not-a-number above all.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
+}
+
+const EXACT: [Way; 3] = [Way::Naive, Way::Tiled, Way::Fast];
+
+#[test]
+fn coupling_is_the_formula() {
+    let Some(gpu) = gpu() else { return };
+    for n in [1, 2, 3, 31, 33, 255, 257, 1000, 1025, 4096] {
+        for ties in [false, true] {
+            let cloud = Cloud::random(n, n as u64, ties);
+            let want = cloud.sums(0..n);
+            for way in EXACT {
+                let (got, _) = coupled(&gpu, &cloud, way, n, None);
+                within(&format!("{way:?}, {n} nuclei, ties {ties}"), error(&got, &want, 0..n), 1e-6);
+            }
+            let (got, _) = coupled(&gpu, &cloud, Way::Fast, 5 * n, None);
+            within(&format!("Fast, {n} nuclei with room for more"), error(&got, &want, 0..n), 1e-6);
+        }
+    }
+}
+
+#[test]
+fn coupling_of_many_is_the_formula() {
+    let Some(gpu) = gpu() else { return };
+    for n in [50_000, 262_144] {
+        let cloud = Cloud::random(n, 7, false);
+        let some = || (0..n).step_by(n / 150 | 1);
+        let want = cloud.sums(some());
+        for way in [Way::Tiled, Way::Fast] {
+            let (got, climate) = coupled(&gpu, &cloud, way, n, None);
+            within(&format!("{way:?}, {n} nuclei, every {}th", n / 150 | 1), error(&got, &want, some()), 1e-6);
+            let sums = |c: usize| (0..n).map(|j| f64::from(got[4 * j + c])).sum::<f64>();
+            within(&format!("{way:?}, |Im sum S| / sum d"), sums(1).abs() / sums(2), 1e-6);
+            let r_weighted = (sums(0) / sums(2)).sqrt();
+            within(&format!("{way:?}, weighted order"), (climate.r_weighted - r_weighted).abs(), 1e-9);
+        }
+    }
+}
+
+#[test]
+fn coupling_is_the_reference() {
+    let Some(gpu) = gpu() else { return };
+    let Some(mut file) = golden("coupling_257") else { return };
+    let f = &mut file;
+    let (re, im, d): (Vec<f64>, Vec<f64>, Vec<f64>) = (numbers(f, "S_re"), numbers(f, "S_im"), numbers(f, "rowsum"));
+    let want: Vec<[f64; 3]> = (0..re.len()).map(|j| [re[j], im[j], d[j]]).collect();
+    let local: Vec<f64> = numbers(f, "R_local");
+    let (t, r, r_weighted): (Vec<f64>, Vec<f64>, Vec<f64>) = (numbers(f, "T"), numbers(f, "r"), numbers(f, "R_J"));
+    let cloud = Cloud { f: numbers(f, "fitness"), h: numbers(f, "entropy"), phi: numbers(f, "phi"), t: t[0] };
+    for way in EXACT {
+        let (got, climate) = coupled(&gpu, &cloud, way, 257, None);
+        within(&format!("{way:?}, coupling_257"), error(&got, &want, 0..257), 1e-6);
+        let off = local.iter().enumerate().map(|(j, l)| (f64::from(got[4 * j + 3]) - l).abs()).fold(0.0, worse);
+        within(&format!("{way:?}, coupling_257, local order"), off, 2e-6);
+        within("global order", (climate.r - r[0]).abs(), 1e-7);
+        within("weighted order", (climate.r_weighted - r_weighted[0]).abs(), 1e-6);
+    }
+}
+
+#[test]
+fn the_mean_field_is_the_sum() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloud = Cloud::random(3000, 5, false);
+    (cloud.f, cloud.h) = (vec![1.5; 3000], vec![0.5; 3000]);
+    let want = cloud.sums(0..3000);
+    for way in [Way::MeanField, Way::Tiled, Way::Fast] {
+        let (got, climate) = coupled(&gpu, &cloud, way, 3000, None);
+        within(&format!("{way:?} of equals"), error(&got, &want, 0..3000), 1e-6);
+        within("weighted order is the global one", (climate.r - climate.r_weighted).abs(), 1e-6);
+    }
+}
+
+/// Fitness over eight orders of magnitude: no exponent is ever positive.
+#[test]
+fn wide_ranges_do_not_overflow() {
+    let Some(gpu) = gpu() else { return };
+    let mut cloud = Cloud::random(3000, 9, false);
+    for (i, f) in cloud.f.iter_mut().enumerate() {
+        *f *= [1.0, 100.0, 1e5, 2e8][i % 4];
+    }
+    let want = cloud.sums(0..3000);
+    for way in EXACT {
+        let (got, _) = coupled(&gpu, &cloud, way, 3000, None);
+        // What is left of a fitness of 1e8 in single precision are multiples of 8.
+        let finite = got.iter().all(|x| x.is_finite());
+        assert!(finite, "{way:?}");
+        let small = |j: &usize| j % 4 == 3;
+        let far: Vec<usize> = (0..3000).filter(small).collect();
+        let lonely: Vec<[f64; 3]> = far.iter().map(|j| want[*j]).collect();
+        within(&format!("{way:?}, fitness up to 1e9"), error(&got, &lonely, far.into_iter()), 0.3);
+    }
+}
+
+#[test]
+fn launch_shapes_change_no_bit() {
+    let Some(gpu) = gpu() else { return };
+    for n in [1000, 40_000] {
+        let cloud = Cloud::random(n, 3, true);
+        let bits = |blocks| {
+            let (sums, climate) = coupled(&gpu, &cloud, Way::Tiled, n, blocks);
+            (sums.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), climate)
+        };
+        let want = bits(None);
+        for blocks in [1, 7, 500] {
+            assert!(bits(Some(blocks)) == want, "{n} nuclei, {blocks} blocks");
+        }
+        let fast = || coupled(&gpu, &cloud, Way::Fast, n, None).0.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert!(fast() == fast(), "{n} nuclei, twice");
+    }
+}
+
+/// One exponential per pair: 16 per clock and multiprocessor at 1.98 GHz, 132 of them.
+const PAIRS_PER_S: f64 = 4.18e12;
+
+#[test]
+#[ignore = "prints times"]
+fn timing() {
+    let Some(gpu) = gpu() else { return };
+    println!("{}", gpu.describe());
+    for n in [4096, 16_384, 65_536, 262_144] {
+        let cloud = Cloud::random(n, 11, false);
+        let (census, mut climate) = (census(&gpu, n), climate(&gpu, cloud.mean_f(), cloud.t));
+        let idx: Vec<u32> = (0..n as u32).collect();
+        let (idx, f, h, phi) = (buf(&gpu, &idx), buf(&gpu, &cloud.f), buf(&gpu, &cloud.h), buf(&gpu, &cloud.phi));
+        println!("\n{n} nuclei");
+        for way in [Way::Naive, Way::Tiled, Way::MeanField, Way::Fast] {
+            if way == Way::Naive && n > 65_536 {
+                continue;
+            }
+            let mut c = Coupling::new(&gpu, n as u32, way, None).expect("it starts");
+            let us = micros(&gpu, |pass| c.place(pass, &census, &climate, &idx, &f, &h, &phi));
+            println!("  {:<24} {us:9.2} us", "place");
+            let us = micros(&gpu, |pass| c.couple(pass, &census));
+            let rate = (n as f64).powi(2) / us * 1e6;
+            println!(
+                "  {:<24} {us:9.2} us  {rate:9.3e} pairs/s  {:6.1} % of one ex2",
+                format!("{way:?}"),
+                100.0 * rate / PAIRS_PER_S
+            );
+            if way == Way::Fast {
+                let order = micros(&gpu, |pass| c.order(pass, &census));
+                let keep = micros(&gpu, |pass| c.keep_order(pass, &census));
+                println!("  {:<24} {order:9.2} us", "both orders");
+                println!("  {:<24} {keep:9.2} us", "sites in known order");
+                println!("  {:<24} {:9.2} us  of 500", "all of it", us + order);
+                let mut pass = Pass { profiled: true, ..Pass::default() };
+                for _ in 0..5 {
+                    c.order(&mut pass, &census).expect("orders");
+                    c.couple(&mut pass, &census).expect("couples");
+                }
+                gpu.synchronize().expect("it runs");
+                pass.collect().expect("times");
+                for t in &pass.timings {
+                    let mean = t.mean_nanos() * 1e-3;
+                    println!("    {:<22} {mean:9.2} us  {} launches, events included", t.name, t.launches / 5);
+                }
+            }
+            let us = micros(&gpu, |pass| c.find_order(pass, &census, &mut climate));
+            println!("  {:<24} {us:9.2} us", "order of the whole");
+        }
+    }
+    for fact in gpu.kernel_facts() {
+        println!(
+            "{:<18} {:>3} registers, {:>5} B shared, {} B spilled, occupancy {:.0} %",
+            fact.name,
+            fact.registers,
+            fact.shared_bytes,
+            fact.local_bytes,
+            100.0 * fact.occupancy
+        );
+    }
+}
