@@ -15,16 +15,18 @@
 #include "gen/nuclei-couple.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/pairs.cuh"
+#include "nuclei/table.cuh"
+#include "nuclei/tunnel.cuh"
 
 constexpr unsigned int TILE = 256, BLOCK_J = 1024;
 
-extern "C" __global__ void place(const Census* __restrict__ census, const Climate* __restrict__ climate, const unsigned int* __restrict__ idx, const float* __restrict__ f, const float* __restrict__ h, const float* __restrict__ phi, float* __restrict__ sites) {
+extern "C" __global__ void place(const Census* __restrict__ census, const Climate* __restrict__ climate, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites) {
     const unsigned int i = thread_index();
     if (i >= census->n) return;
-    const unsigned int slot = idx[i];
-    const float2 z = rotor(phi[slot]);
-    const float x = (float)(((double)f[slot] - climate->mean_f) * climate->per_t);
-    ((float4*)sites)[i] = make_float4(x, h[slot] * LOG2_E, z.x, z.y);
+    const float* own = fields + idx[i];
+    const float2 z = rotor(own[PHI * places]);
+    const float x = (float)(((double)own[F * places] - climate->mean_f) * climate->per_t);
+    ((float4*)sites)[i] = make_float4(x, own[H * places] * LOG2_E, z.x, z.y);
 }
 
 // Turns sum_k J_jk z_k into S_j and its length into the local order.
@@ -140,34 +142,44 @@ extern "C" __global__ void couple_meanfield(const Census* __restrict__ census, c
     if (j < n) ((float4*)sums)[j] = finish(((const float4*)sites)[j], whole[0], whole[1], (float)n);
 }
 
-extern "C" __global__ void sum_order(const Census* __restrict__ census, const float* __restrict__ sites, const float* __restrict__ sums, double* __restrict__ parts) {
+// Hands S, d and the local order to the table, and adds up what the order of the whole is made of.
+extern "C" __global__ void sum_order(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ sites, const float* __restrict__ sums, float* __restrict__ fields, double* __restrict__ parts) {
     __shared__ double warps[8];
-    const unsigned int n = census->n, first = blockIdx.x * 1024;
+    const unsigned int n = census->n, first = blockIdx.x * 1024, places = rules->places;
     if (first >= n) return;
-    double part[4] = {};
+    double part[5] = {};
     for (unsigned int i = first + threadIdx.x; i < min(first + 1024, n); i += 256) {
         const float4 site = ((const float4*)sites)[i], sum = ((const float4*)sums)[i];
+        float* own = fields + idx[i];
+        own[S_RE * places] = sum.x;
+        own[S_IM * places] = sum.y;
+        own[D * places] = sum.z;
+        own[R_LOCAL * places] = sum.w;
         part[0] += site.z;
         part[1] += site.w;
         part[2] += sum.x;
         part[3] += sum.z;
+        part[4] += tunnelling(rules, sum.w);
     }
-    for (int c = 0; c < 4; ++c) {
+    for (int c = 0; c < 5; ++c) {
         const double sum = block_sum(part[c], warps);
-        if (threadIdx.x == 0) parts[4 * blockIdx.x + c] = sum;
+        if (threadIdx.x == 0) parts[5 * blockIdx.x + c] = sum;
     }
 }
 
-extern "C" __global__ void find_order(const Census* __restrict__ census, const double* __restrict__ parts, Climate* __restrict__ climate) {
+extern "C" __global__ void find_order(const Census* __restrict__ census, const Rules* __restrict__ rules, const double* __restrict__ parts, Climate* __restrict__ climate) {
     __shared__ double warps[8];
     const unsigned int n = census->n;
-    double whole[4] = {};
+    double whole[5] = {};
     for (unsigned int part = threadIdx.x; part < (n + 1023) / 1024; part += 256)
-        for (int c = 0; c < 4; ++c) whole[c] += parts[4 * part + c];
-    for (int c = 0; c < 4; ++c) whole[c] = block_sum(whole[c], warps);
+        for (int c = 0; c < 5; ++c) whole[c] += parts[5 * part + c];
+    for (int c = 0; c < 5; ++c) whole[c] = block_sum(whole[c], warps);
     if (threadIdx.x != 0) return;
-    climate->r = n ? sqrt(whole[0] * whole[0] + whole[1] * whole[1]) / n : 0.0;
-    climate->mean_cos = n ? whole[0] / n : 0.0;
-    climate->mean_sin = n ? whole[1] / n : 0.0;
+    const double per_n = n ? 1.0 / n : 0.0;
+    climate->r = sqrt(whole[0] * whole[0] + whole[1] * whole[1]) * per_n;
+    climate->mean_cos = whole[0] * per_n;
+    climate->mean_sin = whole[1] * per_n;
     climate->r_weighted = whole[3] > 0.0 ? sqrt(fmax(whole[2], 0.0) / whole[3]) : 0.0;
+    climate->p = tunnelling(rules, climate->r);
+    climate->p_mean = whole[4] * per_n;
 }

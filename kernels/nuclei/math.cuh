@@ -40,9 +40,9 @@ __device__ inline float wrap(float phi) {
     return fminf(fmaxf(r, -PI), PI);
 }
 
-// Unsigned order of the result is the order of the numbers; not-a-number comes last.
+// Unsigned order of the result is the order of the numbers; -0 and 0 are the same, and not-a-number comes last.
 __device__ inline unsigned int ordered(float x) {
-    const unsigned int bits = (unsigned int)__float_as_int(x);
+    const unsigned int bits = (unsigned int)__float_as_int(x + 0.0f);
     return bits ^ ((bits >> 31) ? 0xffffffffu : 0x80000000u);
 }
 
@@ -56,4 +56,13 @@ __device__ inline double block_sum(double x, double* warps) {
     if (threadIdx.x == 0)
         for (int w = 0; w < 8; ++w) sum += warps[w];
     return sum;
+}
+
+// The same for all of its threads.
+__device__ inline double block_total(double x, double* warps) {
+    const double sum = block_sum(x, warps);
+    __syncthreads();
+    if (threadIdx.x == 0) warps[0] = sum;
+    __syncthreads();
+    return warps[0];
 }

@@ -1,6 +1,6 @@
 //! Coupling by pairs: declarations, and how much of everything.
 
-use super::layout::{Census, Climate};
+use super::layout::{Census, Climate, Rules};
 use crate::{
     gpu::kernel::{In, InOut, Size},
     kernels,
@@ -8,10 +8,10 @@ use crate::{
 
 kernels! {
     /// Sites, their coupling by all pairs, and the order of the whole.
-    pub struct Couple in "nuclei/couple.cu" using [Census, Climate] {
+    pub struct Couple in "nuclei/couple.cu" using [Census, Climate, Rules] {
         /// One thread per living nucleus: what its pairs see of it. Items: nuclei.
         #[block(256)]
-        fn place(census: In<Census>, climate: In<Climate>, idx: In<u32>, f: In<f32>, h: In<f32>, phi: In<f32>, sites: InOut<f32>);
+        fn place(census: In<Census>, climate: In<Climate>, places: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
 
         /// One thread per nucleus, all others from global memory. Items: pairs.
         #[block(256)]
@@ -34,13 +34,13 @@ kernels! {
         #[block(256)]
         fn couple_meanfield(census: In<Census>, sites: In<f32>, parts: In<f64>, sums: InOut<f32>);
 
-        /// Sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
+        /// Hands S, d and R to the table; sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
         #[block(256)]
-        fn sum_order(census: In<Census>, sites: In<f32>, sums: In<f32>, parts: InOut<f64>);
+        fn sum_order(census: In<Census>, rules: In<Rules>, idx: In<u32>, sites: In<f32>, sums: In<f32>, fields: InOut<f32>, parts: InOut<f64>);
 
-        /// One block: the order of the whole.
+        /// One block: the order of the whole, and what is likely with it.
         #[block(256)]
-        fn find_order(census: In<Census>, parts: In<f64>, climate: InOut<Climate>);
+        fn find_order(census: In<Census>, rules: In<Rules>, parts: In<f64>, climate: InOut<Climate>);
     }
 }
 

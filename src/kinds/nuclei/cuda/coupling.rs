@@ -2,7 +2,7 @@
 
 use super::{
     couple::{Couple, Fast, FastSizes, tiled_items, tiled_partials},
-    layout::{Census, Climate},
+    layout::{Census, Climate, Rules},
 };
 use crate::gpu::{Buf, Gpu, GpuError, Pass};
 use std::sync::Arc;
@@ -144,23 +144,20 @@ impl Coupling {
             sites: Buf::zeros(gpu, "sites", 4 * places)?,
             sums: Buf::zeros(gpu, "coupling sums", 4 * places)?,
             partials: Buf::zeros(gpu, "partial sums", partials)?,
-            parts: Buf::zeros(gpu, "sums of blocks", 4 * places.div_ceil(1024))?,
+            parts: Buf::zeros(gpu, "sums of blocks", 5 * places.div_ceil(1024))?,
         })
     }
 
     /// Makes the sites of the living, for phases that have changed.
-    #[allow(clippy::too_many_arguments, reason = "what a site is made of")]
     pub fn place(
         &mut self,
         pass: &mut Pass,
         census: &Buf<Census>,
         climate: &Buf<Climate>,
         idx: &Buf<u32>,
-        f: &Buf<f32>,
-        h: &Buf<f32>,
-        phi: &Buf<f32>,
+        fields: &Buf<f32>,
     ) -> Result<(), GpuError> {
-        self.kernels.place(pass, self.capacity, census, climate, idx, f, h, phi, &mut self.sites)
+        self.kernels.place(pass, self.capacity, census, climate, self.capacity, idx, fields, &mut self.sites)
     }
 
     /// To be called when fitnesses or entropies have changed, before [`Coupling::couple`].
@@ -197,16 +194,19 @@ impl Coupling {
         }
     }
 
-    /// The order of the whole, from sites and sums.
+    /// The order of each, into the table, and of the whole.
     pub fn find_order(
         &mut self,
         pass: &mut Pass,
         census: &Buf<Census>,
+        rules: &Buf<Rules>,
+        idx: &Buf<u32>,
+        fields: &mut Buf<f32>,
         climate: &mut Buf<Climate>,
     ) -> Result<(), GpuError> {
         let threads = self.capacity.div_ceil(4);
-        self.kernels.sum_order(pass, threads, census, &self.sites, &self.sums, &mut self.parts)?;
-        self.kernels.find_order(pass, 1, census, &self.parts, climate)
+        self.kernels.sum_order(pass, threads, census, rules, idx, &self.sites, &self.sums, fields, &mut self.parts)?;
+        self.kernels.find_order(pass, 1, census, rules, &self.parts, climate)
     }
 
     /// Bytes on the device.
