@@ -23,8 +23,7 @@ fn kernels() -> PathBuf {
 
 fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
-    let nuclei = neuropil::kinds::nuclei::cuda::MODULES.iter().copied();
-    std::iter::once(selftest::Kernels::SPEC).chain(of_kinds).chain(nuclei).collect()
+    std::iter::once(selftest::Kernels::SPEC).chain(of_kinds).collect()
 }
 
 fn declared(spec: &ModuleSpec) -> BTreeSet<String> {

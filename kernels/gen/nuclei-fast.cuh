@@ -4,15 +4,16 @@
 // How many there are, and what happened so far. Only kernels write it while a simulation runs.
 struct alignas(8) Census {
     unsigned long long generation; // Generations done
-    unsigned long long born; // Children written
     unsigned long long fused; // Fusions
+    unsigned long long absorbed; // Nuclei absorbed by fusions
     unsigned long long decayed; // Decays
+    unsigned long long children; // Children in places that were free
+    unsigned long long missing; // Children for which there was no place
     unsigned long long died; // Deaths
-    unsigned long long missing; // Children for which there was no room
     unsigned int n; // Living nuclei
-    unsigned int n_free; // Free slots
+    unsigned int n_free; // Free places
 };
-static_assert(sizeof(Census) == 56, "Census: size");
+static_assert(sizeof(Census) == 64, "Census: size");
 
 // Sorts 1024 sites by x. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(1024, 1) sort_blocks(const Census* __restrict__ census, const float* __restrict__ sites, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x);

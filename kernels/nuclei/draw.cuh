@@ -3,7 +3,7 @@
 #include "common/philox.cuh"
 #include "common/exact.cuh"
 
-enum Stream { DECAY = 4, FUSE = 5, MUT = 6, PHASE_CHILD = 7, NOISE = 8, SPIKE = 9, DEATH = 10 };
+enum Stream { FOR_DECAY = 4, FOR_FUSION = 5, FOR_WEIGHTS = 6, FOR_PHASE = 7, FOR_NOISE = 8, FOR_SPIKES = 9, FOR_DEATH = 10 };
 
 __device__ inline Words words(unsigned long long seed, unsigned int stream, unsigned long long generation, unsigned int slot, unsigned int block) {
     return philox4x32({slot, block, (unsigned int)generation, stream}, (unsigned int)seed, (unsigned int)(seed >> 32));

@@ -9,7 +9,7 @@
 #include "nuclei/storage.cuh"
 #include "nuclei/table.cuh"
 
-constexpr unsigned int ROWS = 32, COLUMNS = 16;
+constexpr unsigned int ROWS = 32, COLUMNS = 16, MOST_LEARNING = 512;
 
 template <int TN>
 __device__ inline void measure(const Census* census, const Equations* of, const unsigned int* idx, const float* x, const float* y, const float* w, float* fields) {
@@ -83,9 +83,35 @@ extern "C" __global__ void equal(const Census* __restrict__ census, unsigned int
     if (i < census->n) fields[F * places + idx[i]] = fields[H * places + idx[i]] = 0.0f;
 }
 
+// One warp per nucleus, one lane per row: w -= (2 rate / B) X'(X w - y). Weights and slope wait in shared memory.
+extern "C" __global__ void learn(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ w) {
+    __shared__ float weights[8][MOST_LEARNING], slopes[8][MOST_LEARNING];
+    const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, i = blockIdx.x * 8 + warp, d = of->inputs;
+    if (i >= census->n) return;
+    float *row = w + (size_t)idx[i] * of->stride, *weight = weights[warp], *slope = slopes[warp];
+    for (unsigned int c = lane; c < d; c += 32) weight[c] = row[c], slope[c] = 0.0f;
+    __syncwarp();
+    for (unsigned int first = 0; first < of->rows; first += 32) {
+        const float* samples = x + first + lane;
+        const unsigned int from = of->triangular ? first : 0;
+        float p = 0.0f;
+        for (unsigned int c = from; c < d; ++c) p = fmaf(samples[(size_t)c * of->rows], weight[c], p);
+        const float t = of->saturating ? tanhf(p / 1000.0f) : 0.0f, target = y[first + lane];
+        const float miss = of->saturating ? (t * 1000.0f - target) * (1.0f - t * t) : p - target;
+        for (unsigned int c = from; c < d; ++c) {
+            float term = samples[(size_t)c * of->rows] * miss;
+            for (int o = 16; o > 0; o >>= 1) term += __shfl_xor_sync(ALL_LANES, term, o);
+            if (lane == 0) slope[c] += term;
+        }
+    }
+    __syncwarp();
+    for (unsigned int c = lane; c < d; c += 32) row[c] = weight[c] - of->step * slope[c];
+}
+
 // Eight lanes read a row, 128 bytes at a time, and the second time from the first-level cache.
 extern "C" __global__ void entropy(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ w, float* __restrict__ fields) {
     const unsigned int i = thread_index() / 8, lane = threadIdx.x & 7, n = census->n;
+    if (n == 0) return;
     const unsigned int slot = idx[min(i, n - 1)], d = of->inputs;
     const float* row = w + (size_t)slot * of->stride;
     float top = -__int_as_float(0x7f800000);
@@ -173,13 +199,13 @@ extern "C" __global__ void find_climate(const Census* __restrict__ census, unsig
     sum_h = block_sum(sum_h, warps);
     best[t] = key;
     __syncthreads();
-    if (t != 0 || n == 0) return;
+    if (t != 0) return;
     for (int v = 1; v < 256; ++v) key = min(key, best[v]);
-    climate->mean_f = mean;
+    climate->mean_f = n ? mean : 0.0;
     climate->std_f = n > 1 ? sqrt(spread / (n - 1)) : 0.0;
     climate->t = 1.0 + climate->std_f;
     climate->per_t = 1.4426950408889634 / climate->t;
-    climate->mean_h = sum_h / n;
-    climate->best = (unsigned int)key;
-    climate->min_f = fields[F * places + (unsigned int)key];
+    climate->mean_h = n ? sum_h / n : 0.0;
+    climate->best = n ? (unsigned int)key : 0;
+    climate->min_f = n ? fields[F * places + (unsigned int)key] : __int_as_float(0x7f800000);
 }

@@ -18,7 +18,7 @@ extern "C" __global__ void step_phases(const Census* __restrict__ census, const 
     const float slope = moves ? rules->omega_scale * fields[OMEGA * places + slot] + per * sum.y : 0.0f;
     float noise = 0.0f;
     if (rules->noise > 0.0 && moves && (stage == EULER || stage >= HEUN_1)) {
-        const Words x = words(rules->seed, NOISE, census->generation, slot, substep);
+        const Words x = words(rules->seed, FOR_NOISE, census->generation, slot, substep);
         noise = (float)(rules->noise * normal_pair(x.x, x.y).x);
     }
     float phi = fields[PHI * places + slot];
@@ -45,7 +45,7 @@ extern "C" __global__ void spike(const Census* __restrict__ census, const Rules*
     if (i >= census->n) return;
     const unsigned int slot = idx[i];
     float* own = fields + SPIKE * rules->places + slot;
-    const double mean = fmax(0.8 * (double)*own, 0.5), u = uniform(rules->seed, SPIKE, census->generation, slot);
+    const double mean = fmax(0.8 * (double)*own, 0.5), u = uniform(rules->seed, FOR_SPIKES, census->generation, slot);
     double count = 0.0, p = exp(-mean), below = p;
     while (u > below && p > 0.0) {
         count += 1.0;

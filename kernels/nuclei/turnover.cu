@@ -63,7 +63,7 @@ extern "C" __global__ void decide(const Census* __restrict__ census, const Clima
         if (i >= k) break;
         const unsigned int slot = order[MOST + i];
         const double p = rules->seen_local ? tunnelling(rules, r_local[slot]) : climate->p;
-        if (uniform(seed, DECAY, generation, slot) < in_a_step(rules, p)) flags |= 1u << e, ++own;
+        if (uniform(seed, FOR_DECAY, generation, slot) < in_a_step(rules, p)) flags |= 1u << e, ++own;
     }
     unsigned int sum = own;
     for (int d = 1; d < 32; d *= 2) {
@@ -77,7 +77,7 @@ extern "C" __global__ void decide(const Census* __restrict__ census, const Clima
         if (v < t >> 5) at += warps[v];
         decays += warps[v];
     }
-    const bool fires = m >= 2 && n + 1 >= rules->n_min + m && uniform(seed, FUSE, generation, 0) < in_a_step(rules, climate->p);
+    const bool fires = m >= 2 && n + 1 >= rules->n_min + m && uniform(seed, FOR_FUSION, generation, 0) < in_a_step(rules, climate->p);
     const unsigned int logged = log->words + (fires ? m : 0);
     for (unsigned int e = 0; e < 4; ++e) {
         if (!(flags >> e & 1)) continue;
@@ -234,7 +234,7 @@ extern "C" __global__ void decay(const Census* __restrict__ census, const Rules*
             }
             for (unsigned int c = 0; c <= children; ++c) {
                 const unsigned int slot = c == 0 ? parent : free[first + c - 1];
-                const Words x = words(seed, MUT, generation, slot, block);
+                const Words x = words(seed, FOR_WEIGHTS, generation, slot, block);
                 const double2 low = normal_pair(x.x, x.y), high = normal_pair(x.z, x.w);
                 const double normals[4] = {low.x, low.y, high.x, high.y};
                 for (unsigned int e = 0; e < 4; ++e)
@@ -245,7 +245,7 @@ extern "C" __global__ void decay(const Census* __restrict__ census, const Rules*
         const float amp = fields[AMP * places + parent];
         for (unsigned int c = threadIdx.x; c <= children; c += 128) {
             const unsigned int slot = c == 0 ? parent : free[first + c - 1];
-            fields[PHI * places + slot] = wrap((float)(6.283185307179586 * uniform(seed, PHASE_CHILD, generation, slot)));
+            fields[PHI * places + slot] = wrap((float)(6.283185307179586 * uniform(seed, FOR_PHASE, generation, slot)));
             if (c > 0) fields[AMP * places + slot] = amp;
             renew(rules, fields, tags, slot, parent, generation);
             unsigned int* born = words_out + births_at(log, verdict) + 2 * (event + first + c);
@@ -258,7 +258,7 @@ extern "C" __global__ void decay(const Census* __restrict__ census, const Rules*
 // Whether a nucleus that was left alone dies.
 __device__ inline bool dies(const Census* census, const Rules* rules, const unsigned int* tags, unsigned int slot) {
     const bool is_new = tags[BIRTH * rules->places + slot] == (unsigned int)census->generation + 1;
-    return !is_new && uniform(rules->seed, DEATH, census->generation, slot) < rules->p_death;
+    return !is_new && uniform(rules->seed, FOR_DEATH, census->generation, slot) < rules->p_death;
 }
 
 extern "C" __global__ void count_deaths(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ tags, unsigned int* __restrict__ doomed, unsigned int* __restrict__ counts) {

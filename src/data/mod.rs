@@ -8,6 +8,7 @@ pub mod connectome;
 pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
+pub mod samples;
 pub mod table;
 
 mod annotations;

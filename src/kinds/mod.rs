@@ -7,7 +7,9 @@ use crate::{
 };
 use std::sync::Arc;
 
+pub mod edit;
 pub mod nuclei;
+pub mod saved;
 pub mod spiking;
 
 /// A model with everything read and generated, ready to be started: once per trial, once per device.
@@ -135,6 +137,8 @@ macro_rules! kinds {
 kinds! {
     /// Whole-brain and generated networks of leaky integrate-and-fire neurons.
     Spiking = spiking,
+    /// Populations of candidate solutions with coupled phases.
+    Nuclei = nuclei,
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 pub mod exact;
 pub mod fixed;
+pub mod halves;
 pub mod hash;
 pub mod prefetch;
+pub mod quantile;
 pub mod rng;
 pub mod trains;
 pub mod uniform;

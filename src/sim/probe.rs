@@ -238,3 +238,22 @@ impl Frame {
         }
     }
 }
+
+/// Declares probes: `probes! { /// Docs. RATE = "rate", "Hz", Shape::Series { of: "" }; }` is a [`ProbeId`] for each, and
+/// the list `PROBES` in the order of the ids.
+#[macro_export]
+macro_rules! probes {
+    ($( $(#[doc = $docs:literal])* $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
+        $crate::probes!(@ids 0; $($ID)*);
+        /// All probes, in the order of their ids.
+        pub const PROBES: &[$crate::sim::ProbeSpec] = &[
+            $( $crate::sim::ProbeSpec { name: $name, docs: concat!($($docs, "\n"),*), unit: $unit, shape: $shape } ),*
+        ];
+    };
+    (@ids $n:expr; $ID:ident $($rest:ident)*) => {
+        #[doc = "Index into [`PROBES`]."]
+        pub const $ID: $crate::sim::ProbeId = $n;
+        $crate::probes!(@ids $n + 1; $($rest)*);
+    };
+    (@ids $n:expr;) => {};
+}

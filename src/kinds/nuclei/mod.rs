@@ -1,3 +1,103 @@
-//! A population of nuclei and the coupling of their phases.
+//! # A population of nuclei with coupled phases
+//!
+//! Candidate solutions ("nuclei") of a regression carry a phase each. Phases of nuclei that resemble each other, in
+//! fitness f and in the entropy H of their weights, pull at each other; the more order there is, the lower the barrier
+//! through which bad nuclei decay into children of good ones and the most promising fuse. After the public SODA-QD1102
+//! (2025), with its law of the population and without its defects.
+//!
+//! ```text
+//! f_j = (1/B) Σ_b (x_b·w_j - y_b)²     H_j = entropy of softmax(w_j)     T = 1 + standard deviation of f
+//! S_j = Σ_k e^{-|f_j - f_k|/T} e^{-|H_j - H_k|} e^{i(φ_k - φ_j)}          d_j: the same with φ = 0
+//! dφ_j/dt = ω_j + (K/d_j) Im S_j       r = |mean e^{iφ}|                 R_j = |S_j| / d_j
+//! P(R) = C exp(-(2/ħ) ΔR max(0, R_th - R))
+//! the k worst decay with P(R_j): 1 → 1 + c      the m best-keyed fuse with P(r): m → 1      all die at rate λ
+//! ```
+//!
+//! A step is one generation. [`cpu`] says in which order it goes.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`params`](Params) | what a user can set; presets |
+//! | [`task`] | samples, generated or read, and their exact compression |
+//! | [`state`], [`start`] | the table, and what it holds at step 0 |
+//! | [`draw`] | addresses of random numbers |
+//! | [`tunnel`] | the barrier |
+//! | [`ledger`], [`events`], [`lineage`] | who came and went |
+//! | [`cpu`] | a generation, as it is defined |
+//! | [`desk`], [`saved`] | what backends share: edits, actions, saved states |
+//! | [`measure`], [`probes`], [`fields`] | what is seen of it |
+//! | [`predict`] | how much memory it will take |
 
+pub mod cpu;
 pub mod cuda;
+pub mod desk;
+pub mod draw;
+pub mod events;
+pub mod fields;
+pub mod layout;
+pub mod ledger;
+pub mod lineage;
+pub mod measure;
+mod params;
+pub mod predict;
+pub mod probes;
+pub mod real;
+pub mod saved;
+pub mod start;
+pub mod state;
+pub mod task;
+pub mod tunnel;
+pub use params::*;
+
+use crate::{
+    gpu::ModuleSpec,
+    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
+};
+use cpu::CpuSim;
+use std::sync::Arc;
+use task::Setup;
+
+/// The kind.
+pub struct Card;
+
+impl Kind for Card {
+    const TITLE: &'static str = "Nuclei";
+    const ABOUT: &'static str = "A population of candidate solutions with coupled phases, after SODA-QD1102 (2025): as \
+        phases fall into step, barriers open through which bad nuclei decay into children of good ones and promising ones \
+        fuse. Kuramoto oscillators alone, and birth and death alone, are special cases.";
+    const NAME: &'static str = "nuclei";
+    const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const MODULES: &'static [ModuleSpec] = cuda::MODULES;
+    type Params = Params;
+    type Setup = Setup;
+
+    /// Generations have no duration: it counts in steps.
+    fn secs_per_step(_: &Params) -> f64 {
+        1.0
+    }
+
+    fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+        task::prepare(params, scene, progress)
+    }
+
+    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+        match on {
+            Place::Cpu { .. } => predict::cpu(params, setup),
+            Place::Cuda => vec![],
+        }
+    }
+
+    fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+        match (on, params.population.precision) {
+            (Device::Cpu { threads }, Precision::F64) => {
+                Ok(Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?))
+            }
+            (Device::Cpu { threads }, Precision::F32) => {
+                Ok(Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?))
+            }
+            (Device::Cuda(gpu), _) => Ok(Box::new(cuda::CudaSim::new(params, scene, setup, gpu)?)),
+        }
+    }
+}

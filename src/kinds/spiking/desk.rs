@@ -3,7 +3,7 @@
 
 use super::{
     NeuronModel, Params,
-    edit::{self, kick_weight},
+    edit::kick_weight,
     layout::{Constants, Real},
     measure::Meter,
     probes,
@@ -11,6 +11,7 @@ use super::{
     stimuli::Plan,
 };
 use crate::{
+    kinds::edit,
     params::Change,
     sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError},
 };

@@ -2,37 +2,9 @@
 
 use super::{Params, probes::ACTIONS};
 use crate::{
-    params::{Apply, Change, Params as _, Value},
+    params::Value,
     sim::{Action, SimError},
 };
-
-/// What has to be done about a change.
-pub enum Edit {
-    /// Nothing: it is so already, and could not be changed live.
-    Same,
-    /// The simulation has to be rebuilt.
-    Rebuild,
-    /// These parameters hold from now on.
-    Live(Box<Params>),
-}
-
-/// Checks a change against its declaration.
-pub fn edit(params: &Params, change: &Change) -> Result<Edit, SimError> {
-    let mut new = Box::new(params.clone());
-    if !new.set(change) {
-        return Err(SimError::Input(format!("no such parameter, or not its kind of value: {change:?}")));
-    }
-    if let Some(spec) = new.spec(change.id) {
-        if !spec.admits(&change.value) {
-            let path = new.path(change.id);
-            return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
-        }
-        if spec.apply == Apply::Rebuild {
-            return Ok(if *new == *params { Edit::Same } else { Edit::Rebuild });
-        }
-    }
-    Ok(Edit::Live(new))
-}
 
 impl Params {
     /// Whether drives and lesions differ.

@@ -1,27 +1,11 @@
 //! What can be seen of a spiking network, and what can be done to it.
 
 use crate::{
-    actions,
-    sim::{ProbeId, ProbeSpec, Shape},
+    actions, probes,
+    sim::{ProbeSpec, Shape},
 };
 
 const NEURONS: &str = "neurons";
-
-macro_rules! probes {
-    ($( $(#[doc = $docs:literal])* $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
-        probes!(@ids 0; $($ID)*);
-        /// All probes, in the order of their ids.
-        pub const PROBES: &[ProbeSpec] = &[
-            $( ProbeSpec { name: $name, docs: concat!($($docs, "\n"),*), unit: $unit, shape: $shape } ),*
-        ];
-    };
-    (@ids $n:expr; $ID:ident $($rest:ident)*) => {
-        #[doc = "Index into [`PROBES`]."]
-        pub const $ID: ProbeId = $n;
-        probes!(@ids $n + 1; $($rest)*);
-    };
-    (@ids $n:expr;) => {};
-}
 
 probes! {
     /// Every spike of every neuron.

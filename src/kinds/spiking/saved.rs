@@ -6,7 +6,10 @@ use super::{
     layout::Real,
     measure::{Bin, Meter, Running},
 };
-use crate::sim::SimError;
+use crate::{
+    kinds::saved::{Reader, Writer, broken},
+    sim::SimError,
+};
 
 const MAGIC: &[u8; 8] = b"npspike\x01";
 
@@ -135,66 +138,6 @@ fn neuron<T: Real>(r: &mut Reader<'_>) -> Result<SavedNeuron<T>, SimError> {
     let (u, g) = (T::from_bits(r.u64()?), T::from_bits(r.u64()?));
     let (anchor, last_spike, marks) = (r.u32()?, r.u32()?, r.u32()?);
     Ok(SavedNeuron { u, g, anchor, last_spike, marks: marks & mark::ALL })
-}
-
-/// A state that cannot be taken up, and why.
-pub fn broken(why: &str) -> SimError {
-    SimError::Input(format!("the saved state does not fit: {why}"))
-}
-
-/// Appends numbers and lists.
-pub struct Writer(pub Vec<u8>);
-
-impl Writer {
-    /// Four bytes.
-    pub fn u32(&mut self, x: u32) {
-        self.0.extend(x.to_le_bytes());
-    }
-
-    /// Eight bytes.
-    pub fn u64(&mut self, x: u64) {
-        self.0.extend(x.to_le_bytes());
-    }
-
-    /// A length, then the items.
-    pub fn list<X: Copy>(&mut self, items: &[X], mut put: impl FnMut(&mut Self, X)) {
-        self.u32(items.len() as u32);
-        items.iter().for_each(|x| put(self, *x));
-    }
-}
-
-/// Takes back what a [`Writer`] wrote.
-pub struct Reader<'a>(pub &'a [u8]);
-
-impl Reader<'_> {
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], SimError> {
-        let (head, tail) = self.0.split_first_chunk::<N>().ok_or_else(|| broken("it ends too early"))?;
-        self.0 = tail;
-        Ok(*head)
-    }
-
-    /// Four bytes.
-    pub fn u32(&mut self) -> Result<u32, SimError> {
-        Ok(u32::from_le_bytes(self.bytes()?))
-    }
-
-    /// Eight bytes.
-    pub fn u64(&mut self) -> Result<u64, SimError> {
-        Ok(u64::from_le_bytes(self.bytes()?))
-    }
-
-    /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
-    pub fn list<X>(
-        &mut self,
-        size: usize,
-        mut take: impl FnMut(&mut Self) -> Result<X, SimError>,
-    ) -> Result<Vec<X>, SimError> {
-        let len = self.u32()? as usize;
-        if self.0.len() < len.saturating_mul(size) {
-            return Err(broken("it ends too early"));
-        }
-        (0..len).map(|_| take(self)).collect()
-    }
 }
 
 /// What a meter has counted.

@@ -209,6 +209,11 @@ impl Coupling {
         self.kernels.find_order(pass, 1, census, rules, &self.parts, climate)
     }
 
+    /// Levels of the O(N log N) form.
+    pub fn levels(&self) -> u32 {
+        self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
+    }
+
     /// Bytes on the device.
     pub fn n_bytes(&self) -> u64 {
         let own = self.sites.bytes() + self.sums.bytes() + self.partials.bytes() + self.parts.bytes();

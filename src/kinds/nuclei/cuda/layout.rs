@@ -145,6 +145,10 @@ device_struct! {
         saturating: u32,
         /// 0 as they are, 1 f16, 2 bf16
         storage: u32,
+        /// Step down the gradient, over the samples
+        step: f32,
+        /// Padding to eight bytes
+        pad: u32,
     }
 }
 

@@ -22,6 +22,10 @@ kernels! {
         #[block(256)]
         fn fitness_128(census: In<Census>, of: In<Equations>, idx: In<u32>, x: In<f32>, y: In<f32>, w: In<f32>, fields: InOut<f32>);
 
+        /// One step down the gradient, one warp per nucleus. Items: nuclei.
+        #[block(256)]
+        fn learn(census: In<Census>, of: In<Equations>, idx: In<u32>, x: In<f32>, y: In<f32>, w: InOut<f32>);
+
         /// Without a task all are alike. Items: nuclei.
         #[block(256)]
         fn equal(census: In<Census>, places: Size<u32>, idx: In<u32>, fields: InOut<f32>);

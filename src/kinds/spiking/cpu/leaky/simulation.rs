@@ -7,11 +7,14 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::spiking::{
-        cpu::ring::Ring,
-        edit::{Edit, edit, kick_weight},
-        probes::{self, LEAKY_PROBES},
-        stimuli::Plan,
+    kinds::{
+        edit::{Edit, edit},
+        spiking::{
+            cpu::ring::Ring,
+            edit::kick_weight,
+            probes::{self, LEAKY_PROBES},
+            stimuli::Plan,
+        },
     },
     params::Change,
     sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},

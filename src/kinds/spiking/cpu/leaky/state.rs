@@ -3,9 +3,9 @@
 
 use super::LeakySim;
 use crate::{
-    kinds::spiking::{
-        measure::Meter,
-        saved::{Counted, Reader, Writer, broken},
+    kinds::{
+        saved::{Reader, Writer, broken},
+        spiking::{measure::Meter, saved::Counted},
     },
     sim::SimError,
 };

@@ -1,31 +1,30 @@
-//! Every kernel of the nuclei on the GPU against plain loops and against the reference files. Needs an NVIDIA GPU,
-//! and says so when there is none. `--ignored timing --nocapture` prints what each kernel costs.
+//! Sums over all pairs against the formula, in double precision.
 
-#[path = "support/nuclei_device.rs"]
-#[allow(dead_code, reason = "each test binary takes what it needs")]
-mod device;
-
-use device::{Dice, buf, census, climate, golden, gpu, micros, numbers, within};
+use crate::{
+    device::{Dice, buf, census, climate, gpu, rules, within, worse},
+    golden,
+};
 use neuropil::{
-    gpu::{Gpu, Pass},
+    gpu::{Buf, Gpu, Pass},
     kinds::nuclei::cuda::{
         coupling::{Coupling, Way},
         layout::Climate,
+        memory::FIELDS,
     },
 };
 use std::sync::Arc;
 
 /// Fitness, entropy, phase and temperature of a population.
 #[derive(Clone)]
-struct Cloud {
+pub struct Cloud {
     f: Vec<f32>,
     h: Vec<f32>,
     phi: Vec<f32>,
-    t: f64,
+    pub t: f64,
 }
 
 impl Cloud {
-    fn random(n: usize, seed: u64, ties: bool) -> Self {
+    pub fn random(n: usize, seed: u64, ties: bool) -> Self {
         let mut dice = Dice(seed);
         let round = |x: f64| if ties { (x * 2.0).round() / 2.0 } else { x };
         let f = (0..n).map(|_| round(3.0 + 2.0 * dice.normal()) as f32).collect();
@@ -54,7 +53,20 @@ impl Cloud {
         of.map(one).collect()
     }
 
-    fn mean_f(&self) -> f64 {
+    pub fn slots(&self, gpu: &Arc<Gpu>, stride: usize) -> Buf<u32> {
+        buf(gpu, &(0..self.len()).map(|i| (i * stride) as u32).collect::<Vec<_>>())
+    }
+
+    /// A table of so many places, with nonsense where nobody lives.
+    pub fn fields(&self, gpu: &Arc<Gpu>, places: usize, stride: usize) -> Buf<f32> {
+        let mut fields = vec![f32::NAN; FIELDS * places];
+        for (field, values) in [(0, &self.phi), (4, &self.f), (5, &self.h)] {
+            values.iter().enumerate().for_each(|(i, x)| fields[field * places + i * stride] = *x);
+        }
+        buf(gpu, &fields)
+    }
+
+    pub fn mean_f(&self) -> f64 {
         self.f.iter().map(|x| f64::from(*x)).sum::<f64>() / self.len() as f64
     }
 }
@@ -64,15 +76,17 @@ fn coupled(gpu: &Arc<Gpu>, cloud: &Cloud, way: Way, capacity: usize, blocks: Opt
     let n = cloud.len();
     let mut coupling = Coupling::new(gpu, capacity.max(n) as u32, way, blocks).expect("it starts");
     let (census, mut climate) = (census(gpu, n), climate(gpu, cloud.mean_f(), cloud.t));
-    let idx: Vec<u32> = (0..n as u32).collect();
-    let (idx, f, h, phi) = (buf(gpu, &idx), buf(gpu, &cloud.f), buf(gpu, &cloud.h), buf(gpu, &cloud.phi));
+    // Every other place of a larger table is empty: nobody sees them.
+    let stride = if capacity > 2 * n { 2 } else { 1 };
+    let places = capacity.max(n);
+    let (idx, mut fields, rules) = (cloud.slots(gpu, stride), cloud.fields(gpu, places, stride), rules(gpu, places));
     let pass = &mut Pass::default();
-    coupling.place(pass, &census, &climate, &idx, &f, &h, &phi).expect("places");
+    coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
     coupling.order(pass, &census).expect("orders");
     coupling.couple(pass, &census).expect("couples");
     coupling.keep_order(pass, &census).expect("keeps its order");
     coupling.couple(pass, &census).expect("couples again");
-    coupling.find_order(pass, &census, &mut climate).expect("finds the order");
+    coupling.find_order(pass, &census, &rules, &idx, &mut fields, &mut climate).expect("finds the order");
     (coupling.sums.read_range(0..4 * n).expect("reads"), climate.read().expect("reads")[0])
 }
 
@@ -82,11 +96,6 @@ fn error(got: &[f32], want: &[[f64; 3]], of: impl Iterator<Item = usize>) -> f64
     let off =
         |(j, want): (usize, &[f64; 3])| (0..3).map(|c| (f64::from(got[4 * j + c]) - want[c]).abs()).fold(0.0, worse);
     of.zip(want).map(off).fold(0.0, worse) / scale
-}
-
-/// The larger one, and not-a-number above all.
-fn worse(a: f64, b: f64) -> f64 {
-    if a.is_nan() || a > b { a } else { b }
 }
 
 const EXACT: [Way; 3] = [Way::Naive, Way::Tiled, Way::Fast];
@@ -129,20 +138,22 @@ fn coupling_of_many_is_the_formula() {
 #[test]
 fn coupling_is_the_reference() {
     let Some(gpu) = gpu() else { return };
-    let Some(mut file) = golden("coupling_257") else { return };
-    let f = &mut file;
-    let (re, im, d): (Vec<f64>, Vec<f64>, Vec<f64>) = (numbers(f, "S_re"), numbers(f, "S_im"), numbers(f, "rowsum"));
-    let want: Vec<[f64; 3]> = (0..re.len()).map(|j| [re[j], im[j], d[j]]).collect();
-    let local: Vec<f64> = numbers(f, "R_local");
-    let (t, r, r_weighted): (Vec<f64>, Vec<f64>, Vec<f64>) = (numbers(f, "T"), numbers(f, "r"), numbers(f, "R_J"));
-    let cloud = Cloud { f: numbers(f, "fitness"), h: numbers(f, "entropy"), phi: numbers(f, "phi"), t: t[0] };
-    for way in EXACT {
-        let (got, climate) = coupled(&gpu, &cloud, way, 257, None);
-        within(&format!("{way:?}, coupling_257"), error(&got, &want, 0..257), 1e-6);
-        let off = local.iter().enumerate().map(|(j, l)| (f64::from(got[4 * j + 3]) - l).abs()).fold(0.0, worse);
-        within(&format!("{way:?}, coupling_257, local order"), off, 2e-6);
-        within("global order", (climate.r - r[0]).abs(), 1e-7);
-        within("weighted order", (climate.r_weighted - r_weighted[0]).abs(), 1e-6);
+    for golden in golden::all("nuclei", "coupling_") {
+        let single = |name: &str| golden.get(name).iter().map(|x| *x as f32).collect::<Vec<_>>();
+        let n = golden.get("fitness").len();
+        let want: Vec<[f64; 3]> = (0..n).map(|j| ["S_re", "S_im", "rowsum"].map(|key| golden.get(key)[j])).collect();
+        let cloud = Cloud { f: single("fitness"), h: single("entropy"), phi: single("phi"), t: golden.one("T") };
+        for way in EXACT {
+            let (got, climate) = coupled(&gpu, &cloud, way, n, None);
+            within(&format!("{way:?}, {}", golden.name), error(&got, &want, 0..n), 1e-6);
+            if golden.has("R_local") {
+                let local = golden.get("R_local").iter().enumerate();
+                let off = local.map(|(j, l)| (f64::from(got[4 * j + 3]) - l).abs()).fold(0.0, worse);
+                within(&format!("{way:?}, {}, local order", golden.name), off, 2e-6);
+                within("global order", (climate.r - golden.one("r")).abs(), 1e-7);
+                within("weighted order", (climate.r_weighted - golden.one("R_J")).abs(), 1e-6);
+            }
+        }
     }
 }
 
@@ -195,67 +206,5 @@ fn launch_shapes_change_no_bit() {
         }
         let fast = || coupled(&gpu, &cloud, Way::Fast, n, None).0.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert!(fast() == fast(), "{n} nuclei, twice");
-    }
-}
-
-/// One exponential per pair: 16 per clock and multiprocessor at 1.98 GHz, 132 of them.
-const PAIRS_PER_S: f64 = 4.18e12;
-
-#[test]
-#[ignore = "prints times"]
-fn timing() {
-    let Some(gpu) = gpu() else { return };
-    println!("{}", gpu.describe());
-    for n in [4096, 16_384, 65_536, 262_144] {
-        let cloud = Cloud::random(n, 11, false);
-        let (census, mut climate) = (census(&gpu, n), climate(&gpu, cloud.mean_f(), cloud.t));
-        let idx: Vec<u32> = (0..n as u32).collect();
-        let (idx, f, h, phi) = (buf(&gpu, &idx), buf(&gpu, &cloud.f), buf(&gpu, &cloud.h), buf(&gpu, &cloud.phi));
-        println!("\n{n} nuclei");
-        for way in [Way::Naive, Way::Tiled, Way::MeanField, Way::Fast] {
-            if way == Way::Naive && n > 65_536 {
-                continue;
-            }
-            let mut c = Coupling::new(&gpu, n as u32, way, None).expect("it starts");
-            let us = micros(&gpu, |pass| c.place(pass, &census, &climate, &idx, &f, &h, &phi));
-            println!("  {:<24} {us:9.2} us", "place");
-            let us = micros(&gpu, |pass| c.couple(pass, &census));
-            let rate = (n as f64).powi(2) / us * 1e6;
-            println!(
-                "  {:<24} {us:9.2} us  {rate:9.3e} pairs/s  {:6.1} % of one ex2",
-                format!("{way:?}"),
-                100.0 * rate / PAIRS_PER_S
-            );
-            if way == Way::Fast {
-                let order = micros(&gpu, |pass| c.order(pass, &census));
-                let keep = micros(&gpu, |pass| c.keep_order(pass, &census));
-                println!("  {:<24} {order:9.2} us", "both orders");
-                println!("  {:<24} {keep:9.2} us", "sites in known order");
-                println!("  {:<24} {:9.2} us  of 500", "all of it", us + order);
-                let mut pass = Pass { profiled: true, ..Pass::default() };
-                for _ in 0..5 {
-                    c.order(&mut pass, &census).expect("orders");
-                    c.couple(&mut pass, &census).expect("couples");
-                }
-                gpu.synchronize().expect("it runs");
-                pass.collect().expect("times");
-                for t in &pass.timings {
-                    let mean = t.mean_nanos() * 1e-3;
-                    println!("    {:<22} {mean:9.2} us  {} launches, events included", t.name, t.launches / 5);
-                }
-            }
-            let us = micros(&gpu, |pass| c.find_order(pass, &census, &mut climate));
-            println!("  {:<24} {us:9.2} us", "order of the whole");
-        }
-    }
-    for fact in gpu.kernel_facts() {
-        println!(
-            "{:<18} {:>3} registers, {:>5} B shared, {} B spilled, occupancy {:.0} %",
-            fact.name,
-            fact.registers,
-            fact.shared_bytes,
-            fact.local_bytes,
-            100.0 * fact.occupancy
-        );
     }
 }

@@ -2,16 +2,9 @@
 
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, Graph, OpenError, Pass},
-    kinds::nuclei::cuda::layout::{Census, Climate},
+    kinds::nuclei::cuda::layout::{Census, Climate, Rules},
 };
-use npyz::npz::NpzArchive;
-use std::{
-    fs::File,
-    io::{BufReader, Write as _},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Instant,
-};
+use std::{io::Write as _, sync::Arc, time::Instant};
 
 /// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
 pub fn skipped(why: &str) {
@@ -27,23 +20,6 @@ pub fn gpu() -> Option<Arc<Gpu>> {
         }
         Err(why) => panic!("{why}"),
     }
-}
-
-/// A reference file, if this checkout or the machine has it.
-pub fn golden(name: &str) -> Option<NpzArchive<BufReader<File>>> {
-    let of = |key: &str, rest: &str| std::env::var_os(key).map(|root| PathBuf::from(root).join(rest));
-    let beside = Path::new("tests/golden/nuclei").to_path_buf();
-    let folders = [of("NEUROPIL_GOLDEN", "nuclei"), Some(beside), of("NEUROPIL_SHARED", "golden/nuclei")];
-    let found = folders.into_iter().flatten().map(|f| f.join(format!("{name}.npz"))).find(|p| p.exists());
-    if found.is_none() {
-        skipped(&format!("{name}.npz is nowhere: set NEUROPIL_GOLDEN or NEUROPIL_SHARED"));
-    }
-    found.map(|path| NpzArchive::open(path).expect("the reference opens"))
-}
-
-pub fn numbers<N: npyz::Deserialize>(file: &mut NpzArchive<BufReader<File>>, name: &str) -> Vec<N> {
-    let array = file.by_name(name).expect("it reads").unwrap_or_else(|| panic!("{name} is missing"));
-    array.into_vec().unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 /// Prints an error beside its tolerance, and holds it to it.
@@ -63,6 +39,16 @@ pub fn census(gpu: &Arc<Gpu>, n: usize) -> Buf<Census> {
 
 pub fn climate(gpu: &Arc<Gpu>, mean_f: f64, t: f64) -> Buf<Climate> {
     buf(gpu, &[Climate { mean_f, t, per_t: std::f64::consts::LOG2_E / t, ..Climate::default() }])
+}
+
+pub fn rules(gpu: &Arc<Gpu>, places: usize) -> Buf<Rules> {
+    let open = Rules { places: places as u32, prefactor: 1.0, hbar: 1.0, width: 1.0, mass: 1.0, ..Rules::default() };
+    buf(gpu, &[open])
+}
+
+/// The larger one, and not-a-number above all.
+pub fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
 }
 
 /// Microseconds per launch of what is recorded, replayed as a graph of twenty.

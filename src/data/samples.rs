@@ -1,0 +1,112 @@
+//! Inputs and targets of a regression: a table with one column per input, or a NumPy archive with `X` and `y`.
+
+use super::{DataError, Watcher, sheet, sheet::Sheet, words};
+use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
+use std::path::Path;
+
+/// Most numbers of X: 2 GB.
+const MOST: u64 = 1 << 28;
+
+/// What was read.
+pub struct Samples {
+    /// [samples × inputs], row by row.
+    pub x: Vec<f64>,
+    /// [samples] targets.
+    pub y: Vec<f64>,
+    /// Columns of x.
+    pub inputs: usize,
+    /// One line on where it came from.
+    pub provenance: String,
+}
+
+/// Reads samples. In a table the column `target` is y and all others are inputs, in their order.
+pub fn read(path: &Path, target: &str, watch: &Watcher) -> Result<Samples, DataError> {
+    let samples = if sheet::ending(path) == "npz" { archive(path)? } else { table(path, target, watch)? };
+    let n = samples.y.len();
+    if n == 0 || samples.inputs == 0 {
+        return Err(DataError::format(path, format!("{n} samples of {} inputs; at least one each", samples.inputs)));
+    }
+    Ok(samples)
+}
+
+fn about(path: &Path, samples: usize, inputs: usize) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}: {} samples of {inputs} inputs", words::grouped(samples as u64))
+}
+
+fn table(path: &Path, target: &str, watch: &Watcher) -> Result<Samples, DataError> {
+    let sheet = Sheet::read(path, |_, _| true, watch)?;
+    let Some(y) = sheet.find(&[target]) else {
+        return Err(DataError::format(path, words::no_column(&[target], &sheet.names)));
+    };
+    let inputs = sheet.columns.len() - 1;
+    if sheet.n_rows as u64 * inputs as u64 > MOST {
+        return Err(too_large(path));
+    }
+    let mut x = vec![0.0; sheet.n_rows * inputs];
+    for (at, column) in (0..sheet.columns.len()).filter(|c| *c != y).enumerate() {
+        for (row, value) in finite(&sheet, column)?.into_iter().enumerate() {
+            x[row * inputs + at] = value;
+        }
+    }
+    let y = finite(&sheet, y)?;
+    Ok(Samples { provenance: about(path, y.len(), inputs), x, y, inputs })
+}
+
+fn finite(sheet: &Sheet, column: usize) -> Result<Vec<f64>, DataError> {
+    let values = sheet.reals(column)?;
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(row) => Err(sheet.error(row, column, "empty or not finite; every sample needs every number")),
+        None => Ok(values),
+    }
+}
+
+fn archive(path: &Path) -> Result<Samples, DataError> {
+    let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
+    let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+    let mut array = |name: &str| -> Result<(Vec<u64>, Vec<f64>), DataError> {
+        let found = archive.by_name(name).map_err(|e| DataError::format(path, format!("{name}: {e}")))?;
+        let file = found.ok_or_else(|| DataError::format(path, words::no_column(&[name], &names)))?;
+        numbers(path, name, file)
+    };
+    let (shape, x) = array("X")?;
+    let (length, y) = array("y")?;
+    let (&[samples, inputs], true) = (&shape[..], length.iter().product::<u64>() == shape[0]) else {
+        return Err(DataError::format(
+            path,
+            format!("X has the shape {shape:?} and y {length:?}; B × D and B expected"),
+        ));
+    };
+    Ok(Samples { provenance: about(path, samples as usize, inputs as usize), x, y, inputs: inputs as usize })
+}
+
+fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Result<(Vec<u64>, Vec<f64>), DataError> {
+    let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
+    let shape = file.shape().to_vec();
+    if shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > MOST) {
+        return Err(too_large(path));
+    }
+    if file.order() != npyz::Order::C && shape.len() > 1 {
+        return Err(wrong("stored column by column; save np.ascontiguousarray of it".to_owned()));
+    }
+    let kind = match file.dtype() {
+        DType::Plain(text) => (text.type_char(), text.size_field()),
+        other => return Err(wrong(format!("numbers expected, got {}", other.descr()))),
+    };
+    let values = match kind {
+        (TypeChar::Float, 4) => file.into_vec::<f32>().map(|v| v.into_iter().map(f64::from).collect()),
+        (TypeChar::Float, 8) => file.into_vec::<f64>(),
+        (TypeChar::Int, 8) => file.into_vec::<i64>().map(|v| v.into_iter().map(|x| x as f64).collect()),
+        (TypeChar::Int, 4) => file.into_vec::<i32>().map(|v| v.into_iter().map(f64::from).collect()),
+        _ => return Err(wrong("32 or 64-bit numbers expected".to_owned())),
+    };
+    let values: Vec<f64> = values.map_err(|e| wrong(e.to_string()))?;
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(at) => Err(wrong(format!("number {at} is not finite"))),
+        None => Ok((shape, values)),
+    }
+}
+
+fn too_large(path: &Path) -> DataError {
+    DataError::format(path, format!("more than {} numbers", words::grouped(MOST)))
+}

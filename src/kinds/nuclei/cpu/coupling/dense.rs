@@ -1,0 +1,48 @@
+//! J written out.
+
+use super::{Kernel, Sums, turned};
+use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+
+/// [N × N] weights of pairs.
+#[derive(Default)]
+pub struct Dense<T> {
+    j: Vec<T>,
+}
+
+impl<T: Real> Dense<T> {
+    /// Makes room.
+    pub fn reserve(&mut self, most: usize) {
+        self.j.reserve_exact((most * most).saturating_sub(self.j.len()));
+    }
+
+    /// Writes J of a kernel.
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, crew: Crew) {
+        let n = kernel.x.len();
+        self.j.resize(n * n, T::ZERO);
+        crew.each(8 * n * n, self.j.chunks_mut(n.max(1)).enumerate(), |(j, row)| {
+            row.iter_mut().enumerate().for_each(|(k, w)| *w = kernel.pair(j, k));
+        });
+    }
+
+    /// J times [cos, sin, 1], row by row.
+    pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+        let n = cos.len();
+        let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
+        let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).zip(rows);
+        crew.each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
+            let mut sums = [T::ZERO; 3];
+            for ((w, cos), sin) in row.iter().zip(cos).zip(sin) {
+                sums[0] += *w * *cos;
+                sums[1] += *w * *sin;
+                sums[2] += *w;
+            }
+            (*re, *im) = turned(sums[0], sums[1], *c, *s);
+            *d = sums[2];
+        });
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        (self.j.capacity() * T::BYTES) as u64
+    }
+}

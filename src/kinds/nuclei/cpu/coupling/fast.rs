@@ -1,0 +1,294 @@
+//! The exact sums in N log N steps.
+//!
+//! e^{-|a - b|} factors on a line: seen from beyond a point c between them, e^{-(a - c)} e^{-(c - b)}. J is the product of
+//! two such factors, in x = f/T and in H. Sorted by x, any two nuclei meet exactly once as members of neighbouring blocks L
+//! and R of a binary tree; there the factor in x splits at the smallest x of R, and the factor in H is carried along while
+//! L and R are merged by H, once upwards and once downwards (divide and conquer after Langrené & Warin 2020). All exponents
+//! are negative: nothing overflows, however wide f and H are spread. Ties belong to the order, so each pair counts once.
+//!
+//! What depends on f and H alone is kept: which side each element comes from, and the two factors.
+
+use super::{Kernel, Sums, turned};
+use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+use std::mem::swap;
+
+/// [cos, sin, 1, 0] of a nucleus, or sums of them.
+type Four<T> = [T; 4];
+
+/// A nucleus on its way up the tree.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node<T> {
+    x: T,
+    h: T,
+    index: u32,
+}
+
+/// What the merge of one element needs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link<T> {
+    /// e^{-distance in x to the first of the right block}.
+    near: T,
+    /// e^{-distance in H to the element before}.
+    fade: T,
+}
+
+/// The tree of one population, and room for the largest.
+#[derive(Default)]
+pub struct Fast<T> {
+    /// Levels that are climbed in pieces, and the length of a piece.
+    local: (usize, usize),
+    /// Levels.
+    levels: usize,
+    /// By x: who.
+    order: Vec<(u64, u32)>,
+    /// By x: x.
+    xs: Vec<T>,
+    nodes: [Vec<Node<T>>; 2],
+    /// [levels × N]; local levels piece by piece.
+    from_right: Vec<u8>,
+    links: Vec<Link<T>>,
+    /// By H: who.
+    last: Vec<u32>,
+    w: [Vec<Four<T>>; 2],
+    out: [Vec<Four<T>>; 2],
+}
+
+const fn levels_of(n: usize) -> usize {
+    n.next_power_of_two().ilog2() as usize
+}
+
+fn fit<X: Clone + Default>(array: &mut Vec<X>, len: usize) {
+    array.clear();
+    array.resize(len, X::default());
+}
+
+impl<T: Real> Fast<T> {
+    /// Makes room.
+    pub fn reserve(&mut self, most: usize) {
+        let levels = levels_of(most);
+        fit(&mut self.order, most);
+        fit(&mut self.xs, most);
+        self.nodes.iter_mut().for_each(|nodes| fit(nodes, most));
+        fit(&mut self.from_right, levels * most);
+        fit(&mut self.links, levels * most);
+        fit(&mut self.last, most);
+        self.w.iter_mut().chain(&mut self.out).for_each(|four| fit(four, most));
+    }
+
+    /// Sorts, merges, and keeps the factors.
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, crew: Crew) {
+        let n = kernel.x.len();
+        self.cut(n, crew.threads());
+        for (i, (slot, x)) in self.order.iter_mut().zip(kernel.x).enumerate() {
+            *slot = (x.ordered(), i as u32);
+        }
+        self.order[..n].sort_unstable();
+        let [nodes, spare] = &mut self.nodes;
+        for ((node, x), (_, index)) in nodes.iter_mut().zip(&mut self.xs).zip(&self.order[..n]) {
+            *node = Node { x: kernel.x[*index as usize], h: kernel.h[*index as usize], index: *index };
+            *x = node.x;
+        }
+        let (local, piece) = self.local;
+        let split = local * n;
+        let (sides, high_sides) = self.from_right[..self.levels * n].split_at_mut(split);
+        let (links, high_links) = self.links[..self.levels * n].split_at_mut(split);
+        let pieces = nodes[..n].chunks_mut(piece).zip(spare[..n].chunks_mut(piece)).zip(self.xs[..n].chunks(piece));
+        let pieces = pieces.zip(sides.chunks_mut(local.max(1) * piece).zip(links.chunks_mut(local.max(1) * piece)));
+        crew.each(40 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
+            let of = nodes.len();
+            for (level, (sides, links)) in sides.chunks_mut(of).zip(links.chunks_mut(of)).enumerate() {
+                merge(1 << level, nodes, spare, xs, sides, links);
+                swap(&mut nodes, &mut spare);
+            }
+        });
+        for level in local..self.levels {
+            let (from, to) = ends(&mut self.nodes, level);
+            let at = (level - local) * n..(level - local + 1) * n;
+            let (sides, links) = (&mut high_sides[at.clone()], &mut high_links[at]);
+            merge(1 << level, &from[..n], &mut to[..n], &self.xs[..n], sides, links);
+        }
+        let (sorted, _) = ends(&mut self.nodes, self.levels);
+        self.last[..n].iter_mut().zip(sorted).for_each(|(last, node)| *last = node.index);
+    }
+
+    /// Levels below, and pieces, so that every thread has one.
+    fn cut(&mut self, n: usize, threads: usize) {
+        self.levels = levels_of(n);
+        let parts = threads.next_power_of_two().ilog2() as usize;
+        let local = self.levels.saturating_sub(parts);
+        self.local = (local, 1 << local);
+    }
+
+    /// S and d from the factors kept.
+    pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+        let n = cos.len();
+        let (local, piece) = self.local;
+        for ((w, sum), (_, index)) in self.w[0].iter_mut().zip(&mut self.out[0]).zip(&self.order[..n]) {
+            *w = [cos[*index as usize], sin[*index as usize], T::ONE, T::ZERO];
+            *sum = *w; // each with itself
+        }
+        let split = local * n;
+        let (sides, high_sides) = self.from_right[..self.levels * n].split_at(split);
+        let (links, high_links) = self.links[..self.levels * n].split_at(split);
+        let ([w, spare_w], [sum, spare_sum]) = (&mut self.w, &mut self.out);
+        let pieces = w[..n].chunks_mut(piece).zip(spare_w[..n].chunks_mut(piece));
+        let pieces = pieces.zip(sum[..n].chunks_mut(piece).zip(spare_sum[..n].chunks_mut(piece)));
+        let pieces = pieces.zip(sides.chunks(local.max(1) * piece).zip(links.chunks(local.max(1) * piece)));
+        crew.each(16 * split, pieces, |(((mut w, mut spare_w), (mut sum, mut spare_sum)), (sides, links))| {
+            let of = w.len();
+            for (level, (sides, links)) in sides.chunks(of).zip(links.chunks(of)).enumerate() {
+                sweep(1 << level, (w, sum), (spare_w, spare_sum), sides, links);
+                swap(&mut w, &mut spare_w);
+                swap(&mut sum, &mut spare_sum);
+            }
+        });
+        for level in local..self.levels {
+            let ((w, to_w), (sum, to_sum)) = (ends(&mut self.w, level), ends(&mut self.out, level));
+            let at = (level - local) * n..(level - local + 1) * n;
+            let (sides, links) = (&high_sides[at.clone()], &high_links[at]);
+            sweep(1 << level, (&w[..n], &sum[..n]), (&mut to_w[..n], &mut to_sum[..n]), sides, links);
+        }
+        let (sums, _) = ends(&mut self.out, self.levels);
+        for (i, [re, im, d, _]) in self.last[..n].iter().map(|i| *i as usize).zip(&*sums) {
+            (out.re[i], out.im[i]) = turned(*re, *im, cos[i], sin[i]);
+            out.d[i] = *d;
+        }
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let per_level = self.from_right.capacity() + self.links.capacity() * size_of::<Link<T>>();
+        let nodes = self.nodes.iter().map(|n| n.capacity() * size_of::<Node<T>>()).sum::<usize>();
+        let four = self.w.iter().chain(&self.out).map(|f| f.capacity() * size_of::<Four<T>>()).sum::<usize>();
+        let orders = self.order.capacity() * 16 + self.last.capacity() * 4 + self.xs.capacity() * T::BYTES;
+        (per_level + nodes + four + orders) as u64
+    }
+
+    /// The same, beforehand.
+    pub const fn bytes_of(most: usize) -> u64 {
+        let per_level = 1 + size_of::<Link<T>>();
+        let fixed = 2 * size_of::<Node<T>>() + 4 * size_of::<Four<T>>() + 16 + 4 + T::BYTES;
+        (most * (levels_of(most) * per_level + fixed)) as u64
+    }
+}
+
+/// Where a level finds its elements, and where it puts them.
+fn ends<X>(pair: &mut [Vec<X>; 2], level: usize) -> (&mut [X], &mut [X]) {
+    let [even, odd] = pair;
+    if level.is_multiple_of(2) { (even, odd) } else { (odd, even) }
+}
+
+/// Merges neighbouring blocks of `half` by H, the left one first where they are equal.
+fn merge<T: Real>(
+    half: usize,
+    from: &[Node<T>],
+    to: &mut [Node<T>],
+    xs: &[T],
+    sides: &mut [u8],
+    links: &mut [Link<T>],
+) {
+    let blocks = from.chunks(2 * half).zip(to.chunks_mut(2 * half)).zip(xs.chunks(2 * half));
+    let blocks = blocks.zip(sides.chunks_mut(2 * half).zip(links.chunks_mut(2 * half)));
+    for (((from, to), xs), (sides, links)) in blocks {
+        if from.len() <= half {
+            to.copy_from_slice(from); // no block on the right
+            continue;
+        }
+        let (edge, right_end) = (xs[half], from.len());
+        let (mut left, mut right, mut before) = (0, half, T::ZERO);
+        for ((to, side), link) in to.iter_mut().zip(sides).zip(&mut *links) {
+            let takes_right = left == half || (right < right_end && from[right].h < from[left].h);
+            let node = from[if takes_right { right } else { left }];
+            left += usize::from(!takes_right);
+            right += usize::from(takes_right);
+            *side = takes_right.into();
+            *link = Link { near: node.x - edge, fade: node.h - before };
+            before = node.h;
+            *to = node;
+        }
+        decay(links);
+    }
+}
+
+/// From distances to factors. The first of a block has nothing before it, and its factor is not used.
+fn decay<T: Real>(links: &mut [Link<T>]) {
+    for link in links {
+        *link = Link { near: (-link.near.abs()).decay(), fade: (-link.fade.abs()).decay() };
+    }
+}
+
+/// One level of all sums: elements and sums move into the merged order, and L and R hear of each other.
+fn sweep<T: Real>(
+    half: usize,
+    (w, sum): (&[Four<T>], &[Four<T>]),
+    (to_w, to_sum): (&mut [Four<T>], &mut [Four<T>]),
+    sides: &[u8],
+    links: &[Link<T>],
+) {
+    let blocks = w.chunks(2 * half).zip(sum.chunks(2 * half));
+    let blocks = blocks.zip(to_w.chunks_mut(2 * half).zip(to_sum.chunks_mut(2 * half)));
+    let blocks = blocks.zip(sides.chunks(2 * half).zip(links.chunks(2 * half)));
+    for (((w, sum), (to_w, to_sum)), (sides, links)) in blocks {
+        if w.len() <= half {
+            to_w.copy_from_slice(w);
+            to_sum.copy_from_slice(sum);
+            continue;
+        }
+        up(half, (w, sum), (to_w, to_sum), sides, links);
+        down(to_w, to_sum, sides, links);
+    }
+}
+
+/// What is carried of the left and the right block.
+struct Carry<T> {
+    left: Four<T>,
+    right: Four<T>,
+}
+
+impl<T: Real> Carry<T> {
+    const fn new() -> Self {
+        Self { left: [T::ZERO; 4], right: [T::ZERO; 4] }
+    }
+
+    /// Passes one element: it hears of the other block, its own block takes it in.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
+    fn pass(&mut self, fade: T, near: T, is_right: bool, w: &Four<T>, sum: &mut Four<T>) {
+        // Products with 0 instead of a branch that nobody can foresee.
+        let (in_left, in_right) = if is_right { (T::ZERO, near) } else { (near, T::ZERO) };
+        for i in 0..4 {
+            let (left, right) = (self.left[i] * fade, self.right[i] * fade);
+            sum[i] += in_left * right + in_right * left;
+            self.left[i] = left + in_left * w[i];
+            self.right[i] = right + in_right * w[i];
+        }
+    }
+}
+
+fn up<T: Real>(
+    half: usize,
+    (w, sum): (&[Four<T>], &[Four<T>]),
+    (to_w, to_sum): (&mut [Four<T>], &mut [Four<T>]),
+    sides: &[u8],
+    links: &[Link<T>],
+) {
+    let mut carry = Carry::new();
+    let (mut left, mut right) = (0, half);
+    for (((to_w, to_sum), side), link) in to_w.iter_mut().zip(to_sum).zip(sides).zip(links) {
+        let is_right = *side != 0;
+        let at = if is_right { right } else { left };
+        left += usize::from(!is_right);
+        right += usize::from(is_right);
+        (*to_w, *to_sum) = (w[at], sum[at]);
+        carry.pass(link.fade, link.near, is_right, to_w, to_sum);
+    }
+}
+
+fn down<T: Real>(w: &[Four<T>], sum: &mut [Four<T>], sides: &[u8], links: &[Link<T>]) {
+    let mut carry = Carry::new();
+    let mut fade = T::ZERO;
+    for (((w, sum), side), link) in w.iter().zip(sum).zip(sides).zip(links).rev() {
+        carry.pass(fade, link.near, *side != 0, w, sum);
+        fade = link.fade;
+    }
+}

@@ -1,0 +1,95 @@
+//! Sums pair by pair, and their limit in which all pairs are alike.
+
+use super::{GRAIN, Kernel, Sums, turned};
+use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+
+/// Nuclei whose sums are taken side by side.
+const LANES: usize = 16;
+
+/// As the formula stands: the sine and cosine of every phase difference.
+pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+    let n = cos.len();
+    let phase: Vec<T> = cos.iter().zip(sin).map(|(c, s)| s.atan2(*c)).collect();
+    let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).enumerate();
+    crew.each(40 * n * n, pieces, |(j, ((re, im), d))| {
+        (*re, *im, *d) = (T::ZERO, T::ZERO, T::ZERO);
+        for k in 0..n {
+            let (sin, cos) = (phase[k] - phase[j]).sin_cos();
+            let w = kernel.pair(j, k);
+            *re += w * cos;
+            *im += w * sin;
+            *d += w;
+        }
+    });
+}
+
+/// With e^{iφ} computed once: one exponential per pair.
+pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+    let n = cos.len();
+    let pieces = out.re.chunks_mut(LANES).zip(out.im.chunks_mut(LANES)).zip(out.d.chunks_mut(LANES)).enumerate();
+    crew.each(8 * n * n, pieces, |(at, ((re, im), d))| {
+        let first = at * LANES;
+        let sums = tile(kernel, cos, sin, first, re.len());
+        for lane in 0..re.len() {
+            let j = first + lane;
+            (re[lane], im[lane]) = turned(sums[0][lane], sums[1][lane], cos[j], sin[j]);
+            d[lane] = sums[2][lane];
+        }
+    });
+}
+
+/// Runs of k whose sums are added up before they join the rest: keeps rounding from growing with the population.
+const RUN: usize = 256;
+
+fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the feature.
+        return unsafe { tile_avx2(kernel, cos, sin, first, len) };
+    }
+    tile_body(kernel, cos, sin, first, len)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+    tile_body(kernel, cos, sin, first, len)
+}
+
+/// Indices and arrays in memory, because that is what becomes vectors.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
+fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+    let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+    x[..len].copy_from_slice(&kernel.x[first..first + len]);
+    h[..len].copy_from_slice(&kernel.h[first..first + len]);
+    let mut total = [[T::ZERO; LANES]; 3];
+    let runs = kernel.x.chunks(RUN).zip(kernel.h.chunks(RUN)).zip(cos.chunks(RUN).zip(sin.chunks(RUN)));
+    for ((xs, hs), (cs, ss)) in runs {
+        let (mut re, mut im, mut d) = ([T::ZERO; LANES], [T::ZERO; LANES], [T::ZERO; LANES]);
+        for (((xk, hk), ck), sk) in xs.iter().zip(hs).zip(cs).zip(ss) {
+            for lane in 0..LANES {
+                let w = (-((x[lane] - *xk).abs() + (h[lane] - *hk).abs())).decay();
+                re[lane] += w * *ck;
+                im[lane] += w * *sk;
+                d[lane] += w;
+            }
+        }
+        for (total, run) in total.iter_mut().zip([re, im, d]) {
+            for lane in 0..LANES {
+                total[lane] += run[lane];
+            }
+        }
+    }
+    total
+}
+
+/// J = 1: every sum is the same.
+pub fn mean_field<T: Real>(cos: &[T], sin: &[T], out: &mut Sums<T>) {
+    let total = |of: &[T]| of.chunks(GRAIN).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
+    let (re, im) = (T::of(total(cos)), T::of(total(sin)));
+    for j in 0..cos.len() {
+        (out.re[j], out.im[j]) = turned(re, im, cos[j], sin[j]);
+    }
+    out.d.fill(T::of(cos.len() as f64));
+}

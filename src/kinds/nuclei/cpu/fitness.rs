@@ -1,0 +1,188 @@
+//! Mean squared errors, without ever holding a prediction per sample and nucleus.
+
+use super::crew::Crew;
+use crate::{
+    kinds::nuclei::{
+        Answer, FitnessMethod, Storage, Task,
+        real::Real,
+        state::State,
+        task::{Problem, Setup},
+    },
+    num::halves,
+};
+
+/// Nuclei side by side in a vector.
+const LANES: usize = 8;
+/// Samples whose squares are summed before they are added to the rest: keeps rounding from growing with the samples.
+const RUN: usize = 64;
+/// Where a saturating answer saturates.
+const FAR: f64 = 1000.0;
+
+/// Equations a nucleus is held against, in the arithmetic of the state.
+#[derive(Clone, Debug, Default)]
+pub struct Equations<T> {
+    /// [rows × inputs].
+    pub x: Vec<T>,
+    /// [rows].
+    pub y: Vec<T>,
+    /// Columns of `x`.
+    pub inputs: usize,
+    /// Whether row b begins with b zeros.
+    pub triangular: bool,
+    /// Sum of squares that no weights can remove.
+    pub rest: T,
+    /// Samples, B.
+    pub samples: usize,
+}
+
+impl<T: Real> Equations<T> {
+    /// Sample by sample.
+    pub fn direct(problem: &Problem) -> Self {
+        let (x, y) = (numbers(&problem.x), numbers(&problem.y));
+        Self { x, y, inputs: problem.inputs, triangular: false, rest: T::ZERO, samples: problem.samples() }
+    }
+
+    /// Compressed, when that is possible.
+    pub fn compressed(setup: &Setup) -> Option<Self> {
+        let (problem, of) = (setup.problem.as_ref()?, setup.compressed.as_ref()?);
+        let (x, y) = (numbers(&of.r), numbers(&of.z));
+        let rest = T::of(of.rest);
+        Some(Self { x, y, inputs: problem.inputs, triangular: true, rest, samples: problem.samples() })
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        ((self.x.len() + self.y.len()) * T::BYTES) as u64
+    }
+}
+
+fn numbers<T: Real>(wide: &[f64]) -> Vec<T> {
+    wide.iter().map(|x| T::of(*x)).collect()
+}
+
+/// Both forms of a task, and who takes which.
+#[derive(Clone, Debug, Default)]
+pub struct Measured<T> {
+    direct: Option<Equations<T>>,
+    compressed: Option<Equations<T>>,
+}
+
+impl<T: Real> Measured<T> {
+    /// From what was read or generated.
+    pub fn new(setup: &Setup) -> Self {
+        Self { direct: setup.problem.as_ref().map(Equations::direct), compressed: Equations::compressed(setup) }
+    }
+
+    /// The equations a task is measured by; none when all nuclei are alike.
+    pub fn of(&self, task: &Task) -> Option<&Equations<T>> {
+        let can = task.answer == Answer::Linear && task.method != FitnessMethod::Direct;
+        self.compressed.as_ref().filter(|_| can).or(self.direct.as_ref())
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        self.direct.iter().chain(&self.compressed).map(Equations::n_bytes).sum()
+    }
+}
+
+/// A weight as it is stored.
+#[inline]
+fn stored<T: Real>(w: T, storage: Storage) -> T {
+    match storage {
+        Storage::Full => w,
+        Storage::F16 => T::of(halves::f16(w.wide() as f32).into()),
+        Storage::Bf16 => T::of(halves::bf16(w.wide() as f32).into()),
+    }
+}
+
+/// Weights of the nuclei of a vector, weight by weight: what a tile needs one of per input.
+pub type Lanes<T> = [T; LANES];
+
+/// f of the nuclei in `idx`, into `out`, in tiles of so many nuclei; the result does not depend on the tile. `room` holds
+/// the weights of one vector per tile.
+pub fn measure<T: Real>(
+    of: &Equations<T>,
+    task: &Task,
+    state: &State<T>,
+    idx: &[u32],
+    tile: usize,
+    crew: Crew,
+    room: &mut Vec<Lanes<T>>,
+    out: &mut [T],
+) {
+    let work = idx.len() * of.x.len();
+    room.resize(idx.len().div_ceil(tile) * of.inputs, [T::ZERO; LANES]);
+    let tiles = out.chunks_mut(tile).zip(idx.chunks(tile)).zip(room.chunks_mut(of.inputs));
+    crew.each(work, tiles, |((out, slots), w)| {
+        for (out, slots) in out.chunks_mut(LANES).zip(slots.chunks(LANES)) {
+            // Weight by weight, so that the nuclei of a vector lie side by side; the last vector may not be full.
+            for (lane, slot) in slots.iter().enumerate() {
+                let row = state.row(*slot).iter().zip(&mut *w);
+                row.for_each(|(from, to)| to[lane] = stored(*from, task.storage));
+            }
+            out.copy_from_slice(&errors(of, task.answer, w)[..out.len()]);
+        }
+    });
+}
+
+fn errors<T: Real>(of: &Equations<T>, answer: Answer, w: &[[T; LANES]]) -> [T; LANES] {
+    let mut total = [of.rest; LANES];
+    let rows = of.x.chunks_exact(of.inputs).zip(&of.y);
+    let mut run = [T::ZERO; LANES];
+    for (b, (x, y)) in rows.enumerate() {
+        let from = if of.triangular { b } else { 0 };
+        let mut p = [T::ZERO; LANES];
+        for (x, w) in x[from..].iter().zip(&w[from..]) {
+            for lane in 0..LANES {
+                p[lane] += *x * w[lane];
+            }
+        }
+        if answer == Answer::Saturating {
+            p = p.map(saturated);
+        }
+        for lane in 0..LANES {
+            let miss = p[lane] - *y;
+            run[lane] += miss * miss;
+        }
+        if (b + 1).is_multiple_of(RUN) || b + 1 == of.y.len() {
+            total.iter_mut().zip(&mut run).for_each(|(t, r)| *t += std::mem::take(r));
+        }
+    }
+    total.map(|t| t / T::of(of.samples as f64))
+}
+
+fn saturated<T: Real>(p: T) -> T {
+    (p / T::of(FAR)).tanh() * T::of(FAR)
+}
+
+/// One step down the gradient of a nucleus: w -= (2η/B) Xᵀ(X w - y).
+pub fn learn<T: Real>(of: &Equations<T>, answer: Answer, rate: f64, w: &mut [T], slope: &mut [T]) {
+    slope.fill(T::ZERO);
+    for (b, (x, y)) in of.x.chunks_exact(of.inputs).zip(&of.y).enumerate() {
+        let from = if of.triangular { b } else { 0 };
+        let p: T = x[from..].iter().zip(&w[from..]).map(|(x, w)| *x * *w).sum();
+        let miss = match answer {
+            Answer::Linear => p - *y,
+            Answer::Saturating => {
+                let t = (p / T::of(FAR)).tanh();
+                (t * T::of(FAR) - *y) * (T::ONE - t * t)
+            }
+        };
+        x[from..].iter().zip(&mut slope[from..]).for_each(|(x, s)| *s += *x * miss);
+    }
+    let step = T::of(2.0 * rate / of.samples as f64);
+    w.iter_mut().zip(slope).for_each(|(w, s)| *w = *w - step * *s);
+}
+
+/// H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z: no epsilon, and nothing overflows.
+pub fn entropy<T: Real>(w: &[T]) -> T {
+    let Some(top) = w.iter().copied().reduce(T::max) else { return T::ZERO };
+    let (mut z, mut sum) = (T::ZERO, T::ZERO);
+    for w in w {
+        let below = *w - top;
+        let e = below.decay();
+        z += e;
+        sum += e * below;
+    }
+    (z.ln() - sum / z).max(T::ZERO)
+}

@@ -1,0 +1,65 @@
+//! What is known of the population as a whole. Sums run over pieces of fixed length, in double precision.
+
+use super::phases::Waves;
+use crate::kinds::nuclei::{Params, events::Standing, real::Real, state::State};
+
+/// Nuclei whose values are summed before they join the rest.
+const RUN: usize = 4096;
+
+fn sum<T: Real>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
+    values.chunks(RUN).map(|run| run.iter().map(|x| of(x.wide())).sum::<f64>()).sum()
+}
+
+/// T = 1 + sample standard deviation; 1 for less than two.
+pub fn temperature<T: Real>(f: &[T]) -> f64 {
+    if f.len() < 2 {
+        return 1.0;
+    }
+    let mean = sum(f, |x| x) / f.len() as f64;
+    1.0 + (sum(f, |x| (x - mean).powi(2)) / (f.len() - 1) as f64).sqrt()
+}
+
+/// r and the angle of mean e^{iφ}.
+pub fn order<T: Real>(cos: &[T], sin: &[T]) -> (f64, f64) {
+    let n = cos.len().max(1) as f64;
+    let (re, im) = (sum(cos, |x| x) / n, sum(sin, |x| x) / n);
+    (re.hypot(im), im.atan2(re))
+}
+
+/// Of the living, whose waves have just been evaluated. What is not `wanted` is left out where it costs something.
+pub fn of<T: Real>(
+    params: &Params,
+    state: &State<T>,
+    waves: &Waves<T>,
+    f: &[T],
+    h: &[T],
+    sorted: &mut Vec<T>,
+    wanted: bool,
+) -> Standing {
+    let n = f.len();
+    let (r, mean_phase) = order(&waves.cos, &waves.sin);
+    let (re, d) = (sum(&waves.sums.re, |x| x), sum(&waves.sums.d, |x| x));
+    let tunnelling = &params.tunnelling;
+    let mut standing = Standing {
+        n: n as u64,
+        r,
+        r_j: if d > 0.0 { (re / d).max(0.0).sqrt() } else { 0.0 },
+        mean_phase,
+        p_dec: tunnelling.probability(r),
+        p_mean: f64::NAN,
+        temperature: temperature(f),
+        f_best: f.iter().map(|x| x.wide()).fold(f64::INFINITY, f64::min),
+        f_mean: sum(f, |x| x) / n.max(1) as f64,
+        f_median: f64::NAN,
+        h_mean: sum(h, |x| x) / n.max(1) as f64,
+    };
+    if wanted && n > 0 {
+        let p = |slot: &u32| tunnelling.probability(state.r_local[*slot as usize].wide());
+        standing.p_mean = state.idx.chunks(RUN).map(|run| run.iter().map(p).sum::<f64>()).sum::<f64>() / n as f64;
+        sorted.clear();
+        sorted.extend_from_slice(f);
+        let (_, middle, _) = sorted.select_nth_unstable_by(n / 2, |a, b| a.wide().total_cmp(&b.wide()));
+        standing.f_median = middle.wide();
+    }
+    standing
+}

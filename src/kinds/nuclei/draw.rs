@@ -1,0 +1,89 @@
+//! Where random numbers come from: Philox 4×32-10 with counter (slot, block, generation, stream) and the seed as key.
+//! A draw depends on who needs it and what for, never on what was drawn before.
+
+use crate::num::{exact, rng::philox4x32};
+use std::f64::consts::TAU;
+
+/// What a draw is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Stream {
+    /// Weights at the start.
+    InitW = 1,
+    /// Phases at the start.
+    InitPhase = 2,
+    /// Natural frequencies.
+    InitOmega = 3,
+    /// Whether a nucleus decays.
+    Decay = 4,
+    /// Whether the fusion takes place; slot 0.
+    Fuse = 5,
+    /// Weights of children.
+    Mut = 6,
+    /// Phases of children.
+    PhaseChild = 7,
+    /// Noise of the phases; block: substep.
+    Noise = 8,
+    /// Spikes of the quantum-Kuramoto maps.
+    Spike = 9,
+    /// Whether a nucleus dies.
+    Death = 10,
+    /// Inputs of the generated task; slot: sample.
+    TaskX = 16,
+    /// Weights that solve the generated task.
+    TaskW = 17,
+    /// Noise of its targets; slot: sample.
+    TaskNoise = 18,
+    /// Weights of children of a decay by hand.
+    MutByHand = 19,
+    /// Phases of children of a decay by hand.
+    PhaseByHand = 20,
+}
+
+/// The address of a draw, but for who needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Project seed.
+    pub seed: u64,
+    /// What for.
+    pub stream: Stream,
+    /// Which generation, modulo 2³².
+    pub generation: u32,
+}
+
+impl Draw {
+    /// The four words of a block.
+    pub const fn words(self, slot: u32, block: u32) -> [u32; 4] {
+        philox4x32([slot, block, self.generation, self.stream as u32], [self.seed as u32, (self.seed >> 32) as u32])
+    }
+
+    /// Uniform in (0, 1), on a grid of 2⁻²³ shifted by half: exact, also in single precision.
+    pub fn uniform(self, slot: u32) -> f64 {
+        exact::unit(self.words(slot, 0)[0]).into()
+    }
+
+    /// Four standard normal numbers of a block (Box-Muller).
+    pub fn normals(self, slot: u32, block: u32) -> [f64; 4] {
+        let [a, b, c, d] = self.words(slot, block).map(|word| f64::from(exact::unit(word)));
+        let pair = |u: f64, v: f64| {
+            let (sin, cos) = (TAU * v).sin_cos();
+            let radius = (-2.0 * u.ln()).sqrt();
+            [radius * cos, radius * sin]
+        };
+        let ([x0, x1], [x2, x3]) = (pair(a, b), pair(c, d));
+        [x0, x1, x2, x3]
+    }
+
+    /// The first of the normal numbers of a block.
+    pub fn normal(self, slot: u32, block: u32) -> f64 {
+        self.normals(slot, block)[0]
+    }
+
+    /// Hands out standard normal numbers: number 4b + i is number i of block b.
+    pub fn each_normal(self, slot: u32, count: usize, mut take: impl FnMut(usize, f64)) {
+        for block in 0..count.div_ceil(4) {
+            let normals = self.normals(slot, block as u32);
+            normals.iter().take(count - 4 * block).enumerate().for_each(|(i, x)| take(4 * block + i, *x));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Where the places of the table are shown: on a disc, from the centre outwards, so that old places lie inside.
+
+use super::probes::NUCLEI;
+use crate::sim::ElementSet;
+
+/// Distance of neighbours.
+const PITCH: f64 = 10.0;
+
+/// The places, evenly spread over a disc (Vogel 1979).
+pub fn places(capacity: u32) -> ElementSet {
+    let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());
+    let position = |slot: u32| {
+        let (radius, angle) = (PITCH * (f64::from(slot) + 0.5).sqrt(), golden * f64::from(slot));
+        [(radius * angle.cos()) as f32, (radius * angle.sin()) as f32, 0.0]
+    };
+    ElementSet {
+        name: NUCLEI,
+        len: capacity,
+        positions: (0..capacity).map(position).collect(),
+        ..ElementSet::default()
+    }
+}

@@ -1,0 +1,240 @@
+//! Curves, events and fingerprint: the same for both backends, fed generation by generation.
+
+use super::{
+    Measure,
+    events::{Events, Standing},
+    ledger::Ledger,
+    lineage::Lineage,
+    probes,
+};
+use crate::{
+    num::hash::StreamHash,
+    sim::{ProbeId, Reading, Series, SimError, Spike, Tap},
+};
+use std::fmt::Write as _;
+
+/// Probes whose readings grow with every sample, in the order of `Meter::series`.
+const GROWING: [ProbeId; 9] = [
+    probes::ORDER,
+    probes::ALIVE,
+    probes::EVENTS,
+    probes::FITNESS,
+    probes::BARRIER,
+    probes::ENTROPY,
+    probes::MEAN_PHASE,
+    probes::PHASE_OF,
+    probes::FITNESS_OF,
+];
+
+/// Names of the lanes of a curve.
+pub fn lanes(probe: ProbeId) -> Vec<String> {
+    let names: &[&str] = match probe {
+        probes::ORDER => &["r", "R_J"],
+        probes::EVENTS => &["fusions", "decays", "deaths", "overflow"],
+        probes::FITNESS => &["best", "median", "mean"],
+        probes::BARRIER => &["P(r)", "mean P_j"],
+        _ => &[],
+    };
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Counts, hashes and samples; holds samples until they are read.
+pub struct Meter {
+    tapped: [bool; probes::PROBES.len()],
+    capacity: u32,
+    every: u64,
+    series: [Series; GROWING.len()],
+    /// Totals at the last sample.
+    pub sampled: Ledger,
+    /// Fingerprint of all events, and of r in every generation.
+    pub hash: StreamHash,
+    births: Vec<Spike>,
+    deaths: Vec<Spike>,
+    lineage: Lineage,
+    log: String,
+}
+
+impl Meter {
+    /// Nothing tapped.
+    pub fn new(measure: &Measure, capacity: u32) -> Self {
+        Self {
+            tapped: [false; probes::PROBES.len()],
+            capacity,
+            every: u64::from(measure.every).max(1),
+            series: Default::default(),
+            sampled: Ledger::default(),
+            hash: StreamHash::default(),
+            births: vec![],
+            deaths: vec![],
+            lineage: Lineage::default(),
+            log: String::new(),
+        }
+    }
+
+    /// Takes up another interval.
+    pub fn configure(&mut self, measure: &Measure) {
+        self.every = u64::from(measure.every).max(1);
+    }
+
+    /// What will be read from now on. What was tapped before goes on without a gap; `living` are the founders of a
+    /// lineage that begins.
+    pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
+        if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
+            return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
+        }
+        if let Some(beyond) = taps.iter().flat_map(|t| &t.elements).find(|e| **e >= self.capacity) {
+            return Err(SimError::Input(format!("there is no place {beyond}; the last one is {}", self.capacity - 1)));
+        }
+        let before = std::mem::replace(&mut self.tapped, [false; probes::PROBES.len()]);
+        for tap in taps {
+            let probe = usize::from(tap.probe);
+            self.tapped[probe] = true;
+            let Some(i) = GROWING.iter().position(|p| *p == tap.probe) else { continue };
+            let over_nuclei = matches!(tap.probe, probes::PHASE_OF | probes::FITNESS_OF);
+            let elements = if over_nuclei { tap.elements.clone() } else { vec![] };
+            if self.series[i].elements != elements || !before[probe] {
+                self.series[i] = Series { elements, ..Series::default() };
+            }
+        }
+        if self.is_tapped(probes::LINEAGE) && !before[usize::from(probes::LINEAGE)] {
+            self.lineage.begin(step, self.capacity, living);
+        }
+        for (probe, waiting) in [(probes::BIRTHS, &mut self.births), (probes::DEATHS, &mut self.deaths)] {
+            if !self.tapped[usize::from(probe)] {
+                *waiting = vec![];
+            }
+        }
+        Ok(())
+    }
+
+    fn is_tapped(&self, probe: ProbeId) -> bool {
+        self.tapped[usize::from(probe)]
+    }
+
+    /// The probes that are tapped.
+    pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
+        let tapped = self.tapped;
+        (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
+    }
+
+    /// Whether what costs something to know is asked for after so many completed generations.
+    pub fn wanted(&self, completed: u64) -> bool {
+        completed.is_multiple_of(self.every) && (self.is_tapped(probes::FITNESS) || self.is_tapped(probes::BARRIER))
+    }
+
+    /// Takes what happened in generation `step`.
+    pub fn events(&mut self, step: u64, events: &Events) {
+        for (word, slots) in [(1, &events.fused), (2, &events.decayed), (3, &events.died)] {
+            slots.iter().for_each(|slot| self.hash.push_spike((step as u32) << 2 | word, *slot));
+        }
+        if self.is_tapped(probes::BIRTHS) {
+            let host = events.fused.first();
+            let born = host.into_iter().chain(events.born.iter().map(|(child, _)| child));
+            ascending(&mut self.births, step, born);
+        }
+        if self.is_tapped(probes::DEATHS) {
+            ascending(&mut self.deaths, step, events.fused.iter().skip(1).chain(&events.died));
+        }
+        if self.is_tapped(probes::LINEAGE) {
+            self.lineage.events(step, events);
+        }
+        if self.is_tapped(probes::LOG) {
+            write_log(&mut self.log, step, events);
+        }
+    }
+
+    /// Ends a generation; `value` reads a chosen nucleus.
+    pub fn end(&mut self, completed: u64, now: &Standing, ledger: &Ledger, value: &dyn Fn(ProbeId, u32) -> f32) {
+        let bits = now.r.to_bits();
+        self.hash.push_spike((bits >> 32) as u32, bits as u32);
+        if !completed.is_multiple_of(self.every) {
+            return;
+        }
+        let happened = ledger.since(&self.sampled);
+        self.sampled = *ledger;
+        for (i, probe) in GROWING.into_iter().enumerate().filter(|(_, probe)| self.tapped[usize::from(*probe)]) {
+            let series = &mut self.series[i];
+            let before = series.values.len();
+            match probe {
+                probes::ORDER => series.values.extend([now.r as f32, now.r_j as f32]),
+                probes::ALIVE => series.values.push(ledger.n() as f32),
+                probes::EVENTS => series.values.extend(
+                    [happened.n_fused, happened.n_decay, happened.n_died, happened.overflow].map(|count| count as f32),
+                ),
+                probes::FITNESS => series.values.extend([now.f_best, now.f_median, now.f_mean].map(|x| x as f32)),
+                probes::BARRIER => series.values.extend([now.p_dec as f32, now.p_mean as f32]),
+                probes::ENTROPY => series.values.push(now.h_mean as f32),
+                probes::MEAN_PHASE => series.values.push(now.mean_phase as f32),
+                _ => series.values.extend(series.elements.iter().map(|slot| value(probe, *slot))),
+            }
+            series.lanes = (series.values.len() - before) as u32;
+            series.steps.push(completed);
+        }
+    }
+
+    /// The reading of a tapped history; none for fields.
+    pub fn take(&mut self, probe: ProbeId) -> Option<Reading> {
+        Some(match probe {
+            probes::BIRTHS => Reading::Spikes(std::mem::take(&mut self.births)),
+            probes::DEATHS => Reading::Spikes(std::mem::take(&mut self.deaths)),
+            probes::LINEAGE => Reading::Lineage(self.lineage.take()),
+            probes::LOG => Reading::Text(std::mem::take(&mut self.log)),
+            _ => {
+                let series = &mut self.series[GROWING.iter().position(|p| *p == probe)?];
+                let lanes = match probe {
+                    probes::PHASE_OF | probes::FITNESS_OF => series.elements.len() as u32,
+                    _ => lanes(probe).len().max(1) as u32,
+                };
+                let next = Series { elements: series.elements.clone(), lanes, ..Series::default() };
+                Reading::Series(Series { lanes, ..std::mem::replace(series, next) })
+            }
+        })
+    }
+
+    /// Starts over at a state in which these live; taps stay. Unread samples are dropped: they belong to another past.
+    pub fn resume(&mut self, hash: StreamHash, sampled: Ledger, step: u64, living: &[u32]) {
+        (self.hash, self.sampled) = (hash, sampled);
+        for series in &mut self.series {
+            series.steps.clear();
+            series.values.clear();
+        }
+        self.births.clear();
+        self.deaths.clear();
+        self.log.clear();
+        if self.is_tapped(probes::LINEAGE) {
+            self.lineage.begin(step, self.capacity, living);
+        }
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
+        let events = (self.births.capacity() + self.deaths.capacity()) * 8;
+        (series + events + self.log.capacity()) as u64 + self.lineage.n_bytes()
+    }
+}
+
+/// Adds one generation of events, by place.
+fn ascending<'a>(to: &mut Vec<Spike>, step: u64, slots: impl Iterator<Item = &'a u32>) {
+    let first = to.len();
+    to.extend(slots.map(|lane| Spike { step: step as u32, lane: *lane }));
+    to[first..].sort_unstable();
+}
+
+fn write_log(log: &mut String, step: u64, events: &Events) {
+    // Writing to a text cannot fail.
+    if let Some((host, absorbed)) = events.fused.split_first() {
+        let others: Vec<String> = absorbed.iter().map(|slot| format!(" + {slot}")).collect();
+        let _ = writeln!(log, "{step} fuse {host}{} -> {host}", others.concat());
+    }
+    for parent in &events.decayed {
+        let children = events.born.iter().filter(|(_, of)| of == parent).map(|(child, _)| format!(" {child}"));
+        let _ = writeln!(log, "{step} decay {parent} ->{}", children.collect::<String>());
+    }
+    for slot in &events.died {
+        let _ = writeln!(log, "{step} death {slot}");
+    }
+    if events.missing > 0 {
+        let _ = writeln!(log, "{step} overflow: no place for {}", events.missing);
+    }
+}

@@ -1,0 +1,446 @@
+//! Parameters of a nuclei project. Formulas stand where they are used: [`tunnel`](super::tunnel), [`cpu`](super::cpu).
+
+use crate::{choices, param_tree, params, params::PathText};
+
+choices! {
+    /// What the nuclei are measured by.
+    pub enum Source {
+        /// Generated: a linear regression whose answer is known, drawn from the seed.
+        Toy,
+        /// Inputs X and targets y from a table (.csv, .tsv, .parquet) or a NumPy archive (.npz with X and y).
+        File,
+        /// Nothing: all nuclei are alike (f = H = 0), for phases alone or the statistics of the population alone.
+        Nothing,
+    }
+}
+
+choices! {
+    /// How a nucleus answers an input.
+    pub enum Answer {
+        /// w·x.
+        Linear,
+        /// tanh(w·x / 1000) · 1000: saturates far away (the origin's "Chaos").
+        Saturating,
+    }
+}
+
+choices! {
+    /// How the mean squared error is computed.
+    pub enum FitnessMethod {
+        /// Compressed when the answer is linear and there are more samples than inputs, else direct.
+        Auto,
+        /// Sample by sample, in tiles: predictions are never stored.
+        Direct,
+        /// Exact: with the thin factorisation X = QR, f = (|R w - Qᵀy|² + |y - QQᵀy|²) / B, for linear answers.
+        Compressed,
+    }
+}
+
+choices! {
+    /// What weights are rounded to before they are evaluated; sums stay in the arithmetic of the state.
+    pub enum Storage {
+        /// As they are.
+        Full,
+        /// 16 bits, 11 of them significant: fitness to about 5e-4.
+        F16,
+        /// 16 bits, 8 of them significant: fitness to about 4e-3.
+        Bf16,
+    }
+}
+
+choices! {
+    /// Arithmetic of the state.
+    pub enum Precision {
+        /// Double precision: the reference.
+        F64,
+        /// Single precision: what the GPU computes with.
+        F32,
+    }
+}
+
+choices! {
+    /// What decides who fuses: the m nuclei with the highest key do.
+    pub enum FuseKey {
+        /// H - (f - mean f) / T: novel and good. T is 1 + the standard deviation of f.
+        Hybrid,
+        /// H: the most even weights (the origin's rule; it does not improve the best).
+        Entropy,
+        /// -f: the fittest.
+        Fitness,
+    }
+}
+
+choices! {
+    /// Whose weights the children of a decay vary.
+    pub enum ChildBase {
+        /// The row of the fittest nucleus as it stands after the fusion of this generation: the fused weights when it
+        /// hosts that fusion, zeros when it was absorbed by it.
+        Best,
+        /// The fused weights, also when no fusion took place (the origin's rule).
+        Fused,
+        /// Those of the nucleus that decays; its children are as bad as it was.
+        Parent,
+    }
+}
+
+choices! {
+    /// Which order opens the barrier for a decay. Fusion always looks at the global order r.
+    pub enum OrderSeen {
+        /// P_j = P(R_j): each nucleus its own neighbourhood.
+        Local,
+        /// P_j = P(r): all the same.
+        Global,
+    }
+}
+
+choices! {
+    /// Shape of the barrier.
+    pub enum Barrier {
+        /// P = C exp(-(2/ħ) ΔR max(0, R_th - R)): the exponent grows linearly with the missing order.
+        Linear,
+        /// P = C exp(-(2/ħ) ΔR √(2 m (R_th - R))): a rectangular barrier after Gamow 1928, with V = R_th and E = R.
+        SquareRoot,
+    }
+}
+
+choices! {
+    /// How phases move.
+    pub enum Dynamics {
+        /// dφ_j/dt = ω_j + (K / D_j) Im S_j + noise (Kuramoto 1975).
+        Kuramoto,
+        /// ψ_j ← (ψ_j + K ā (S_j / D_j) e^{iφ_j}) e^{iδ_j} / Z: a map that commutes with rotating all phases.
+        QkmCovariant,
+        /// ψ_j ← (ψ_j + K S_j + δ_j ψ_j) / Z: the origin's map as it was found, which does not.
+        QkmCompat,
+        /// Not at all.
+        Still,
+    }
+}
+
+choices! {
+    /// How phases are integrated over time.
+    pub enum Integrator {
+        /// One evaluation per substep; with noise, Euler-Maruyama.
+        Euler,
+        /// Fourth order, four evaluations; without noise.
+        Rk4,
+        /// Stochastic Heun, two evaluations.
+        Heun,
+    }
+}
+
+choices! {
+    /// What the coupling sum is divided by.
+    pub enum Norm {
+        /// D_j = Σ_k J_jk: a mean over those that resemble j.
+        Row,
+        /// D_j = N: the classical model; the mean phase then moves at the mean frequency.
+        Number,
+    }
+}
+
+choices! {
+    /// Where natural frequencies come from.
+    pub enum Frequencies {
+        /// Standard normal, drawn from the seed.
+        Normal,
+        /// The quantiles of a Lorentz distribution of width 1, in order: no sampling error.
+        LorentzQuantiles,
+        /// The quantiles of the standard normal distribution, in order: no sampling error.
+        NormalQuantiles,
+    }
+}
+
+choices! {
+    /// How S_j = Σ_k J_jk e^{i(φ_k - φ_j)} is computed, with J_jk = e^{-|f_j - f_k|/T} e^{-|H_j - H_k|}.
+    pub enum Method {
+        /// The quickest exact one for the number of nuclei.
+        Auto,
+        /// Pair by pair, as the formula stands: a reference.
+        Naive,
+        /// Pair by pair, with e^{iφ} computed once, in tiles.
+        Tiled,
+        /// Exact in N log N steps: sorted by f, merged by H (after Langrené & Warin 2020).
+        Fast,
+        /// J = 1: all pairs alike, N steps.
+        MeanField,
+        /// Entropy is ignored: sorted by f, N steps. d is off by at most 1 - e^{-range of H}.
+        Scan1d,
+        /// Pairs with J below sparse_cutoff are left out.
+        Sparse,
+        /// J is written out, N × N, once per generation.
+        Dense,
+    }
+}
+
+params! {
+    /// What the nuclei are measured by: f_j = (1/B) Σ_b (x_b·w_j - y_b)², lower is better.
+    pub struct Task {
+        /// Where inputs and targets come from.
+        #[param(apply = Rebuild)]
+        source: Source = Source::Toy,
+
+        /// Table with one column per input and one for the target, or a NumPy archive with X (B × D) and y (B).
+        #[param(apply = Rebuild)]
+        #[show_if(|s| s.source == Source::File)]
+        path: PathText = PathText::default(),
+
+        /// Column of the table that holds the target; all others are inputs.
+        #[param(apply = Rebuild)]
+        #[show_if(|s| s.source == Source::File)]
+        target: String = "y".to_owned(),
+
+        /// Samples B of the generated task.
+        #[param(range = 8.0..=4096.0, hard = 1.0..=1_048_576.0, scale = Log, apply = Rebuild)]
+        #[show_if(|s| s.source == Source::Toy)]
+        n_samples: u32 = 64,
+
+        /// Inputs D; without a task the number of weights of a nucleus.
+        #[param(range = 1.0..=128.0, hard = 1.0..=4096.0, scale = Log, apply = Rebuild)]
+        #[show_if(|s| s.source != Source::File)]
+        n_inputs: u32 = 20,
+
+        /// Standard deviation of what the targets of the generated task have beside X w: its square is about the
+        /// lowest error there is.
+        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rebuild)]
+        #[show_if(|s| s.source == Source::Toy)]
+        noise: f64 = 0.04,
+
+        /// How a nucleus answers an input.
+        #[param()]
+        answer: Answer = Answer::Linear,
+
+        /// How the error is computed.
+        #[param()]
+        method: FitnessMethod = FitnessMethod::Auto,
+
+        /// What weights are rounded to before they are evaluated.
+        #[param()]
+        storage: Storage = Storage::Full,
+
+        /// Rate η of learning by gradient, once per generation before the evaluation: w -= (2η/B) Xᵀ(X w - y). Stable
+        /// below 1 / the largest eigenvalue of XᵀX/B; 0 learns by selection alone.
+        #[param(range = 0.0..=0.5, hard = 0.0..=1000.0)]
+        learning_rate: f64 = 0.0,
+    }
+}
+
+params! {
+    /// Who lives, fuses, decays and dies.
+    pub struct Population {
+        /// Nuclei at the start.
+        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rebuild)]
+        n_start: u32 = 128,
+
+        /// Most nuclei there can be: the size of the table, which never grows. A child without a place is counted as
+        /// overflow.
+        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rebuild, symbol = "N_max")]
+        capacity: u32 = 1024,
+
+        /// Standard deviation of the weights at the start.
+        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rebuild)]
+        weight_scale: f64 = 0.3,
+
+        /// How many of the least fit may decay in a generation.
+        #[param(range = 0.0..=64.0, hard = 0.0..=4_194_304.0, symbol = "k")]
+        k_worst: u32 = 3,
+
+        /// The same as a share of all nuclei, rounded up; the larger of the two counts.
+        #[param(range = 0.0..=0.1, hard = 0.0..=1.0)]
+        worst_share: f64 = 0.0,
+
+        /// How many nuclei become one when they fuse; below 2 none do.
+        #[param(range = 0.0..=16.0, hard = 0.0..=4_194_304.0, symbol = "m")]
+        m_fuse: u32 = 4,
+
+        /// Children of a decay beside the nucleus itself, which is renewed: one becomes 1 + c.
+        #[param(range = 0.0..=16.0, hard = 0.0..=65_536.0, symbol = "c")]
+        c_new: u32 = 3,
+
+        /// Standard deviation of what is added to the weights of children.
+        #[param(range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "σ")]
+        sigma: f64 = 0.05,
+
+        /// Who fuses.
+        #[param()]
+        fuse_key: FuseKey = FuseKey::Hybrid,
+
+        /// Whose weights children vary.
+        #[param()]
+        child_base: ChildBase = ChildBase::Best,
+
+        /// Rate of radioactive death: a nucleus left alone dies with probability 1 - e^{-λ} per generation.
+        #[param(range = 0.0..=0.1, hard = 0.0..=100.0, symbol = "λ")]
+        death_rate: f64 = 0.01,
+
+        /// Fewer than this many are not left by fusion or death.
+        #[param(range = 0.0..=64.0, hard = 0.0..=4_194_304.0)]
+        n_min: u32 = 8,
+
+        /// Attempts per generation ν·Δt: events happen with probability 1 - e^{-νΔt P} (Gillespie 1977, one leap).
+        /// 0 takes P itself.
+        #[param(range = 0.0..=4.0, hard = 0.0..=1000.0)]
+        attempts_per_step: f64 = 0.0,
+
+        /// Arithmetic of the state.
+        #[param(apply = Rebuild)]
+        precision: Precision = Precision::F32,
+    }
+}
+
+params! {
+    /// Events are tunnelling: the more order, the lower the barrier. P = 1 from the threshold on.
+    pub struct Tunnelling {
+        /// Order at which the barrier is open.
+        #[param(range = 0.0..=1.0, hard = -1000.0..=1000.0, symbol = "R_th")]
+        r_threshold: f64 = 0.78,
+
+        /// Probability with an open barrier; what exceeds 1 counts as 1.
+        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "C")]
+        prefactor: f64 = 1.0,
+
+        /// How readily barriers are crossed: 1 is never rare (P(0) = 0.21), 0.1 is (P(0) = 1.7e-7).
+        #[param(range = 0.05..=2.0, hard = 0.001..=1000.0, scale = Log, symbol = "ħ")]
+        hbar: f64 = 0.5,
+
+        /// Width of the barrier.
+        #[param(range = 0.0..=4.0, hard = 0.0..=1000.0, symbol = "ΔR")]
+        width: f64 = 1.0,
+
+        /// Which order opens the barrier for a decay.
+        #[param()]
+        seen: OrderSeen = OrderSeen::Local,
+
+        /// Shape of the barrier.
+        #[param()]
+        barrier: Barrier = Barrier::Linear,
+
+        /// Mass of what tunnels.
+        #[param(range = 0.1..=10.0, hard = 0.0..=1e6, scale = Log)]
+        #[show_if(|s| s.barrier == Barrier::SquareRoot)]
+        mass: f64 = 1.0,
+    }
+}
+
+params! {
+    /// Phases φ of the nuclei, in radians; their time has no unit, its scale is set by the frequencies.
+    pub struct Phases {
+        /// How phases move.
+        #[param()]
+        dynamics: Dynamics = Dynamics::Kuramoto,
+
+        /// How they are integrated.
+        #[param()]
+        #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
+        integrator: Integrator = Integrator::Euler,
+
+        /// Strength of the coupling; dt times this should stay below 0.1.
+        #[param(range = 0.0..=10.0, hard = -1000.0..=1000.0, symbol = "K")]
+        coupling: f64 = 1.0,
+
+        /// Time of a substep.
+        #[param(range = 0.001..=0.2, hard = 0.0..=10.0, scale = Log)]
+        #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
+        dt: f64 = 0.05,
+
+        /// Substeps per generation, in which fitness and entropy stand still.
+        #[param(range = 0.0..=64.0, hard = 0.0..=65_536.0)]
+        substeps: u32 = 2,
+
+        /// What the coupling sum is divided by.
+        #[param()]
+        norm: Norm = Norm::Row,
+
+        /// Diffusion D_n: every substep adds √(2 D_n dt) times a normal number.
+        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "D_n")]
+        #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
+        noise: f64 = 0.0,
+
+        /// Where natural frequencies come from. They belong to places in the table, not to nuclei.
+        #[param(apply = Rebuild)]
+        frequencies: Frequencies = Frequencies::Normal,
+
+        /// Multiplies the natural frequencies.
+        #[param(range = 0.0..=2.0, hard = -1000.0..=1000.0)]
+        omega_scale: f64 = 0.1,
+    }
+}
+
+params! {
+    /// How nuclei act on each other's phases: those of similar fitness and entropy most.
+    pub struct Coupling {
+        /// How the sums are computed; all but MeanField, Scan1d and Sparse agree up to rounding.
+        #[param()]
+        method: Method = Method::Auto,
+
+        /// Pairs that act on each other less than this are left out.
+        #[param(range = 1e-9..=0.1, hard = 1e-30..=1.0, scale = Log)]
+        #[show_if(|s| s.method == Method::Sparse)]
+        sparse_cutoff: f64 = 1e-4,
+    }
+}
+
+params! {
+    /// How measurements are taken. Changes nothing in the simulation.
+    pub struct Measure {
+        /// Generations between two samples of the curves.
+        #[param(unit = Steps, range = 1.0..=100.0, hard = 1.0..=1_000_000.0, scale = Log)]
+        every: u32 = 1,
+    }
+}
+
+param_tree! {
+    /// Parameters of a nuclei project.
+    pub struct Params {
+        /// What the nuclei are measured by.
+        task: Task,
+        /// Who lives, fuses, decays and dies.
+        population: Population,
+        /// When events happen.
+        tunnelling: Tunnelling,
+        /// The phases.
+        phases: Phases,
+        /// How nuclei act on each other.
+        coupling: Coupling,
+        /// How measurements are taken.
+        measure: Measure,
+    }
+}
+
+impl Params {
+    /// The rules of the origin, with the order parameter normalised: for regression and comparison.
+    pub fn compat() -> Self {
+        let mut params = Self::default();
+        (params.population.sigma, params.population.death_rate) = (0.01, 0.0);
+        (params.population.fuse_key, params.population.child_base) = (FuseKey::Entropy, ChildBase::Fused);
+        (params.tunnelling.hbar, params.tunnelling.seen) = (1.0, OrderSeen::Global);
+        params.phases.substeps = 1;
+        params
+    }
+
+    /// Phases alone: the classical model of Kuramoto with this many oscillators.
+    pub fn kuramoto(n: u32) -> Self {
+        let mut params = Self::default();
+        params.task.source = Source::Nothing;
+        params.task.n_inputs = 1;
+        let population = &mut params.population;
+        (population.n_start, population.capacity) = (n, n);
+        (population.k_worst, population.m_fuse, population.death_rate) = (0, 0, 0.0);
+        let phases = &mut params.phases;
+        (phases.integrator, phases.norm, phases.substeps) = (Integrator::Rk4, Norm::Number, 1);
+        (phases.frequencies, phases.omega_scale) = (Frequencies::LorentzQuantiles, 1.0);
+        params.coupling.method = Method::MeanField;
+        params
+    }
+
+    /// The population alone, with an open barrier: births and fusions against death at this rate.
+    pub fn population(death_rate: f64) -> Self {
+        let mut params = Self::default();
+        params.task.source = Source::Nothing;
+        params.task.n_inputs = 1;
+        params.population.death_rate = death_rate;
+        params.tunnelling.r_threshold = 0.0;
+        params.phases.dynamics = Dynamics::Still;
+        params
+    }
+}

@@ -1,0 +1,101 @@
+//! What can be seen of a population of nuclei, and what can be done to it.
+
+use crate::{actions, probes, sim::Shape};
+
+/// The set all fields and events are over: the places of the table.
+pub const NUCLEI: &str = "nuclei";
+
+probes! {
+    /// Global order r = |mean of e^{iφ}|, and the same weighted with the coupling, R_J. 1: all phases agree.
+    ORDER = "order", "", Shape::Series { of: "" };
+    /// Living nuclei, N.
+    ALIVE = "alive", "", Shape::Series { of: "" };
+    /// Fusions, decays, deaths, and children without a place, since the last sample.
+    EVENTS = "events", "", Shape::Series { of: "" };
+    /// Mean squared error of the fittest, of the median and on average.
+    FITNESS = "fitness", "", Shape::Series { of: "" };
+    /// Probability that a barrier is crossed: of the fusion, P(r), and the mean of P(R_j) over all nuclei.
+    BARRIER = "barrier", "", Shape::Series { of: "" };
+    /// Mean entropy of softmax(w), nats.
+    ENTROPY = "entropy", "nat", Shape::Series { of: "" };
+    /// Angle of the mean of e^{iφ}.
+    MEAN_PHASE = "mean_phase", "rad", Shape::Series { of: "" };
+    /// Births: every nucleus that came out of a decay or a fusion, at its place in the table.
+    BIRTHS = "births", "", Shape::Spikes { over: NUCLEI };
+    /// Deaths: every place that fell free, by radioactive death or because its nucleus was absorbed by a fusion.
+    DEATHS = "deaths", "", Shape::Spikes { over: NUCLEI };
+    /// Phase of chosen nuclei.
+    PHASE_OF = "phase_of", "rad", Shape::Series { of: NUCLEI };
+    /// Mean squared error of chosen nuclei.
+    FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
+    /// Phase of every nucleus; not a number where nobody lives.
+    PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-3.1416, 3.1416) };
+    /// Natural frequency of every place, before phases.omega_scale.
+    OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0) };
+    /// Mean squared error of every nucleus; not a number before it was first measured.
+    FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    /// Entropy of softmax(w) of every nucleus, nats.
+    ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0) };
+    /// Generations since the birth of every nucleus.
+    AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0) };
+    /// 1 where a nucleus lives, 0 where the place is free.
+    ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    /// Local order R_j = |S_j| / d_j: how far those that resemble a nucleus agree in phase.
+    LOCAL_ORDER = "local_order", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    /// Probability P(R_j) that each nucleus crosses its barrier.
+    P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    /// Who came out of whom. A nucleus has a number of its own, which is not used again; those that live when the
+    /// recording begins have no parents.
+    LINEAGE = "lineage", "", Shape::Lineage;
+    /// Every event as a line: generation, what happened, and to whom.
+    LOG = "log", "", Shape::Text;
+}
+
+/// The parts of a generation on the CPU, in their order.
+pub const SPANS: &[(&str, &str)] = &[
+    ("measure", "Fitness and entropy of the living. Items: nuclei."),
+    ("plan", "What the coupling needs of fitness and entropy: with Fast, sorting and merging. Items: nuclei."),
+    ("substep", "One substep of the phases, with one to four sums over all pairs. Items: nuclei."),
+    ("coupling", "S, d and R with the final phases. Items: nuclei."),
+    ("order", "Order, barrier and means over the population. Items: nuclei."),
+    ("turnover", "Who fuses, decays and dies. Items: nuclei."),
+    ("record", "Events and curves for probes. Items: generations."),
+];
+
+actions! {
+    /// What can be done to a running population.
+    pub const ACTIONS;
+
+    /// Turns the phases of the selected nuclei.
+    fn kick(over "nuclei") {
+        /// Added to the phase, radians.
+        #[param(range = -3.1416..=3.1416, hard = -1000.0..=1000.0)]
+        angle: f64,
+    }
+
+    /// Lets the phases of the selected nuclei stand still, or move again. A nucleus born in their place moves.
+    fn freeze(over "nuclei") {
+        /// Whether they stand still.
+        #[param()]
+        still: bool,
+    }
+
+    /// Fuses the selected nuclei now, whatever the barrier: they become one, in the lowest of their places.
+    fn fuse(over "nuclei") {}
+
+    /// Lets the selected nuclei decay now, whatever the barrier: each becomes 1 + c_new children.
+    fn decay(over "nuclei") {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names_agree() {
+        for (id, name) in [(ORDER, "order"), (BIRTHS, "births"), (P_FIELD, "p_field"), (LOG, "log")] {
+            assert_eq!(PROBES[usize::from(id)].name, name);
+        }
+        assert_eq!(usize::from(LOG) + 1, PROBES.len());
+    }
+}

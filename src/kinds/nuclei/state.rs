@@ -1,0 +1,138 @@
+//! The population: a table of fixed size, one array per quantity.
+
+use super::real::Real;
+
+/// No parent: there from the start, or dead.
+pub const FOUNDER: i32 = -1;
+
+/// Structure of arrays over the places (slots) of the table. Nothing is reallocated after the start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State<T> {
+    /// Places, N_max.
+    pub capacity: usize,
+    /// Weights of a nucleus, D.
+    pub dim: usize,
+    /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
+    pub stride: usize,
+    /// [N_max × stride] weights; rows of the dead are 0.
+    pub w: Vec<T>,
+    /// [N_max] 1: alive.
+    pub alive: Vec<u8>,
+    /// [N_max] 1: its phase stands still, by hand.
+    pub frozen: Vec<u8>,
+    /// [N_max] phase in [-π, π]; as drawn, in [0, 2π), before the first step.
+    pub phi: Vec<T>,
+    /// [N_max] |ψ|; only the quantum-Kuramoto maps change it.
+    pub amp: Vec<T>,
+    /// [N_max] natural frequency of the place.
+    pub omega: Vec<T>,
+    /// [N_max] spikes of the quantum-Kuramoto maps.
+    pub spike: Vec<T>,
+    /// [N_max] mean squared error, lower is better. This and the next five are those of the last generation.
+    pub f: Vec<T>,
+    /// [N_max] entropy of softmax(w).
+    pub h: Vec<T>,
+    /// [N_max] real part of the coupling sum S.
+    pub s_re: Vec<T>,
+    /// [N_max] imaginary part of S.
+    pub s_im: Vec<T>,
+    /// [N_max] row sum of J.
+    pub d: Vec<T>,
+    /// [N_max] local order |S| / d.
+    pub r_local: Vec<T>,
+    /// [N_max] generation of birth; 0 for founders.
+    pub birth: Vec<u32>,
+    /// [N_max] slot of the parent; [`FOUNDER`] for founders; its own slot for what hosts a fusion.
+    pub parent: Vec<i32>,
+    /// Slots of the living, ascending.
+    pub idx: Vec<u32>,
+    /// Slots of the dead, ascending.
+    pub free: Vec<u32>,
+}
+
+impl<T: Real> State<T> {
+    /// A table in which nobody lives.
+    pub fn empty(capacity: usize, dim: usize) -> Self {
+        let stride = dim.next_multiple_of(16 / T::BYTES);
+        let zeros = || vec![T::ZERO; capacity];
+        let mut state = Self {
+            capacity,
+            dim,
+            stride,
+            w: vec![T::ZERO; capacity * stride],
+            alive: vec![0; capacity],
+            frozen: vec![0; capacity],
+            phi: zeros(),
+            amp: zeros(),
+            omega: zeros(),
+            spike: zeros(),
+            f: zeros(),
+            h: zeros(),
+            s_re: zeros(),
+            s_im: zeros(),
+            d: zeros(),
+            r_local: zeros(),
+            birth: vec![0; capacity],
+            parent: vec![FOUNDER; capacity],
+            idx: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
+        };
+        state.compact();
+        state
+    }
+
+    /// Living nuclei.
+    pub fn n(&self) -> usize {
+        self.idx.len()
+    }
+
+    /// Weights of a place.
+    pub fn row(&self, slot: u32) -> &[T] {
+        &self.w[slot as usize * self.stride..][..self.dim]
+    }
+
+    /// Weights of a place.
+    pub fn row_mut(&mut self, slot: u32) -> &mut [T] {
+        &mut self.w[slot as usize * self.stride..][..self.dim]
+    }
+
+    /// Lists the living and the dead anew.
+    pub fn compact(&mut self) {
+        self.idx.clear();
+        let living = self.alive.iter().enumerate().filter(|(_, alive)| **alive != 0);
+        self.idx.extend(living.map(|(slot, _)| slot as u32));
+        self.list_free();
+    }
+
+    /// Lists the dead anew.
+    pub fn list_free(&mut self) {
+        self.free.clear();
+        let dead = self.alive.iter().enumerate().filter(|(_, alive)| **alive == 0);
+        self.free.extend(dead.map(|(slot, _)| slot as u32));
+    }
+
+    /// Zeroes what is left of the dead, so that reading them by mistake shows.
+    pub fn wipe(&mut self, slot: u32) {
+        let i = slot as usize;
+        self.row_mut(slot).fill(T::ZERO);
+        (self.alive[i], self.frozen[i]) = (0, 0);
+        for array in [&mut self.phi, &mut self.amp, &mut self.spike, &mut self.f, &mut self.h] {
+            array[i] = T::ZERO;
+        }
+        for array in [&mut self.s_re, &mut self.s_im, &mut self.d, &mut self.r_local] {
+            array[i] = T::ZERO;
+        }
+        (self.birth[i], self.parent[i]) = (0, FOUNDER);
+    }
+
+    /// Bytes held by weights, and by everything else.
+    pub fn n_bytes(&self) -> (u64, u64) {
+        Self::bytes_of(self.capacity, self.dim)
+    }
+
+    /// The same, beforehand.
+    pub fn bytes_of(capacity: usize, dim: usize) -> (u64, u64) {
+        let stride = dim.next_multiple_of(16 / T::BYTES);
+        ((capacity * stride * T::BYTES) as u64, (capacity * (10 * T::BYTES + 2 + 4 * size_of::<u32>())) as u64)
+    }
+}

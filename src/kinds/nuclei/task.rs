@@ -1,0 +1,167 @@
+//! What nuclei are measured by: samples, generated or read, and their exact compression.
+
+use super::{
+    Params, Source, Task,
+    draw::{Draw, Stream},
+};
+use crate::{
+    data::{DataError, samples},
+    sim::{Progress, Scene, SimError},
+};
+
+/// Inputs and targets, row by row, in double precision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Problem {
+    /// [B × D] inputs.
+    pub x: Vec<f64>,
+    /// [B] targets.
+    pub y: Vec<f64>,
+    /// Inputs, D.
+    pub inputs: usize,
+}
+
+/// The same error with at most D + 1 numbers per weight: f = (|R w - z|² + ρ) / B, from the thin factorisation X = QR.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compressed {
+    /// [D × D] upper triangle, rows of D.
+    pub r: Vec<f64>,
+    /// [D] z = Qᵀy.
+    pub z: Vec<f64>,
+    /// ρ = |y - Qz|².
+    pub rest: f64,
+}
+
+/// Made once per project: the problem and its compression.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup {
+    /// None: all nuclei are alike.
+    pub problem: Option<Problem>,
+    /// There when there are more samples than inputs.
+    pub compressed: Option<Compressed>,
+    /// Weights of a nucleus.
+    pub dim: usize,
+    /// Where it came from.
+    pub provenance: String,
+}
+
+impl Problem {
+    /// Samples, B.
+    pub const fn samples(&self) -> usize {
+        self.y.len()
+    }
+
+    /// Householder reflections, in double precision.
+    pub fn compressed(&self) -> Option<Compressed> {
+        let (rows, columns) = (self.samples(), self.inputs);
+        if rows <= columns {
+            return None;
+        }
+        let (mut a, mut y) = (self.x.clone(), self.y.clone());
+        for k in 0..columns {
+            reflect(&mut a, &mut y, columns, k);
+        }
+        let r = (0..columns * columns).map(|i| if i % columns < i / columns { 0.0 } else { a[i] }).collect();
+        let rest = y[columns..].iter().map(|x| x * x).sum();
+        y.truncate(columns);
+        Some(Compressed { r, z: y, rest })
+    }
+}
+
+/// Makes column `k` zero below the diagonal, by a reflection of all rows from `k` on.
+fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
+    let rows = y.len();
+    let norm = (k..rows).map(|i| a[i * columns + k].powi(2)).sum::<f64>().sqrt();
+    if norm == 0.0 {
+        return;
+    }
+    let head = a[k * columns + k];
+    let alpha = if head > 0.0 { -norm } else { norm };
+    let mut v: Vec<f64> = (k..rows).map(|i| a[i * columns + k]).collect();
+    v[0] = head - alpha;
+    let scale = 2.0 / v.iter().map(|x| x * x).sum::<f64>();
+    for j in k..columns {
+        let dot: f64 = v.iter().enumerate().map(|(i, x)| x * a[(k + i) * columns + j]).sum();
+        v.iter().enumerate().for_each(|(i, x)| a[(k + i) * columns + j] -= scale * dot * x);
+    }
+    let dot: f64 = v.iter().zip(&y[k..]).map(|(x, y)| x * y).sum();
+    v.iter().zip(&mut y[k..]).for_each(|(x, y)| *y -= scale * dot * x);
+}
+
+impl Setup {
+    /// From a problem at hand.
+    pub fn new(problem: Problem, provenance: String) -> Self {
+        Self { compressed: problem.compressed(), dim: problem.inputs, problem: Some(problem), provenance }
+    }
+}
+
+/// Reads or generates what the parameters name.
+pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+    let task = &params.task;
+    if params.population.n_start > params.population.capacity {
+        let (n, most) = (params.population.n_start, params.population.capacity);
+        return Err(SimError::Input(format!("population.n_start is {n}, more than population.capacity, {most}")));
+    }
+    progress.report("task", 0.0)?;
+    match task.source {
+        Source::Nothing => Ok(Setup { dim: task.n_inputs as usize, ..Setup::default() }),
+        Source::Toy => Ok(Setup::new(toy(task, scene.seed), "generated".to_owned())),
+        Source::File => read(task, scene),
+    }
+}
+
+/// y = X w + noise, with w drawn so that the targets have a variance of about 1.
+fn toy(task: &Task, seed: u64) -> Problem {
+    let (samples, inputs) = (task.n_samples as usize, task.n_inputs as usize);
+    let draw = |stream| Draw { seed, stream, generation: 0 };
+    let mut solution = vec![0.0; inputs];
+    let scale = (1.0 / inputs as f64).sqrt();
+    draw(Stream::TaskW).each_normal(0, inputs, |d, x| solution[d] = scale * x);
+    let mut x = vec![0.0; samples * inputs];
+    let mut y = vec![0.0; samples];
+    for (b, (row, y)) in x.chunks_exact_mut(inputs).zip(&mut y).enumerate() {
+        draw(Stream::TaskX).each_normal(b as u32, inputs, |d, value| row[d] = value);
+        *y = row.iter().zip(&solution).map(|(x, w)| x * w).sum::<f64>()
+            + task.noise * draw(Stream::TaskNoise).normal(b as u32, 0);
+    }
+    Problem { x, y, inputs }
+}
+
+fn read(task: &Task, scene: &Scene) -> Result<Setup, SimError> {
+    let typed = task.path.0.trim();
+    if typed.is_empty() {
+        return Err(SimError::Input("task.path is empty: name a table or a NumPy archive with X and y".to_owned()));
+    }
+    let watch = |_: &str, _: f32| true;
+    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(|error| match error {
+        DataError::Cancelled => SimError::Cancelled,
+        other => SimError::Input(other.to_string()),
+    })?;
+    Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct(problem: &Problem, w: &[f64]) -> f64 {
+        let rows = problem.x.chunks_exact(problem.inputs).zip(&problem.y);
+        rows.map(|(x, y)| (x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>() - y).powi(2)).sum::<f64>()
+            / problem.samples() as f64
+    }
+
+    #[test]
+    fn the_compression_is_exact() {
+        let task = Task { n_samples: 50, n_inputs: 7, noise: 0.3, ..Task::default() };
+        let problem = toy(&task, 3);
+        let Compressed { r, z, rest } = problem.compressed().unwrap();
+        for seed in 0..5 {
+            let mut w = [0.0; 7];
+            Draw { seed, stream: Stream::InitW, generation: 0 }.each_normal(0, 7, |d, x| w[d] = x);
+            let rows = r.chunks_exact(7).zip(&z);
+            let squares: f64 = rows.map(|(r, z)| (r.iter().zip(&w).map(|(r, w)| r * w).sum::<f64>() - z).powi(2)).sum();
+            let (a, b) = (direct(&problem, &w), (squares + rest) / 50.0);
+            assert!((a - b).abs() <= 1e-13 * a, "{a} {b}");
+        }
+        assert!(Problem { inputs: 60, ..Problem::default() }.compressed().is_none());
+    }
+}

@@ -1,0 +1,40 @@
+//! How likely a barrier is crossed, given the order.
+
+use super::{Barrier, Population, Tunnelling};
+
+impl Tunnelling {
+    /// P(R), in [0, 1].
+    pub fn probability(&self, order: f64) -> f64 {
+        let missing = (self.r_threshold - order).max(0.0);
+        let kappa = match self.barrier {
+            Barrier::Linear => missing,
+            Barrier::SquareRoot => (2.0 * self.mass * missing).sqrt(),
+        };
+        (self.prefactor * (-2.0 / self.hbar * self.width * kappa).exp()).clamp(0.0, 1.0)
+    }
+}
+
+impl Population {
+    /// The probability of an event in one generation, from that of one attempt.
+    pub fn in_a_step(&self, p: f64) -> f64 {
+        if self.attempts_per_step > 0.0 { -(-self.attempts_per_step * p).exp_m1() } else { p }
+    }
+
+    /// Probability of radioactive death in one generation.
+    pub fn p_death(&self) -> f64 {
+        -(-self.death_rate).exp_m1()
+    }
+
+    /// How many of `n` nuclei may decay in a generation.
+    pub fn k_of(&self, n: usize) -> usize {
+        (self.k_worst as usize).max((self.worst_share * n as f64).ceil() as usize)
+    }
+}
+
+/// Exact transmission through a rectangular barrier of height `v` and length `l` at energy `e` below it, for mass and ħ
+/// of 1: what the square-root law approximates for long barriers.
+pub fn rectangular(v: f64, e: f64, l: f64) -> f64 {
+    let kappa = (2.0 * (v - e)).sqrt();
+    let sinh = (kappa * l).sinh();
+    1.0 / (1.0 + v * v * sinh * sinh / (4.0 * e * (v - e)))
+}

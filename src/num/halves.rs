@@ -1,0 +1,11 @@
+//! Rounding to the 16-bit formats weights are stored in.
+
+/// To 11 significant bits, as IEEE binary16 holds it; beyond 65,504 infinite.
+pub fn f16(x: f32) -> f32 {
+    half::f16::from_f32(x).to_f32()
+}
+
+/// To 8 significant bits, as bfloat16 holds it.
+pub fn bf16(x: f32) -> f32 {
+    half::bf16::from_f32(x).to_f32()
+}
