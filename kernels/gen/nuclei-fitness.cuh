@@ -48,7 +48,7 @@ struct alignas(8) Equations {
     unsigned int saturating; // Whether answers saturate
     unsigned int storage; // 0 as they are, 1 f16, 2 bf16
     float step; // Step down the gradient, over the samples
-    unsigned int pad; // Padding to eight bytes
+    float unscale; // Takes back what the split inputs were multiplied by
 };
 static_assert(sizeof(Equations) == 56, "Equations: size");
 

@@ -100,6 +100,7 @@ extern "C" __global__ void couple_reduce(const Census* __restrict__ census, cons
     if (j >= n) return;
     const Cut cut = cut_of(n);
     float re = 0.0f, im = 0.0f, d = 0.0f;
+#pragma unroll 8
     for (unsigned int split = 0; split < cut.splits; ++split) {
         const float* part = partials + (size_t)split * 3 * n;
         re += part[j];

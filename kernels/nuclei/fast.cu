@@ -12,8 +12,8 @@
 // generation; a step of the phases then takes `sort_sites`, `near` and three launches for all levels together:
 // they add to the same sums but do not wait for each other.
 //
-//  sort_blocks, merge_x        order by x: merges in shared memory to 1024, then one launch per doubling, each element
-//                              finding its rank in the other half by bisection
+//  sort_blocks, merge_x        order by x: merges in shared memory to 1024, then one launch for two doublings, each
+//                              element finding its ranks in the other three quarters by bisection
 //  order_blocks, merge_h       the same by H within each half, keeping ranks and orders of every level
 //  far_scan                    prefix and suffix sums of 1024 elements of one level per block
 //  far_offsets                 sums of whole blocks of 1024 before and behind each
@@ -38,11 +38,38 @@ __device__ inline unsigned int rank_among(const unsigned int* keys, unsigned int
 // One merge of all halves of a sorted sequence: rank in the other half, and the place in the merged sequence.
 struct Merged { unsigned int rank, place; };
 
-__device__ inline Merged merge(const unsigned int* keys, unsigned int n, unsigned int bits, unsigned int i) {
-    const unsigned int half = 1u << bits, own = i >> bits, other = own ^ 1, start = other << bits;
-    const unsigned int length = start < n ? min(half, n - start) : 0;
-    const unsigned int rank = rank_among(keys + start, length, keys[i], other < own);
+__device__ inline Merged merge(const unsigned int* keys, unsigned int bits, unsigned int i) {
+    const unsigned int half = 1u << bits, own = i >> bits, other = own ^ 1;
+    const unsigned int rank = rank_among(keys + (other << bits), half, keys[i], other < own);
     return {rank, ((own >> 1) << (bits + 1)) + (i & (half - 1)) + rank};
+}
+
+// Two merges at once of sorted quarters: the rank in the other quarter of the own half and the places that follow, as
+// above, and the rank in both quarters of the other half. Three bisections step side by side, so that a step waits for
+// memory once.
+struct TwiceMerged { Merged first, second; };
+
+__device__ inline TwiceMerged merge_twice(const unsigned int* keys, unsigned int n, unsigned int bits, unsigned int i, bool twice) {
+    const unsigned int own = i >> bits, key = keys[i], offset = i & ((1u << bits) - 1);
+    unsigned int other[3] = {own ^ 1, (own ^ 2) & ~1u, own ^ 2 | 1}, length[3], rank[3] = {};
+    for (int q = 0; q < 3; ++q) {
+        const unsigned int start = other[q] << bits;
+        length[q] = start < n && (q == 0 || twice) ? min(1u << bits, n - start) : 0;
+    }
+    for (unsigned int step = 1u << bits; step > 0; step /= 2) {
+        bool goes[3];
+#pragma unroll
+        for (int q = 0; q < 3; ++q) {
+            const bool fits = rank[q] + step <= length[q];
+            const unsigned int k = fits ? keys[(other[q] << bits) + rank[q] + step - 1] : 0xffffffffu;
+            goes[q] = fits && (k < key || (other[q] < own && k == key));
+        }
+#pragma unroll
+        for (int q = 0; q < 3; ++q)
+            if (goes[q]) rank[q] += step;
+    }
+    const unsigned int far = rank[1] + rank[2];
+    return {{rank[0], ((own >> 1) << (bits + 1)) + offset + rank[0]}, {far, ((own >> 2) << (bits + 2)) + offset + rank[0] + far}};
 }
 
 // Sorts 1024 keys in shared memory, each with the number of its thread; `at` sees every merge before it is done.
@@ -52,7 +79,7 @@ __device__ inline void sort_chunk(unsigned int (*keys)[CHUNK], unsigned int (*wh
     int now = 0;
     for (unsigned int bits = 0; bits < 10; ++bits, now ^= 1) {
         __syncthreads();
-        const Merged merged = merge(keys[now], CHUNK, bits, t);
+        const Merged merged = merge(keys[now], bits, t);
         at(bits, who[now][t], merged.rank);
         keys[now ^ 1][merged.place] = keys[now][t];
         who[now ^ 1][merged.place] = who[now][t];
@@ -73,13 +100,14 @@ extern "C" __global__ void sort_blocks(const Census* __restrict__ census, const 
     by_x[base + t] = base + who[0][t];
 }
 
-extern "C" __global__ void merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
+extern "C" __global__ void merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
     const unsigned int n = census->n, i = thread_index();
     if (i >= n) return;
     const unsigned int source = from * room, target = (from ^ 1) * room;
-    const Merged merged = merge(keys + source, n, bits, i);
-    keys[target + merged.place] = keys[source + i];
-    by_x[target + merged.place] = by_x[source + i];
+    const TwiceMerged merged = merge_twice(keys + source, n, bits, i, twice);
+    const unsigned int place = twice ? merged.second.place : merged.first.place;
+    keys[target + place] = keys[source + i];
+    by_x[target + place] = by_x[source + i];
 }
 
 extern "C" __global__ void sort_sites(const Census* __restrict__ census, unsigned int room, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sites, float* __restrict__ sorted) {
@@ -104,34 +132,36 @@ extern "C" __global__ void order_blocks(const Census* __restrict__ census, unsig
     orders[2 * room + base + t] = base + who[0][t];
 }
 
-extern "C" __global__ void merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
+extern "C" __global__ void merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
     const unsigned int n = census->n, i = thread_index();
     if (i >= n) return;
-    const unsigned int source = (level & 1) * room, target = (~level & 1) * room;
-    const Merged merged = merge(keys + source, n, NEAR_BITS + level, i);
-    const unsigned int p = orders[level * room + i];
-    ranks[level * room + p] = merged.rank;
-    keys[target + merged.place] = keys[source + i];
-    orders[(level + 1) * room + merged.place] = p;
+    const unsigned int source = from * room, target = (from ^ 1) * room;
+    const TwiceMerged merged = merge_twice(keys + source, n, NEAR_BITS + level, i, twice);
+    const unsigned int p = orders[level * room + i], place = twice ? merged.second.place : merged.first.place;
+    ranks[level * room + p] = merged.first.rank;
+    orders[(level + 1) * room + merged.first.place] = p;
+    keys[target + place] = keys[source + i];
+    if (!twice) return;
+    ranks[(level + 1) * room + p] = merged.second.rank;
+    orders[(level + 2) * room + place] = p;
 }
 
 extern "C" __global__ void near(const Census* __restrict__ census, const float* __restrict__ sorted, float* __restrict__ near_sums) {
-    __shared__ float4 tile[CHUNK];
-    const unsigned int n = census->n, t = threadIdx.x, base = blockIdx.x * CHUNK;
+    __shared__ float4 tile[NEAR];
+    const unsigned int n = census->n, t = threadIdx.x, base = blockIdx.x * NEAR;
     if (base >= n) return;
-    for (unsigned int i = t; i < CHUNK; i += 256) tile[i] = base + i < n ? ((const float4*)sorted)[base + i] : nobody();
+    for (unsigned int i = t; i < NEAR; i += 64) tile[i] = base + i < n ? ((const float4*)sorted)[base + i] : nobody();
     __syncthreads();
-    const unsigned int group = t / 64 * NEAR, own = group + t % 64;
     float x[4], h[4];
     Four sum = {};
     for (int q = 0; q < 4; ++q) {
-        const float4 site = tile[own + q * 64];
-        x[q] = base + own + q * 64 < n ? site.x : 0.0f; // inf - inf would be no number
+        const float4 site = tile[t + q * 64];
+        x[q] = base + t + q * 64 < n ? site.x : 0.0f; // inf - inf would be no number
         h[q] = site.y;
     }
-    add_pairs(tile + group, NEAR, x, h, sum);
+    add_pairs(tile, NEAR, x, h, sum);
     for (int q = 0; q < 4; ++q)
-        if (base + own + q * 64 < n) ((float4*)near_sums)[base + own + q * 64] = make_float4(sum.re[q], sum.im[q], sum.d[q], 0.0f);
+        if (base + t + q * 64 < n) ((float4*)near_sums)[base + t + q * 64] = make_float4(sum.re[q], sum.im[q], sum.d[q], 0.0f);
 }
 
 // Where the sums over whole units of a level lie. A unit is 1024 elements, or a half when that is less; each half has
@@ -165,15 +195,18 @@ __device__ inline Three of_lane(Three v, int lane) {
     return {__shfl_sync(ALL_LANES, v.x, lane), __shfl_sync(ALL_LANES, v.y, lane), __shfl_sync(ALL_LANES, v.z, lane)};
 }
 
+// Two rows of 32 lanes per warp, so that enough warps are at hand to hide the two reads behind one another.
+constexpr unsigned int SCAN_ROWS = 2, SCAN_WARPS = CHUNK / (32 * SCAN_ROWS);
+
 extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned int room, const float* __restrict__ sorted, const unsigned int* __restrict__ orders, float* __restrict__ records, float* __restrict__ offsets) {
-    __shared__ Three before[8], behind[8];
+    __shared__ Three before[SCAN_WARPS], behind[SCAN_WARPS];
     const unsigned int n = census->n, level = blockIdx.x / (room / CHUNK), start = blockIdx.x % (room / CHUNK) * CHUNK;
     const Level l = level_of(level, room);
     if (start >= n || (1u << l.bits) >= n) return;
-    const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = start + warp * 128;
-    // 128 consecutive elements per warp, in four rows of 32 lanes. Up: running sums of e^H; down: of e^-H.
-    Three up[4], down[4];
-    for (int row = 0; row < 4; ++row) {
+    const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = start + warp * 32 * SCAN_ROWS;
+    // Up: running sums of e^H; down: of e^-H.
+    Three up[SCAN_ROWS], down[SCAN_ROWS];
+    for (int row = 0; row < SCAN_ROWS; ++row) {
         const unsigned int i = first + row * 32 + lane;
         up[row] = down[row] = {0.0f, 0.0f, 0.0f};
         if (i >= n) continue;
@@ -186,7 +219,7 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
         down[row] = {shrunk * site.z, shrunk * site.w, shrunk};
     }
     Three carry = {0.0f, 0.0f, 0.0f};
-    for (int row = 0; row < 4; ++row) {
+    for (int row = 0; row < SCAN_ROWS; ++row) {
         Three sum = up[row];
         for (int d = 1; d < 32; d *= 2) {
             const Three other = shift_up(sum, d);
@@ -198,7 +231,7 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
     }
     if (lane == 0) before[warp] = carry;
     carry = {0.0f, 0.0f, 0.0f};
-    for (int row = 3; row >= 0; --row) {
+    for (int row = SCAN_ROWS - 1; row >= 0; --row) {
         Three sum = down[row];
         for (int d = 1; d < 32; d *= 2) {
             const Three other = shift_down(sum, d);
@@ -209,17 +242,23 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
     }
     if (lane == 0) behind[warp] = carry;
     __syncthreads();
-    const unsigned int warps = (1u << l.unit_bits) / 128, from = warp / warps * warps;
+    const unsigned int warps = (1u << l.unit_bits) / (32 * SCAN_ROWS), from = warp / warps * warps;
     Three lower = {0.0f, 0.0f, 0.0f}, higher = {0.0f, 0.0f, 0.0f};
+#pragma unroll 1
     for (unsigned int w = from; w < warp; ++w) lower = lower + before[w];
+#pragma unroll 1
     for (unsigned int w = from + warps - 1; w > warp; --w) higher = higher + behind[w];
-    for (int row = 0; row < 4; ++row) {
-        const unsigned int i = first + row * 32 + lane;
-        if (i >= n) continue;
+    // A record is two float4. Neighbouring lanes write the halves of one, so that every store fills whole sectors.
+    for (int row = 0; row < SCAN_ROWS; ++row) {
         const Three a = lower + up[row], b = higher + down[row];
-        float4* record = (float4*)records + 2 * ((size_t)level * room + i);
-        record[0] = make_float4(a.x, a.y, a.z, 0.0f);
-        record[1] = make_float4(b.x, b.y, b.z, 0.0f);
+        for (int half = 0; half < 2; ++half) {
+            const int source = half * 16 + (lane >> 1);
+            const Three low = of_lane(a, source), high = of_lane(b, source), mine = (lane & 1) ? high : low;
+            const unsigned int i = first + row * 32 + source;
+            if (i >= n) continue;
+            float4* record = (float4*)records + 2 * ((size_t)level * room + i) + (lane & 1);
+            *record = make_float4(mine.x, mine.y, mine.z, 0.0f);
+        }
     }
     // The last warp of a unit has seen all of it going up, the first one going down.
     const unsigned int half = first >> l.bits, unit = (first - (half << l.bits)) >> l.unit_bits;
@@ -234,29 +273,31 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
     }
 }
 
+// One warp per half and component, 32 units at a time.
 extern "C" __global__ void far_offsets(const Census* __restrict__ census, unsigned int room, unsigned int levels, float* __restrict__ offsets) {
-    const unsigned int n = census->n, component = threadIdx.x & 3;
-    unsigned int half = thread_index() / 4, level = 0;
+    const unsigned int n = census->n, lane = threadIdx.x & 31, task = thread_index() / 32, component = task & 7;
+    unsigned int half = task / 8, level = 0;
     Level l = level_of(0, room);
     for (; level < levels && half >= l.halves; ++level, l = next_level(l, room)) half -= l.halves;
-    if (level == levels || (1u << l.bits) >= n || half << l.bits >= n || component == 3) return;
+    if (level == levels || (1u << l.bits) >= n || half << l.bits >= n || (component & 3) == 3) return;
     const unsigned int length = min(1u << l.bits, n - (half << l.bits));
     const unsigned int filled = (length + (1u << l.unit_bits) - 1) >> l.unit_bits;
+    // Components 0 to 2 go up, from the first unit on; 4 to 6 go down, from the last.
+    const bool down = component >= 4;
     float* entries = offsets + 8 * (size_t)(l.first + half * (l.units + 1)) + component;
-    double sum = 0.0;
-    for (unsigned int u = 0; u < filled; ++u) {
-        const float own = entries[8 * u];
-        entries[8 * u] = (float)sum;
-        sum += own;
+    double carry = 0.0;
+    for (unsigned int base = 0; base < filled; base += 32) {
+        const unsigned int at = base + lane, unit = down ? filled - 1 - at : at;
+        const double own = at < filled ? (double)entries[8 * unit] : 0.0;
+        double sum = own;
+        for (int d = 1; d < 32; d *= 2) {
+            const double other = __shfl_up_sync(ALL_LANES, sum, d);
+            if (lane >= d) sum += other;
+        }
+        if (at < filled) entries[8 * unit] = (float)(carry + (sum - own));
+        carry += __shfl_sync(ALL_LANES, sum, 31);
     }
-    entries[8 * l.units] = (float)sum;
-    sum = 0.0;
-    for (unsigned int u = filled; u-- > 0;) {
-        const float own = entries[8 * u + 4];
-        entries[8 * u + 4] = (float)sum;
-        sum += own;
-    }
-    entries[8 * l.units + 4] = 0.0f;
+    if (lane == 0) entries[8 * l.units] = down ? 0.0f : (float)carry;
 }
 
 extern "C" __global__ void far_gather(const Census* __restrict__ census, unsigned int room, unsigned int levels, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sorted, const unsigned int* __restrict__ ranks, const float* __restrict__ records, const float* __restrict__ offsets, const float* __restrict__ near_sums, float* __restrict__ sums) {

@@ -108,7 +108,16 @@ fn fitness_of_all_shapes_is_the_formula() {
     if gpu().is_none() {
         return;
     }
-    for (samples, inputs, nuclei) in [(1, 1, 3), (7, 20, 33), (33, 17, 129), (200, 130, 40), (64, 128, 1000)] {
+    for (samples, inputs, nuclei) in [
+        (1, 1, 3),
+        (7, 20, 33),
+        (33, 17, 129),
+        (200, 130, 40),
+        (64, 128, 1000),
+        (100, 32, 300),
+        (300, 45, 70),
+        (130, 100, 65),
+    ] {
         let (setup, state) = random(samples, inputs, nuclei);
         let problem = setup.problem.as_ref().expect("there is one");
         for (answer, storage) in [Answer::Linear, Answer::Saturating]
@@ -136,7 +145,11 @@ fn fitness_of_all_shapes_is_the_formula() {
             // Near an exact solution the error of a square is that of what is squared.
             let scale = want.iter().sum::<f64>() / nuclei as f64;
             let off = absolute(&f, &want) / scale;
-            within(&format!("{samples} samples, {inputs} inputs, {answer:?}, {storage:?}"), off, 5e-6);
+            within(
+                &format!("{samples} samples, {inputs} inputs, {answer:?}, {storage:?}"),
+                off,
+                if storage == Storage::Bf16 { 2e-5 } else { 5e-6 },
+            );
             let entropies: Vec<f64> = (0..nuclei as u32)
                 .map(|slot| fitness::entropy(&state.row(slot).iter().map(|w| f64::from(*w)).collect::<Vec<_>>()))
                 .collect();

@@ -7,7 +7,8 @@ use crate::{
 use neuropil::{
     gpu::{Gpu, Pass},
     kinds::nuclei::{
-        ChildBase, Dynamics, FuseKey, Integrator, Method, Norm, OrderSeen, Params, Source,
+        Card, ChildBase, Dynamics, FitnessMethod, FuseKey, Integrator, Method, Norm, OrderSeen, Params, Source,
+        Storage,
         cpu::CpuSim,
         cuda::{CudaSim, Tuning, generation::Tile},
         probes,
@@ -15,7 +16,7 @@ use neuropil::{
         task::{self, Problem, Setup},
     },
     params::path,
-    sim::{Action, Frame, Progress, Reading, Scene, Simulation, Tap},
+    sim::{Action, Frame, Kind, Place, Progress, Reading, Scene, Simulation, Tap},
 };
 use std::sync::Arc;
 
@@ -229,7 +230,10 @@ fn launches_and_batches_change_no_bit() {
         (Some(1), Some(Tile::Large), Some(1), &[90]),
         (Some(77), Some(Tile::Middle), Some(7), &[1, 2, 30, 57]),
     ] {
-        assert!(run(Tuning { pair_blocks, tile, batch }, batches) == want, "{pair_blocks:?} {tile:?} {batch:?}");
+        assert!(
+            run(Tuning { pair_blocks, tile, batch, ..Tuning::default() }, batches) == want,
+            "{pair_blocks:?} {tile:?} {batch:?}"
+        );
     }
 }
 
@@ -367,5 +371,22 @@ fn a_large_population_stays_consistent() {
             sim.desk().standing.f_best,
             sim.desk().standing.r
         );
+    }
+}
+
+/// What is predicted is what is held.
+#[test]
+fn memory_is_as_predicted() {
+    let Some(gpu) = gpu() else { return };
+    for (method, storage, samples) in
+        [(Method::Tiled, Storage::Full, 20), (Method::Fast, Storage::F16, 100), (Method::MeanField, Storage::Full, 900)]
+    {
+        let mut params = lively();
+        (params.coupling.method, params.task.storage) = (method, storage);
+        (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
+        let held = start(&params, &gpu, Tuning::default()).memory();
+        let told = Card::predict(&params, Some(&setup(&params)), Place::Cuda);
+        assert_eq!(told, held, "{method:?} {storage:?}");
+        assert_eq!(told, Card::predict(&params, None, Place::Cuda));
     }
 }

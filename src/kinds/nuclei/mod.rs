@@ -85,7 +85,7 @@ impl Kind for Card {
     fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
         match on {
             Place::Cpu { .. } => predict::cpu(params, setup),
-            Place::Cuda => vec![],
+            Place::Cuda => cuda::predict::predict(params, setup),
         }
     }
 

@@ -51,9 +51,9 @@ kernels! {
         #[block(1024)]
         fn sort_blocks(census: In<Census>, sites: In<f32>, keys: InOut<u32>, by_x: InOut<u32>);
 
-        /// Merges neighbouring sorted stretches of 2^bits sites by x, one thread per site. Items: nuclei.
+        /// Merges neighbouring sorted stretches of 2^bits sites by x, two or four, one thread per site. Items: nuclei.
         #[block(256)]
-        fn merge_x(census: In<Census>, room: Size<u32>, bits: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
+        fn merge_x(census: In<Census>, room: Size<u32>, bits: Size<u32>, twice: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
 
         /// Sites in x order. Items: nuclei.
         #[block(256)]
@@ -63,20 +63,20 @@ kernels! {
         #[block(1024)]
         fn order_blocks(census: In<Census>, room: Size<u32>, sorted: In<f32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
-        /// The same for one level of larger halves. Items: nuclei.
+        /// The same for one or two levels of larger halves. Items: nuclei.
         #[block(256)]
-        fn merge_h(census: In<Census>, room: Size<u32>, level: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
+        fn merge_h(census: In<Census>, room: Size<u32>, level: Size<u32>, twice: Size<u32>, from: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
         /// All pairs within 256 neighbours in x. Items: pairs.
-        #[block(256)]
+        #[block(64)]
         fn near(census: In<Census>, sorted: In<f32>, near_sums: InOut<f32>);
 
         /// Prefix and suffix sums over 1024 sites of one level per block; bounded by writing 32 bytes per site and
         /// level. Items: sites and levels.
-        #[block(256)]
+        #[block(512)]
         fn far_scan(census: In<Census>, room: Size<u32>, sorted: In<f32>, orders: In<u32>, records: InOut<f32>, offsets: InOut<f32>);
 
-        /// Sums of whole units before and behind each, four threads per half.
+        /// Sums of whole units before and behind each, one warp per half and component.
         #[block(128)]
         fn far_offsets(census: In<Census>, room: Size<u32>, levels: Size<u32>, offsets: InOut<f32>);
 
@@ -92,12 +92,16 @@ kernels! {
 
 /// Sites one block of `couple_tiled` works for.
 const BLOCK_J: usize = 1024;
-/// Most work items that fewer than two million sites are cut into, beside one row per block: `cut_of` in `couple.cu`.
-const ITEMS: usize = 2112;
 
-/// Work items of `couple_tiled` for up to `capacity` sites, and floats of their partial sums.
+/// Most work items of `couple_tiled` for up to `capacity` sites: `cut_of` in `couple.cu` says how they are cut.
 pub const fn tiled_items(capacity: usize) -> usize {
-    ITEMS + capacity.div_ceil(BLOCK_J)
+    let blocks = capacity.div_ceil(BLOCK_J);
+    match blocks {
+        0..=8 if blocks * capacity.div_ceil(64) < 264 => blocks * capacity.div_ceil(64),
+        0..=8 => 264 + blocks,
+        9..=32 => 528 + blocks,
+        _ => 2112 + blocks,
+    }
 }
 
 /// Floats of the partial sums.
@@ -121,9 +125,15 @@ impl FastSizes {
         Self { room, levels: room.ilog2() - 8 }
     }
 
+    /// Merges beyond 1024, two at once as long as there are two: how many were done before, and whether these are two.
+    pub fn merges(self) -> impl Iterator<Item = (u32, bool)> {
+        let all = self.room.ilog2() - 10;
+        (0..all).step_by(2).map(move |done| (done, done + 1 < all))
+    }
+
     /// Which half of the two-sided buffers of the x order holds the result.
     pub const fn sorted_side(self) -> u32 {
-        (self.room.ilog2() - 10) % 2
+        (self.room.ilog2() - 10).div_ceil(2) % 2
     }
 
     /// Words of `orders`: one more level, which the last merge within 1024 writes when there is no larger one.
@@ -184,6 +194,7 @@ mod tests {
             let (blocks, splits) = items_of(n);
             assert!(blocks * splits <= tiled_items(n), "{n}");
             assert!(3 * n * splits <= tiled_partials(n), "{n}");
+            assert!(tiled_items(n) <= tiled_items(n + 1), "fewer than {n} fit, too");
         }
     }
 
@@ -192,6 +203,11 @@ mod tests {
         assert_eq!(FastSizes::new(1), FastSizes { room: 1024, levels: 2 });
         assert_eq!(FastSizes::new(262_144), FastSizes { room: 262_144, levels: 10 });
         assert_eq!(FastSizes::new(262_145).levels, 11);
+        let merges = |capacity| FastSizes::new(capacity).merges().collect::<Vec<_>>();
+        assert_eq!(merges(1024), []);
+        assert_eq!(merges(2048), [(0, false)]);
+        assert_eq!(merges(8192), [(0, true), (2, false)]);
+        assert_eq!((FastSizes::new(8192).sorted_side(), FastSizes::new(4096).sorted_side()), (0, 1));
         assert_eq!(FastSizes::new(1024).offsets(), 8 * (4 * 2 + 2 * 2));
         assert_eq!(FastSizes::new(4096).offsets(), 8 * (16 * 2 + 8 * 2 + 4 * 2 + 2 * 3));
     }

@@ -70,16 +70,19 @@ impl Sorted {
         census: &Buf<Census>,
         sites: &Buf<f32>,
     ) -> Result<(), GpuError> {
-        let (k, FastSizes { room, levels }) = (&self.kernels, self.sizes);
+        let (k, FastSizes { room, .. }) = (&self.kernels, self.sizes);
         k.sort_blocks(pass, capacity, census, sites, &mut self.keys, &mut self.by_x)?;
-        for bits in 10..room.ilog2() {
-            k.merge_x(pass, capacity, census, room, bits, bits % 2, &mut self.keys, &mut self.by_x)?;
+        for (at, (done, twice)) in self.sizes.merges().enumerate() {
+            let (bits, twice, from) = (10 + done, twice.into(), at as u32 % 2);
+            k.merge_x(pass, capacity, census, room, bits, twice, from, &mut self.keys, &mut self.by_x)?;
         }
         self.sort(pass, capacity, census, sites)?;
-        let (sorted, keys) = (&self.sites, &mut self.keys);
-        self.kernels.order_blocks(pass, capacity, census, room, sorted, keys, &mut self.orders, &mut self.ranks)?;
-        for level in 2..levels {
-            self.kernels.merge_h(pass, capacity, census, room, level, keys, &mut self.orders, &mut self.ranks)?;
+        let (k, sorted) = (&self.kernels, &self.sites);
+        let (keys, orders, ranks) = (&mut self.keys, &mut self.orders, &mut self.ranks);
+        k.order_blocks(pass, capacity, census, room, sorted, keys, orders, ranks)?;
+        for (at, (done, twice)) in self.sizes.merges().enumerate() {
+            let (level, twice, from) = (2 + done, twice.into(), at as u32 % 2);
+            k.merge_h(pass, capacity, census, room, level, twice, from, keys, orders, ranks)?;
         }
         Ok(())
     }
@@ -100,8 +103,8 @@ impl Sorted {
         let (k, FastSizes { room, levels }, side) = (&self.kernels, self.sizes, self.sizes.sorted_side());
         k.near(pass, capacity.div_ceil(4), census, &self.sites, &mut self.near)?;
         let (sorted, records, offsets) = (&self.sites, &mut self.records, &mut self.offsets);
-        k.far_scan(pass, levels * room / 4, census, room, sorted, &self.orders, records, offsets)?;
-        k.far_offsets(pass, 4 * self.sizes.halves() as u32, census, room, levels, offsets)?;
+        k.far_scan(pass, levels * room / 2, census, room, sorted, &self.orders, records, offsets)?;
+        k.far_offsets(pass, 256 * self.sizes.halves() as u32, census, room, levels, offsets)?;
         let (by_x, ranks, near) = (&self.by_x, &self.ranks, &self.near);
         k.far_gather(pass, capacity, census, room, levels, side, by_x, sorted, ranks, records, offsets, near, sums)
     }

@@ -3,9 +3,9 @@
 use super::{
     coupling::Coupling,
     events::{Phases as Moves, Select, Turnover},
-    measure::Measure,
+    measure::{Measure, Tensor},
     memory::{Scratch, Table},
-    rules::Task,
+    task::Task,
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
@@ -46,6 +46,7 @@ impl Tile {
 /// All kernels but those of the coupling.
 pub struct Kernels {
     measure: Measure,
+    tensor: Tensor,
     select: Select,
     turnover: Turnover,
     moves: Moves,
@@ -56,6 +57,7 @@ impl Kernels {
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self {
             measure: Measure::load(gpu)?,
+            tensor: Tensor::load(gpu)?,
             select: Select::load(gpu)?,
             turnover: Turnover::load(gpu)?,
             moves: Moves::load(gpu)?,
@@ -102,12 +104,22 @@ impl Machine {
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k, tile) = (self.places(), &self.kernels.measure, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);
-        if let Some(Task { of, x, y }) = &self.task {
+        if let Some(Task { of, x, y, split }) = &self.task {
             if learns {
                 k.learn(pass, n.saturating_mul(32), &t.census, of, &t.idx, x, y, &mut t.w)?;
             }
             let (census, idx, w, fields) = (&t.census, &t.idx, &t.w, &mut t.fields);
+            let tensor = &self.kernels.tensor;
+            if let Some(split) = split {
+                let (x, threads) = (&split.x, n.saturating_mul(2));
+                match split.columns {
+                    0..=32 => tensor.fitness_mma_32(pass, threads, census, of, idx, x, y, w, fields)?,
+                    33..=64 => tensor.fitness_mma_64(pass, threads, census, of, idx, x, y, w, fields)?,
+                    _ => tensor.fitness_mma_128(pass, threads, census, of, idx, x, y, w, fields)?,
+                }
+            }
             match tile {
+                _ if split.is_some() => {}
                 Tile::Small => k.fitness_32(pass, n.saturating_mul(8), census, of, idx, x, y, w, fields)?,
                 Tile::Middle => k.fitness_64(pass, n.saturating_mul(4), census, of, idx, x, y, w, fields)?,
                 Tile::Large => k.fitness_128(pass, n.saturating_mul(2), census, of, idx, x, y, w, fields)?,

@@ -147,8 +147,8 @@ device_struct! {
         storage: u32,
         /// Step down the gradient, over the samples
         step: f32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Takes back what the split inputs were multiplied by
+        unscale: f32,
     }
 }
 

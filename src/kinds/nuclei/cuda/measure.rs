@@ -44,3 +44,21 @@ kernels! {
         fn find_climate(census: In<Census>, places: Size<u32>, fields: In<f32>, parts: In<f64>, least: In<u64>, climate: InOut<Climate>);
     }
 }
+
+kernels! {
+    /// Fitness on tensor cores, for weights stored in 16 bits.
+    pub struct Tensor in "nuclei/fitness_mma.cu" using [Census, Equations] {
+        /// Mean squared errors of nuclei of up to 32 weights, 16 nuclei per warp. Items: nuclei.
+        #[block(256)]
+        fn fitness_mma_32(census: In<Census>, of: In<Equations>, idx: In<u32>, x: In<u16>, y: In<f32>, w: In<f32>, fields: InOut<f32>);
+
+        /// Mean squared errors of nuclei of up to 64 weights, 16 nuclei per warp. Items: nuclei.
+        #[block(256)]
+        fn fitness_mma_64(census: In<Census>, of: In<Equations>, idx: In<u32>, x: In<u16>, y: In<f32>, w: In<f32>, fields: InOut<f32>);
+
+        /// Mean squared errors of nuclei of up to 128 weights, 16 nuclei per warp; bounded by reading the split inputs
+        /// from shared memory, or by reading the weights. Items: nuclei.
+        #[block(256)]
+        fn fitness_mma_128(census: In<Census>, of: In<Equations>, idx: In<u32>, x: In<u16>, y: In<f32>, w: In<f32>, fields: InOut<f32>);
+    }
+}

@@ -111,7 +111,14 @@ impl Table {
         Ok(state)
     }
 
-    /// Bytes of weights, and of everything else.
+    /// Bytes of weights, and of everything else, of a table of that size.
+    pub const fn bytes_of(places: usize, dim: usize) -> (u64, u64) {
+        let words = FIELDS + TAGS + 2;
+        let rest = 4 * places * words + size_of::<Census>() + size_of::<Climate>() + size_of::<Rules>();
+        ((4 * places * dim.next_multiple_of(4)) as u64, rest as u64)
+    }
+
+    /// The same.
     pub fn n_bytes(&self) -> (u64, u64) {
         let rest = self.fields.bytes() + self.tags.bytes() + self.idx.bytes() + self.free.bytes();
         (self.w.bytes(), rest + self.census.bytes() + self.climate.bytes() + size_of::<Rules>() as u64)
@@ -214,7 +221,15 @@ impl Scratch {
         }
     }
 
-    /// Bytes on the device.
+    /// Bytes on the device, for tables of that size.
+    pub const fn bytes_of(places: usize, dim: usize) -> u64 {
+        let (blocks, most, entries) = (places.div_ceil(1024), MOST_CHOSEN as usize, Self::entries(places));
+        let arrays = 12 * places + 1068 * blocks + 4 * places.div_ceil(2048) + 8 * dim + 36 * most + 8192;
+        let log = entries * (size_of::<Entry>() + 4 * Self::words_per_generation(places)) + size_of::<Log>();
+        (arrays + log + 3 * size_of::<Choice>() + size_of::<Verdict>()) as u64
+    }
+
+    /// The same.
     pub fn n_bytes(&self) -> u64 {
         let numbers = self.parts.bytes() + self.norms.bytes() + self.shares.bytes() + self.fused.bytes();
         let phases = self.base.bytes() + self.starts.bytes() + self.totals.bytes();

@@ -21,9 +21,10 @@
 //! | [`layout`] | structs shared with the kernels |
 //! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
 //! | [`coupling`] | sums over all pairs, on buffers of their own |
-//! | [`rules`] | parameters and task, as the kernels read them |
+//! | [`rules`], [`task`] | parameters and task, as the kernels read them |
 //! | [`memory`] | what lies on the device |
 //! | [`generation`] | the launches in their order |
+//! | [`predict`] | how much memory it will hold |
 //! | `simulation` | the promises of a simulation |
 
 pub mod couple;
@@ -33,8 +34,10 @@ pub mod generation;
 pub mod layout;
 pub mod measure;
 pub mod memory;
+pub mod predict;
 pub mod rules;
 mod simulation;
+pub mod task;
 
 use super::{Params, desk::Desk, events::Standing, ledger::Ledger, start, state::State, task::Setup};
 use crate::{
@@ -45,18 +48,22 @@ use coupling::Coupling;
 use generation::{Kernels, Machine, Tile};
 use layout::{Entry, Log};
 use memory::{Scratch, Table};
-use rules::Task;
 use std::sync::Arc;
+use task::Task;
 
 /// All modules of this backend.
 pub const MODULES: &[ModuleSpec] = &[
     measure::Measure::SPEC,
+    measure::Tensor::SPEC,
     couple::Couple::SPEC,
     couple::Fast::SPEC,
     events::Phases::SPEC,
     events::Select::SPEC,
     events::Turnover::SPEC,
 ];
+
+/// Substeps in a captured generation; with more of them what a launch costs the host does not matter.
+const MOST_SUBSTEPS: u32 = 128;
 
 /// Launch shapes, which must not change a bit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,6 +74,8 @@ pub struct Tuning {
     pub tile: Option<Tile>,
     /// Generations between two readings of the log; as many as fit without.
     pub batch: Option<u32>,
+    /// Fitness without tensor cores. This one does change the last bits.
+    pub plain_fitness: bool,
 }
 
 /// A population on an NVIDIA GPU.
@@ -105,7 +114,7 @@ impl CudaSim {
             table: Table::new(gpu, rules)?,
             scratch: Scratch::new(gpu, &rules)?,
             coupling: Coupling::new(gpu, capacity, rules::way(params), tuning.pair_blocks)?,
-            task: Task::new(gpu, params, &setup)?,
+            task: Task::new(gpu, params, &setup, tuning.plain_fitness)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
         let state = start::state(params, scene.seed, dim);
@@ -129,6 +138,11 @@ impl CudaSim {
     /// The slots of the living, as the device lists them.
     pub fn living(&self) -> Result<Vec<u32>, SimError> {
         Ok(self.machine.table.idx.read_range(0..self.desk.ledger.n() as usize)?)
+    }
+
+    /// Whether fitness is computed on tensor cores.
+    pub fn on_tensor_cores(&self) -> bool {
+        self.machine.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
     /// Step 1 of a generation: learning, fitness, entropy.
@@ -160,7 +174,11 @@ impl CudaSim {
                 (measured, replayed) = (true, batch - 1);
             }
             for _ in 0..replayed {
-                self.graph(wanted)?.launch()?;
+                if self.desk.params.phases.substeps <= MOST_SUBSTEPS {
+                    self.graph(wanted)?.launch()?;
+                } else {
+                    self.machine.generation(&self.desk.params, wanted, &mut Pass::default())?;
+                }
             }
             self.read_log(batch, wanted)?;
             left -= batch;

@@ -1,18 +1,12 @@
-//! Parameters as the kernels read them.
+//! Parameters as the kernels read them, and what the kernels cannot do.
 
-use super::{
-    coupling::Way,
-    layout::{Equations, Rules},
-};
+use super::{coupling::Way, layout::Rules};
 use crate::{
-    gpu::{Buf, Gpu, GpuError},
     kinds::nuclei::{
-        Answer, Barrier, ChildBase, Dynamics, FitnessMethod, FuseKey, Method, Norm, OrderSeen, Params, Precision,
-        Source, Storage, task::Setup,
+        Barrier, ChildBase, Dynamics, FuseKey, Method, Norm, OrderSeen, Params, Precision, Source, task::Setup,
     },
     sim::SimError,
 };
-use std::sync::Arc;
 
 /// Most nuclei that may fuse or decay in one generation: what one block sorts.
 pub const MOST_CHOSEN: u32 = 4096;
@@ -92,61 +86,5 @@ pub fn rules(params: &Params, seed: u64, dim: usize) -> Rules {
         coupling: phases.coupling as f32,
         dt: phases.dt as f32,
         omega_scale: phases.omega_scale as f32,
-    }
-}
-
-/// The task on the device: one of its two forms.
-pub struct Task {
-    /// What kind of equations.
-    pub of: Buf<Equations>,
-    /// [columns × rows] inputs.
-    pub x: Buf<f32>,
-    /// [rows] targets.
-    pub y: Buf<f32>,
-}
-
-impl Task {
-    /// As the parameters want it; none when all nuclei are alike.
-    pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup) -> Result<Option<Self>, GpuError> {
-        let Some(problem) = &setup.problem else { return Ok(None) };
-        let task = &params.task;
-        let can = task.answer == Answer::Linear && task.method != FitnessMethod::Direct;
-        let compressed = setup.compressed.as_ref().filter(|_| can);
-        let (x, y) = compressed.map_or((&problem.x, &problem.y), |c| (&c.r, &c.z));
-        let (rows, columns) = (y.len().next_multiple_of(32), setup.dim.next_multiple_of(16));
-        let mut turned = vec![0.0; rows * columns];
-        for (b, row) in x.chunks_exact(setup.dim).enumerate() {
-            row.iter().enumerate().for_each(|(c, x)| turned[c * rows + b] = *x as f32);
-        }
-        let mut targets: Vec<f32> = y.iter().map(|y| *y as f32).collect();
-        targets.resize(rows, 0.0);
-        let of = Equations {
-            rest: compressed.map_or(0.0, |c| c.rest),
-            samples: problem.samples() as f64,
-            rows: rows as u32,
-            columns: columns as u32,
-            inputs: setup.dim as u32,
-            stride: setup.dim.next_multiple_of(4) as u32,
-            places: params.population.capacity,
-            triangular: u32::from(compressed.is_some()),
-            saturating: u32::from(task.answer == Answer::Saturating),
-            storage: match task.storage {
-                Storage::Full => 0,
-                Storage::F16 => 1,
-                Storage::Bf16 => 2,
-            },
-            step: (2.0 * task.learning_rate / problem.samples() as f64) as f32,
-            pad: 0,
-        };
-        Ok(Some(Self {
-            of: Buf::from_slice(gpu, "task", &[of])?,
-            x: Buf::from_slice(gpu, "inputs", &turned)?,
-            y: Buf::from_slice(gpu, "targets", &targets)?,
-        }))
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        self.of.bytes() + self.x.bytes() + self.y.bytes()
     }
 }

@@ -1,6 +1,6 @@
 //! The promises of [`Simulation`].
 
-use super::{CudaSim, MODULES, rules, standing};
+use super::{CudaSim, MODULES, Task, rules, standing};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
@@ -135,7 +135,7 @@ impl Simulation for CudaSim {
         vec![
             ("weights", weights),
             ("nuclei", rest),
-            ("task", self.machine.task.as_ref().map_or(0, rules::Task::n_bytes)),
+            ("task", self.machine.task.as_ref().map_or(0, Task::n_bytes)),
             ("coupling", self.machine.coupling.n_bytes()),
             ("working space", self.machine.scratch.n_bytes()),
             ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),
@@ -159,7 +159,7 @@ impl CudaSim {
             self.machine.coupling = super::Coupling::new(&self.gpu, capacity, way, self.tuning.pair_blocks)?;
         }
         if new.task != self.desk.params.task {
-            self.machine.task = rules::Task::new(&self.gpu, &new, &self.desk.setup)?;
+            self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;
         }
         self.machine.table.rules.set(rules::rules(&new, self.desk.scene.seed, self.desk.setup.dim))?;
         self.desk.params = new;
