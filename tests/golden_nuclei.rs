@@ -1,6 +1,7 @@
 //! Nuclei against a NumPy reference in double precision: draws, fitness, coupling, whole generations. Every file of a
 //! pattern is a case; see tests/golden/nuclei/manifest.json.
 
+#[allow(dead_code, reason = "each test binary takes what it needs")]
 #[path = "support/golden.rs"]
 mod golden;
 

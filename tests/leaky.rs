@@ -323,7 +323,7 @@ fn the_project_and_its_noise() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/fastfly.ron");
     let (project, warnings) = neuropil::project::open(&file).expect("it opens");
     assert_eq!(warnings, []);
-    let neuropil::kinds::Model::Spiking(params) = project.model;
+    let neuropil::kinds::Model::Spiking(params) = project.model else { panic!("a spiking project") };
     assert_eq!((params.network.model, &params.leaky), (NeuronModel::NoisyLeaky, &quiet().leaky));
     let mut params = *params;
     params.leaky.mean_weight = 0.0;

@@ -2,7 +2,7 @@
 
 use super::{args::BenchArgs, device, error::CliError, meter::Meter, say::out, signal};
 use crate::{
-    kinds::{Model, spiking::bench as spiking},
+    kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
     sim::{Progress, SimError},
 };
 use serde_json::{Value as Json, json};
@@ -16,6 +16,8 @@ use std::{
 
 /// One measurement: as JSON, and as a line.
 type Rows = Vec<(Json, String)>;
+/// All measurements of a kind.
+type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     signal::listen();
@@ -35,25 +37,46 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
 }
 
 /// The measurements of a kind.
-fn job(
-    args: &BenchArgs,
-) -> Result<Option<impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static>, CliError> {
+fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     let chosen = device::choose(args.device.into(), args.threads.unwrap_or(0))?;
-    let options = match args.kind.as_str() {
-        "spiking" => spiking::BenchOptions {
-            network: args.network.clone(),
-            bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
-            device: chosen.device,
-            device_name: chosen.name,
-            repeats: args.repeats,
-            only: args.only.clone(),
-        },
-        _ => return Ok(None),
-    };
-    Ok(Some(move |progress: &Progress| {
-        let rows = spiking::run(&options, progress)?;
-        Ok(rows.iter().map(|row| (json!(row), spiking_line(row))).collect())
-    }))
+    let (repeats, only) = (args.repeats, args.only.clone());
+    Ok(match args.kind.as_str() {
+        "spiking" => {
+            let options = spiking::BenchOptions {
+                network: args.network.clone(),
+                bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
+                device: chosen.device,
+                device_name: chosen.name,
+                repeats,
+                only,
+            };
+            Some(Box::new(move |progress: &Progress| {
+                let rows = spiking::run(&options, progress)?;
+                Ok(rows.iter().map(|row| (json!(row), spiking_line(row))).collect())
+            }))
+        }
+        "nuclei" => {
+            let options = nuclei::BenchOptions { device: chosen.device, device_name: chosen.name, repeats, only };
+            Some(Box::new(move |progress: &Progress| {
+                let rows = nuclei::run(&options, progress)?;
+                Ok(rows.iter().map(|row| (json!(row), nuclei_line(row))).collect())
+            }))
+        }
+        _ => None,
+    })
+}
+
+fn nuclei_line(row: &nuclei::BenchRow) -> String {
+    format!(
+        "{:26} {:10.2} generations/s  coupling {:9.3} ms  prepared in {:9.3} ms  {:8.2} G pairs/s  {:7.1} MB  {} nuclei",
+        row.name,
+        row.steps_per_s,
+        row.coupling_ms,
+        row.plan_ms,
+        row.pairs_per_s * 1e-9,
+        row.memory_bytes as f64 * 1e-6,
+        row.n.1
+    )
 }
 
 fn spiking_line(row: &spiking::BenchRow) -> String {
@@ -71,7 +94,7 @@ fn spiking_line(row: &spiking::BenchRow) -> String {
 }
 
 /// Measures on a thread of its own, so that an interrupt is heard.
-fn watched(job: impl FnOnce(&Progress) -> Result<Rows, SimError> + Send + 'static) -> Result<Rows, CliError> {
+fn watched(job: Job) -> Result<Rows, CliError> {
     let (progress, meter) = (Arc::new(Progress::default()), Meter::new());
     let (sender, receiver) = channel();
     let shared = progress.clone();

@@ -61,16 +61,33 @@ fn finite(sheet: &Sheet, column: usize) -> Result<Vec<f64>, DataError> {
     }
 }
 
+/// Reads a square matrix of so many rows from the array `name` of a NumPy archive: finite, none of it negative.
+pub fn square(path: &Path, name: &str, rows: usize) -> Result<Vec<f64>, DataError> {
+    let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
+    let (shape, values) = array(path, &mut archive, name)?;
+    if shape != [rows as u64, rows as u64] {
+        return Err(DataError::format(path, format!("{name} has the shape {shape:?}; [{rows}, {rows}] expected")));
+    }
+    match values.iter().position(|v| *v < 0.0) {
+        Some(at) => Err(DataError::format(path, format!("{name}[{}, {}] is negative", at / rows, at % rows))),
+        None => Ok(values),
+    }
+}
+
+fn array<R: std::io::Read + std::io::Seek>(
+    path: &Path,
+    archive: &mut NpzArchive<R>,
+    name: &str,
+) -> Result<(Vec<u64>, Vec<f64>), DataError> {
+    let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+    let found = archive.by_name(name).map_err(|e| DataError::format(path, format!("{name}: {e}")))?;
+    numbers(path, name, found.ok_or_else(|| DataError::format(path, words::no_column(&[name], &names)))?)
+}
+
 fn archive(path: &Path) -> Result<Samples, DataError> {
     let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
-    let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
-    let mut array = |name: &str| -> Result<(Vec<u64>, Vec<f64>), DataError> {
-        let found = archive.by_name(name).map_err(|e| DataError::format(path, format!("{name}: {e}")))?;
-        let file = found.ok_or_else(|| DataError::format(path, words::no_column(&[name], &names)))?;
-        numbers(path, name, file)
-    };
-    let (shape, x) = array("X")?;
-    let (length, y) = array("y")?;
+    let (shape, x) = array(path, &mut archive, "X")?;
+    let (length, y) = array(path, &mut archive, "y")?;
     let (&[samples, inputs], true) = (&shape[..], length.iter().product::<u64>() == shape[0]) else {
         return Err(DataError::format(
             path,

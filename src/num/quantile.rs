@@ -1,7 +1,6 @@
 //! Quantiles of the standard normal distribution.
 
 /// The x below which a share `p` of the distribution lies (Wichura, *Appl. Statist.* 37:477, 1988, AS 241), to about 1e-15.
-#[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn normal(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -42,16 +42,17 @@ impl Desk {
     /// At step 0, with so many founders.
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
+        let ledger = Ledger { founders, ..Ledger::default() };
         Self {
             params: params.clone(),
             scene: scene.clone(),
             setup,
             sets: vec![Arc::new(layout::places(capacity))],
             step: 0,
-            ledger: Ledger { founders, ..Ledger::default() },
+            ledger,
             events: Events::with_capacity(capacity as usize),
             standing: Standing::default(),
-            meter: Meter::new(&params.measure, capacity),
+            meter: Meter::new(&params.measure, capacity, ledger),
         }
     }
 

@@ -56,13 +56,13 @@ pub struct Meter {
 
 impl Meter {
     /// Nothing tapped.
-    pub fn new(measure: &Measure, capacity: u32) -> Self {
+    pub fn new(measure: &Measure, capacity: u32, ledger: Ledger) -> Self {
         Self {
             tapped: [false; probes::PROBES.len()],
             capacity,
             every: u64::from(measure.every).max(1),
             series: Default::default(),
-            sampled: Ledger::default(),
+            sampled: ledger,
             hash: StreamHash::default(),
             births: vec![],
             deaths: vec![],

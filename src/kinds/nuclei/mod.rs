@@ -27,7 +27,9 @@
 //! | [`desk`], [`saved`] | what backends share: edits, actions, saved states |
 //! | [`measure`], [`probes`], [`fields`] | what is seen of it |
 //! | [`predict`] | how much memory it will take |
+//! | [`bench`] | how fast it is |
 
+pub mod bench;
 pub mod cpu;
 pub mod cuda;
 pub mod desk;

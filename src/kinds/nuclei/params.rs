@@ -168,7 +168,7 @@ choices! {
         Scan1d,
         /// Pairs with J below sparse_cutoff are left out.
         Sparse,
-        /// J is written out, N × N, once per generation.
+        /// J is written out, N × N, once per generation; or it is given by a file, coupling.matrix.
         Dense,
     }
 }
@@ -377,6 +377,12 @@ params! {
         #[param(range = 1e-9..=0.1, hard = 1e-30..=1.0, scale = Log)]
         #[show_if(|s| s.method == Method::Sparse)]
         sparse_cutoff: f64 = 1e-4,
+
+        /// NumPy archive with J, N_max × N_max: how much the nucleus in place k acts on the one in place j, at least 0.
+        /// Without a file J follows fitness and entropy.
+        #[param(apply = Rebuild)]
+        #[show_if(|s| s.method == Method::Dense)]
+        matrix: PathText = PathText::default(),
     }
 }
 

@@ -33,10 +33,11 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> Bytes {
         (method, _) => method,
     };
     let (weights, rest) = State::<T>::bytes_of(capacity, dim);
+    let given = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
     vec![
         ("weights", weights),
         ("nuclei", rest),
-        ("task", (rows * (dim + 1) * T::BYTES) as u64),
+        ("task", (rows * (dim + 1) * T::BYTES) as u64 + given),
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
         ("working space", working_space::<T>(capacity, dim)),
         ("places", capacity as u64 * 12),
@@ -46,7 +47,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> Bytes {
 
 /// Arrays over the living, and what selection and events need, for tables of that size.
 pub const fn working_space<T: Real>(capacity: usize, dim: usize) -> u64 {
-    let lanes = capacity.div_ceil(128) * dim * 8 * T::BYTES;
+    let lanes = capacity.div_ceil(128) * dim * 9 * T::BYTES;
     let arrays = capacity * 4 * T::BYTES;
     (lanes + arrays) as u64
         + Waves::<T>::bytes_of(capacity)

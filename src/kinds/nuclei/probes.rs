@@ -1,6 +1,7 @@
 //! What can be seen of a population of nuclei, and what can be done to it.
 
 use crate::{actions, probes, sim::Shape};
+use std::f64::consts::PI;
 
 /// The set all fields and events are over: the places of the table.
 pub const NUCLEI: &str = "nuclei";
@@ -29,7 +30,7 @@ probes! {
     /// Mean squared error of chosen nuclei.
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
     /// Phase of every nucleus; not a number where nobody lives.
-    PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-3.1416, 3.1416) };
+    PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32) };
     /// Natural frequency of every place, before phases.omega_scale.
     OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0) };
     /// Mean squared error of every nucleus; not a number before it was first measured.
@@ -69,7 +70,7 @@ actions! {
     /// Turns the phases of the selected nuclei.
     fn kick(over "nuclei") {
         /// Added to the phase, radians.
-        #[param(range = -3.1416..=3.1416, hard = -1000.0..=1000.0)]
+        #[param(range = -PI..=PI, hard = -1000.0..=1000.0)]
         angle: f64,
     }
 

@@ -21,6 +21,7 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
         let row = state.row_mut(slot);
         draw(Stream::InitW).each_normal(slot, dim, |d, x| row[d] = T::of(population.weight_scale * x));
         state.alive[i] = 1;
+        (state.f[i], state.h[i]) = (T::of(f64::NAN), T::of(f64::NAN)); // nobody has measured it yet
         state.phi[i] = T::of(TAU * draw(Stream::InitPhase).uniform(slot));
         state.amp[i] = T::of((1.0 / f64::from(founders)).sqrt());
     }

@@ -40,6 +40,8 @@ pub struct Setup {
     pub compressed: Option<Compressed>,
     /// Weights of a nucleus.
     pub dim: usize,
+    /// [N_max × N_max] the coupling, when a file gives it.
+    pub matrix: Option<Vec<f64>>,
     /// Where it came from.
     pub provenance: String,
 }
@@ -90,22 +92,47 @@ fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
 impl Setup {
     /// From a problem at hand.
     pub fn new(problem: Problem, provenance: String) -> Self {
-        Self { compressed: problem.compressed(), dim: problem.inputs, problem: Some(problem), provenance }
+        let (compressed, dim) = (problem.compressed(), problem.inputs);
+        Self { compressed, dim, problem: Some(problem), matrix: None, provenance }
     }
 }
 
+/// Most weights of a population: 8 GB in double precision.
+const MOST_WEIGHTS: u64 = 1 << 30;
+
 /// Reads or generates what the parameters name.
 pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
-    let task = &params.task;
-    if params.population.n_start > params.population.capacity {
-        let (n, most) = (params.population.n_start, params.population.capacity);
+    let (task, population) = (&params.task, &params.population);
+    if population.n_start > population.capacity {
+        let (n, most) = (population.n_start, population.capacity);
         return Err(SimError::Input(format!("population.n_start is {n}, more than population.capacity, {most}")));
     }
     progress.report("task", 0.0)?;
-    match task.source {
-        Source::Nothing => Ok(Setup { dim: task.n_inputs as usize, ..Setup::default() }),
-        Source::Toy => Ok(Setup::new(toy(task, scene.seed), "generated".to_owned())),
-        Source::File => read(task, scene),
+    let mut setup = match task.source {
+        Source::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
+        Source::Toy => Setup::new(toy(task, scene.seed), "generated".to_owned()),
+        Source::File => read(task, scene)?,
+    };
+    let weights = u64::from(population.capacity) * setup.dim as u64;
+    if weights > MOST_WEIGHTS {
+        return Err(SimError::Input(format!(
+            "population.capacity × {} inputs are {weights} weights; at most {MOST_WEIGHTS} are held",
+            setup.dim
+        )));
+    }
+    let typed = params.coupling.matrix.0.trim();
+    if !typed.is_empty() {
+        progress.report("coupling", 0.5)?;
+        let read = samples::square(&scene.resolve(typed), "J", population.capacity as usize);
+        setup.matrix = Some(read.map_err(not_read)?);
+    }
+    Ok(setup)
+}
+
+fn not_read(error: DataError) -> SimError {
+    match error {
+        DataError::Cancelled => SimError::Cancelled,
+        other => SimError::Input(other.to_string()),
     }
 }
 
@@ -132,10 +159,7 @@ fn read(task: &Task, scene: &Scene) -> Result<Setup, SimError> {
         return Err(SimError::Input("task.path is empty: name a table or a NumPy archive with X and y".to_owned()));
     }
     let watch = |_: &str, _: f32| true;
-    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(|error| match error {
-        DataError::Cancelled => SimError::Cancelled,
-        other => SimError::Input(other.to_string()),
-    })?;
+    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(not_read)?;
     Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
 }
 

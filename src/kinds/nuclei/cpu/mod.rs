@@ -28,7 +28,7 @@ pub mod fitness;
 pub mod maps;
 pub mod phases;
 mod simulation;
-mod standing;
+pub mod standing;
 pub mod topk;
 pub mod turnover;
 
@@ -76,7 +76,7 @@ struct Work<T> {
     x: Vec<T>,
     h: Vec<T>,
     tiles: Vec<Lanes<T>>,
-    slope: Vec<T>,
+    slopes: Vec<T>,
     sorted: Vec<T>,
 }
 
@@ -92,7 +92,7 @@ impl<T: Real> CpuSim<T> {
             x: room(),
             h: room(),
             tiles: Vec::with_capacity(capacity.div_ceil(TILE) * dim),
-            slope: vec![T::ZERO; dim],
+            slopes: vec![T::ZERO; capacity.div_ceil(TILE) * dim],
             sorted: room(),
         };
         let state = start::state(params, scene.seed, dim);
@@ -155,11 +155,13 @@ impl<T: Real> CpuSim<T> {
         work.h.resize(n, T::ZERO);
         if let Some(equations) = self.measured.of(task) {
             if task.learning_rate > 0.0 {
-                for at in 0..n {
-                    let row = state.idx[at] as usize * state.stride;
-                    let row = &mut state.w[row..row + state.dim];
-                    fitness::learn(equations, task.answer, task.learning_rate, row, &mut work.slope);
-                }
+                let (rate, dim, stride) = (task.learning_rate, state.dim, state.stride);
+                let tiles = state.w.chunks_mut(stride * TILE).zip(state.alive.chunks(TILE));
+                let tiles = tiles.zip(work.slopes.chunks_mut(dim));
+                self.crew.each(2 * n * equations.x.len(), tiles, |((rows, alive), slope)| {
+                    let living = rows.chunks_mut(stride).zip(alive).filter(|(_, alive)| **alive != 0);
+                    living.for_each(|(row, _)| fitness::learn(equations, task.answer, rate, &mut row[..dim], slope));
+                });
             }
             let (tiles, f) = (&mut work.tiles, &mut work.f);
             fitness::measure(equations, task, state, &state.idx, TILE, self.crew, tiles, f);
@@ -189,7 +191,12 @@ impl<T: Real> CpuSim<T> {
         let t = T::of(standing::temperature(&work.f));
         work.x.clear();
         work.x.extend(work.f.iter().map(|f| *f / t));
-        self.coupling.plan(Kernel { x: &work.x, h: &work.h });
+        match &self.desk.setup.matrix {
+            Some(all) if self.desk.params.coupling.method == Method::Dense => {
+                self.coupling.plan_given(all, self.state.capacity, &self.state.idx);
+            }
+            _ => self.coupling.plan(Kernel { x: &work.x, h: &work.h }),
+        }
     }
 
     /// Step 2.
@@ -223,7 +230,7 @@ impl<T: Real> CpuSim<T> {
             state.phi[i] = waves.phi[at];
             (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
             let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
-            state.r_local[i] = size / sums.d[at];
+            state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
         }
     }
 

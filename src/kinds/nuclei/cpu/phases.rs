@@ -132,7 +132,9 @@ impl<T: Real> Drift<'_, T> {
             let slot = *slot as usize;
             let over = if self.phases.norm == Norm::Row { *d } else { n };
             let moves = self.state.frozen[slot] == 0;
-            *slope = if moves { scale * self.state.omega[slot] + k / over * *im } else { T::ZERO };
+            // Nobody acts on a nucleus whose row of a given J is empty.
+            let pull = if over > T::ZERO { k / over * *im } else { T::ZERO };
+            *slope = if moves { scale * self.state.omega[slot] + pull } else { T::ZERO };
         }
     }
 

@@ -129,7 +129,7 @@ impl<T: Real> Simulation for CpuSim<T> {
         vec![
             ("weights", weights),
             ("nuclei", rest),
-            ("task", self.measured.n_bytes()),
+            ("task", self.measured.n_bytes() + self.desk.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
             ("coupling", self.coupling.n_bytes()),
             ("working space", predict::working_space::<T>(capacity, dim)),
             ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),

@@ -24,18 +24,29 @@ impl<T: Real> Dense<T> {
         });
     }
 
+    /// Takes J of the places `idx` from that of all places.
+    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
+        let n = idx.len();
+        self.j.resize(n * n, T::ZERO);
+        for (row, j) in self.j.chunks_mut(n.max(1)).zip(idx) {
+            let from = &all[*j as usize * places..][..places];
+            row.iter_mut().zip(idx).for_each(|(w, k)| *w = T::of(from[*k as usize]));
+        }
+    }
+
     /// J times [cos, sin, 1], row by row.
     pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
         let n = cos.len();
         let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
         let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).zip(rows);
         crew.each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
-            let mut sums = [T::ZERO; 3];
+            let mut sums = [0.0; 3];
             for ((w, cos), sin) in row.iter().zip(cos).zip(sin) {
-                sums[0] += *w * *cos;
-                sums[1] += *w * *sin;
-                sums[2] += *w;
+                sums[0] += (*w * *cos).wide();
+                sums[1] += (*w * *sin).wide();
+                sums[2] += w.wide();
             }
+            let sums = sums.map(T::of);
             (*re, *im) = turned(sums[0], sums[1], *c, *s);
             *d = sums[2];
         });

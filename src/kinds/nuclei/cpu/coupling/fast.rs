@@ -1,12 +1,16 @@
 //! The exact sums in N log N steps.
 //!
-//! e^{-|a - b|} factors on a line: seen from beyond a point c between them, e^{-(a - c)} e^{-(c - b)}. J is the product of
-//! two such factors, in x = f/T and in H. Sorted by x, any two nuclei meet exactly once as members of neighbouring blocks L
-//! and R of a binary tree; there the factor in x splits at the smallest x of R, and the factor in H is carried along while
-//! L and R are merged by H, once upwards and once downwards (divide and conquer after Langrené & Warin 2020). All exponents
-//! are negative: nothing overflows, however wide f and H are spread. Ties belong to the order, so each pair counts once.
+//! e^{-|a - b|} factors on a line: seen from a point c between them, e^{-|a - c|} e^{-|c - b|}. J is the product of two such
+//! factors, in x = f/T and in H. Sorted by x, any two nuclei meet exactly once as members of neighbouring blocks L and R of
+//! a binary tree; there the factor in x splits at the smallest x of R. The factor in H splits at the least H of all, into
+//! e^{H} and e^{-H}, when L and R are merged by H, once upwards and once downwards (divide and conquer after Langrené & Warin
+//! 2020). Exponents in x are never positive, so f may be spread as wide as it likes; those in H are at most ln D for entropies
+//! of D weights, and beyond [`WIDEST`] sums are taken pair by pair. Ties belong to the order, so each pair counts once.
 //!
-//! What depends on f and H alone is kept: which side each element comes from, and the two factors.
+//! The origin of the method carries sums along and fades them from element to element; N roundings of factors just below 1
+//! then add up. Splitting at one point leaves a handful, and carried sums are in double precision.
+//!
+//! What depends on f and H alone is kept: which side each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
 use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
@@ -15,21 +19,26 @@ use std::mem::swap;
 /// [cos, sin, 1, 0] of a nucleus, or sums of them.
 type Four<T> = [T; 4];
 
+/// Widest range of H, e^40 being far from what single precision holds.
+pub const WIDEST: f64 = 40.0;
+
 /// A nucleus on its way up the tree.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node<T> {
     x: T,
     h: T,
+    /// e^{least H - H}.
+    falling: T,
     index: u32,
 }
 
 /// What the merge of one element needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link<T> {
-    /// e^{-distance in x to the first of the right block}.
-    near: T,
-    /// e^{-distance in H to the element before}.
-    fade: T,
+    /// e^{-distance in x to the first of the right block}, times e^{H - least H}.
+    rising: T,
+    /// The same times e^{least H - H}.
+    falling: T,
 }
 
 /// The tree of one population, and room for the largest.
@@ -83,10 +92,12 @@ impl<T: Real> Fast<T> {
             *slot = (x.ordered(), i as u32);
         }
         self.order[..n].sort_unstable();
+        let least = kernel.h.iter().copied().reduce(|a, b| if b < a { b } else { a }).unwrap_or_default();
         let [nodes, spare] = &mut self.nodes;
-        for ((node, x), (_, index)) in nodes.iter_mut().zip(&mut self.xs).zip(&self.order[..n]) {
-            *node = Node { x: kernel.x[*index as usize], h: kernel.h[*index as usize], index: *index };
-            *x = node.x;
+        for ((node, at), (_, index)) in nodes.iter_mut().zip(&mut self.xs).zip(&self.order[..n]) {
+            let (x, h) = (kernel.x[*index as usize], kernel.h[*index as usize]);
+            *node = Node { x, h, falling: (least - h).decay(), index: *index };
+            *at = x;
         }
         let (local, piece) = self.local;
         let split = local * n;
@@ -94,7 +105,7 @@ impl<T: Real> Fast<T> {
         let (links, high_links) = self.links[..self.levels * n].split_at_mut(split);
         let pieces = nodes[..n].chunks_mut(piece).zip(spare[..n].chunks_mut(piece)).zip(self.xs[..n].chunks(piece));
         let pieces = pieces.zip(sides.chunks_mut(local.max(1) * piece).zip(links.chunks_mut(local.max(1) * piece)));
-        crew.each(40 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
+        crew.each(25 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
             let of = nodes.len();
             for (level, (sides, links)) in sides.chunks_mut(of).zip(links.chunks_mut(of)).enumerate() {
                 merge(1 << level, nodes, spare, xs, sides, links);
@@ -195,25 +206,25 @@ fn merge<T: Real>(
             continue;
         }
         let (edge, right_end) = (xs[half], from.len());
-        let (mut left, mut right, mut before) = (0, half, T::ZERO);
+        let (mut left, mut right) = (0, half);
         for ((to, side), link) in to.iter_mut().zip(sides).zip(&mut *links) {
             let takes_right = left == half || (right < right_end && from[right].h < from[left].h);
             let node = from[if takes_right { right } else { left }];
             left += usize::from(!takes_right);
             right += usize::from(takes_right);
             *side = takes_right.into();
-            *link = Link { near: node.x - edge, fade: node.h - before };
-            before = node.h;
+            *link = Link { rising: node.x - edge, falling: node.falling };
             *to = node;
         }
         decay(links);
     }
 }
 
-/// From distances to factors. The first of a block has nothing before it, and its factor is not used.
+/// From distances in x and factors in H to their products.
 fn decay<T: Real>(links: &mut [Link<T>]) {
     for link in links {
-        *link = Link { near: (-link.near.abs()).decay(), fade: (-link.fade.abs()).decay() };
+        let near = (-link.rising.abs()).decay();
+        *link = Link { rising: near / link.falling, falling: near * link.falling };
     }
 }
 
@@ -239,29 +250,20 @@ fn sweep<T: Real>(
     }
 }
 
-/// What is carried of the left and the right block.
-struct Carry<T> {
-    left: Four<T>,
-    right: Four<T>,
-}
+/// Sums over what has passed of the left and of the right block.
+type Carry = [[f64; 4]; 2];
 
-impl<T: Real> Carry<T> {
-    const fn new() -> Self {
-        Self { left: [T::ZERO; 4], right: [T::ZERO; 4] }
-    }
-
-    /// Passes one element: it hears of the other block, its own block takes it in.
-    #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-    fn pass(&mut self, fade: T, near: T, is_right: bool, w: &Four<T>, sum: &mut Four<T>) {
-        // Products with 0 instead of a branch that nobody can foresee.
-        let (in_left, in_right) = if is_right { (T::ZERO, near) } else { (near, T::ZERO) };
-        for i in 0..4 {
-            let (left, right) = (self.left[i] * fade, self.right[i] * fade);
-            sum[i] += in_left * right + in_right * left;
-            self.left[i] = left + in_left * w[i];
-            self.right[i] = right + in_right * w[i];
-        }
+/// One element hears of the other block, and its own block takes it in: with the one factor in, with the other out.
+#[inline(always)]
+fn pass<T: Real>(carry: &mut Carry, inward: T, outward: T, is_right: bool, w: &Four<T>, sum: &mut Four<T>) {
+    let [left, right] = carry;
+    // Products with 0 instead of a branch that nobody can foresee.
+    let (in_left, in_right) = if is_right { (T::ZERO, inward) } else { (inward, T::ZERO) };
+    let (from_left, from_right) = if is_right { (outward, T::ZERO) } else { (T::ZERO, outward) };
+    for i in 0..4 {
+        sum[i] += from_left * T::of(left[i]) + from_right * T::of(right[i]);
+        left[i] += (in_left * w[i]).wide();
+        right[i] += (in_right * w[i]).wide();
     }
 }
 
@@ -272,7 +274,7 @@ fn up<T: Real>(
     sides: &[u8],
     links: &[Link<T>],
 ) {
-    let mut carry = Carry::new();
+    let mut carry = Carry::default();
     let (mut left, mut right) = (0, half);
     for (((to_w, to_sum), side), link) in to_w.iter_mut().zip(to_sum).zip(sides).zip(links) {
         let is_right = *side != 0;
@@ -280,15 +282,13 @@ fn up<T: Real>(
         left += usize::from(!is_right);
         right += usize::from(is_right);
         (*to_w, *to_sum) = (w[at], sum[at]);
-        carry.pass(link.fade, link.near, is_right, to_w, to_sum);
+        pass(&mut carry, link.rising, link.falling, is_right, to_w, to_sum);
     }
 }
 
 fn down<T: Real>(w: &[Four<T>], sum: &mut [Four<T>], sides: &[u8], links: &[Link<T>]) {
-    let mut carry = Carry::new();
-    let mut fade = T::ZERO;
+    let mut carry = Carry::default();
     for (((w, sum), side), link) in w.iter().zip(sum).zip(sides).zip(links).rev() {
-        carry.pass(fade, link.near, *side != 0, w, sum);
-        fade = link.fade;
+        pass(&mut carry, link.falling, link.rising, *side != 0, w, sum);
     }
 }

@@ -68,8 +68,10 @@ pub struct Coupling<T> {
     cutoff: T,
     crew: Crew,
     fast: Fast<T>,
-    sorted: Sorted<T>,
+    sorted: Sorted,
     dense: Dense<T>,
+    /// H is spread too wide for `fast`.
+    is_wide: bool,
 }
 
 impl<T: Real> Coupling<T> {
@@ -82,6 +84,7 @@ impl<T: Real> Coupling<T> {
             fast: Fast::default(),
             sorted: Sorted::default(),
             dense: Dense::default(),
+            is_wide: false,
         };
         new.reserve(most);
         new
@@ -106,6 +109,7 @@ impl<T: Real> Coupling<T> {
     pub const fn method_for(&self, n: usize) -> Method {
         match self.method {
             Method::Auto if n < FEW => Method::Tiled,
+            Method::Auto | Method::Fast if self.is_wide => Method::Tiled,
             Method::Auto => Method::Fast,
             other => other,
         }
@@ -113,12 +117,19 @@ impl<T: Real> Coupling<T> {
 
     /// Prepares for sums with this kernel.
     pub fn plan(&mut self, kernel: Kernel<'_, T>) {
+        let ends = kernel.h.iter().map(|h| h.wide()).fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(h), b.max(h)));
+        self.is_wide = ends.1 - ends.0 > fast::WIDEST;
         match self.method_for(kernel.x.len()) {
             Method::Fast => self.fast.plan(kernel, self.crew),
             Method::Scan1d | Method::Sparse => self.sorted.plan(kernel.x),
             Method::Dense => self.dense.plan(kernel, self.crew),
             _ => {}
         }
+    }
+
+    /// Prepares for sums with J given for all places, of which these live; the method is [`Method::Dense`].
+    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
+        self.dense.plan_given(all, places, idx);
     }
 
     /// S and d for these e^{iφ}, as cosines and sines; the kernel is the one that was planned.
@@ -145,7 +156,7 @@ impl<T: Real> Coupling<T> {
     pub fn bytes_of(method: Method, most: usize) -> u64 {
         match method {
             Method::Auto | Method::Fast => Fast::<T>::bytes_of(most),
-            Method::Scan1d | Method::Sparse => Sorted::<T>::bytes_of(most),
+            Method::Scan1d | Method::Sparse => Sorted::bytes_of(most),
             Method::Dense => (most * most * T::BYTES) as u64,
             Method::Naive | Method::Tiled | Method::MeanField => 0,
         }

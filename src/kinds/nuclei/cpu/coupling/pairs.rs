@@ -12,14 +12,13 @@ pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
     let phase: Vec<T> = cos.iter().zip(sin).map(|(c, s)| s.atan2(*c)).collect();
     let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).enumerate();
     crew.each(40 * n * n, pieces, |(j, ((re, im), d))| {
-        (*re, *im, *d) = (T::ZERO, T::ZERO, T::ZERO);
+        let mut sums = [0.0; 3];
         for k in 0..n {
             let (sin, cos) = (phase[k] - phase[j]).sin_cos();
             let w = kernel.pair(j, k);
-            *re += w * cos;
-            *im += w * sin;
-            *d += w;
+            sums.iter_mut().zip([w * cos, w * sin, w]).for_each(|(sum, x)| *sum += x.wide());
         }
+        [*re, *im, *d] = sums.map(T::of);
     });
 }
 
@@ -31,17 +30,17 @@ pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
         let first = at * LANES;
         let sums = tile(kernel, cos, sin, first, re.len());
         for lane in 0..re.len() {
-            let j = first + lane;
-            (re[lane], im[lane]) = turned(sums[0][lane], sums[1][lane], cos[j], sin[j]);
-            d[lane] = sums[2][lane];
+            let (j, [a, b, c]) = (first + lane, sums.map(|sums| T::of(sums[lane])));
+            (re[lane], im[lane]) = turned(a, b, cos[j], sin[j]);
+            d[lane] = c;
         }
     });
 }
 
-/// Runs of k whose sums are added up before they join the rest: keeps rounding from growing with the population.
+/// Runs of k whose sums are added up before they join the rest, in double precision: keeps rounding from growing with the population.
 const RUN: usize = 256;
 
-fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has the feature.
@@ -52,18 +51,17 @@ fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len:
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     tile_body(kernel, cos, sin, first, len)
 }
 
 /// Indices and arrays in memory, because that is what becomes vectors.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[T; LANES]; 3] {
+fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
     x[..len].copy_from_slice(&kernel.x[first..first + len]);
     h[..len].copy_from_slice(&kernel.h[first..first + len]);
-    let mut total = [[T::ZERO; LANES]; 3];
+    let mut total = [[0.0; LANES]; 3];
     let runs = kernel.x.chunks(RUN).zip(kernel.h.chunks(RUN)).zip(cos.chunks(RUN).zip(sin.chunks(RUN)));
     for ((xs, hs), (cs, ss)) in runs {
         let (mut re, mut im, mut d) = ([T::ZERO; LANES], [T::ZERO; LANES], [T::ZERO; LANES]);
@@ -77,7 +75,7 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
         }
         for (total, run) in total.iter_mut().zip([re, im, d]) {
             for lane in 0..LANES {
-                total[lane] += run[lane];
+                total[lane] += run[lane].wide();
             }
         }
     }

@@ -1,0 +1,153 @@
+//! How fast populations are: the ways to compute the coupling side by side, and whole generations.
+//!
+//! | case | what it measures |
+//! | --- | --- |
+//! | `coupling-METHOD-N` | one sum over all pairs: S and d of N nuclei, prepared anew |
+//! | `default-N` | generations of the default preset with N nuclei |
+//! | `kuramoto-N` | the classical model: four mean fields per generation |
+
+use super::{Card, Dynamics, Method, Params};
+use crate::{
+    gpu::{
+        Pass,
+        timing::{self, Row},
+    },
+    sim::{Device, Kind, Progress, Scene, SimError, Simulation},
+};
+use std::{sync::Arc, time::Instant};
+
+/// What to measure.
+#[derive(Clone)]
+pub struct BenchOptions {
+    /// On what.
+    pub device: Device,
+    /// How its name is shown.
+    pub device_name: String,
+    /// Measurements per case; the median counts.
+    pub repeats: u32,
+    /// Only cases whose names begin like this.
+    pub only: Option<String>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct BenchRow {
+    /// The case.
+    pub name: String,
+    /// On what it ran.
+    pub device: String,
+    /// Nuclei at the start, and at the end.
+    pub n: (u64, u64),
+    /// Generations timed.
+    pub steps: u64,
+    /// Time they took, seconds; the median of the repeats.
+    pub wall_s: f64,
+    /// Generations per second.
+    pub steps_per_s: f64,
+    /// Mean time of one sum over all pairs, ms.
+    pub coupling_ms: f64,
+    /// Mean time of its preparation, ms.
+    pub plan_ms: f64,
+    /// Pairs per second of sum and preparation together, whether or not they are visited one by one.
+    pub pairs_per_s: f64,
+    /// Memory held by the simulation.
+    pub memory_bytes: u64,
+    /// Where the time goes.
+    pub timings: Vec<Row>,
+}
+
+struct Case {
+    name: String,
+    params: Params,
+}
+
+/// Least time a case is measured for, seconds.
+const LONG_ENOUGH: f64 = 0.5;
+
+/// A population of that size which is measured, but stays as it is: only the coupling differs between cases.
+fn coupling(method: Method, n: u32) -> Case {
+    let mut params = Params::default();
+    let population = &mut params.population;
+    (population.n_start, population.capacity) = (n, n);
+    (population.k_worst, population.m_fuse, population.death_rate) = (0, 0, 0.0);
+    params.phases.dynamics = Dynamics::Still;
+    params.coupling.method = method;
+    Case { name: format!("coupling-{}-{n}", format!("{method:?}").to_lowercase()), params }
+}
+
+fn default(n: u32) -> Case {
+    let mut params = Params::default();
+    (params.population.n_start, params.population.capacity) = (n, n + n / 4);
+    params.population.worst_share = 0.01;
+    Case { name: format!("default-{n}"), params }
+}
+
+fn cases(on: &Device) -> Vec<Case> {
+    let mut cases = vec![];
+    // Beyond these sizes a single sum over all pairs takes a processor longer than anybody waits.
+    let most_pairs = if matches!(on, Device::Cpu { .. }) { 16_384 } else { 262_144 };
+    for n in [4096, 16_384, 65_536, 262_144] {
+        cases.extend([Method::Naive].into_iter().filter(|_| n <= 4096).map(|m| coupling(m, n)));
+        cases.extend([Method::Tiled].into_iter().filter(|_| n <= most_pairs).map(|m| coupling(m, n)));
+        cases.extend([Method::Dense].into_iter().filter(|_| n <= 4096).map(|m| coupling(m, n)));
+        cases.extend([Method::Fast, Method::Scan1d, Method::MeanField].map(|m| coupling(m, n)));
+    }
+    cases.extend([128, 4096, 65_536, 262_144].map(default));
+    for n in [4096, 262_144] {
+        let mut params = Params::kuramoto(n);
+        params.phases.coupling = 4.0;
+        cases.push(Case { name: format!("kuramoto-{n}"), params });
+    }
+    cases
+}
+
+/// Runs the cases.
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    let wanted = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
+    let all = cases(&options.device);
+    let names = all.iter().map(|case| case.name.clone()).collect::<Vec<_>>().join(", ");
+    let cases: Vec<Case> = all.into_iter().filter(wanted).collect();
+    if cases.is_empty() {
+        return Err(SimError::Input(format!("there is no such case; there is {names}")));
+    }
+    let mut rows = vec![];
+    for (at, case) in cases.iter().enumerate() {
+        progress.report(&case.name, at as f32 / cases.len() as f32)?;
+        rows.push(measure(case, options)?);
+    }
+    Ok(rows)
+}
+
+fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
+    let setup = Arc::new(Card::prepare(&case.params, &Scene::default(), &Progress::default())?);
+    let mut sim = Card::start(&case.params, &Scene { seed: 1, ..Scene::default() }, setup, &options.device)?;
+    let first = timed(&mut *sim, 1)?;
+    let steps = ((LONG_ENOUGH / first.max(1e-9)).ceil() as u64).clamp(1, 10_000);
+    let mut walls = (0..options.repeats.max(1)).map(|_| timed(&mut *sim, steps)).collect::<Result<Vec<f64>, _>>()?;
+    walls.sort_by(f64::total_cmp);
+    let wall_s = walls[walls.len() / 2];
+    let mut pass = Pass { profiled: true, ..Pass::default() };
+    sim.advance(steps.min(20) as u32, &mut pass)?;
+    let mean = |name: &str| pass.timings.iter().find(|t| t.name == name).map_or(0.0, |t| t.mean_nanos() * 1e-6);
+    let (coupling_ms, plan_ms) = (mean("coupling"), mean("plan"));
+    let n = sim.digest().totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);
+    Ok(BenchRow {
+        name: case.name.clone(),
+        device: options.device_name.clone(),
+        n: (case.params.population.n_start.into(), n),
+        steps,
+        wall_s,
+        steps_per_s: steps as f64 / wall_s,
+        coupling_ms,
+        plan_ms,
+        pairs_per_s: (n * n) as f64 / ((coupling_ms + plan_ms) * 1e-3).max(1e-12),
+        memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
+        timings: timing::report(&pass.timings, &sim.kernels()),
+    })
+}
+
+fn timed(sim: &mut dyn Simulation, steps: u64) -> Result<f64, SimError> {
+    let since = Instant::now();
+    sim.advance(steps as u32, &mut Pass::default())?;
+    Ok(since.elapsed().as_secs_f64())
+}

@@ -1,0 +1,55 @@
+//! A population asks for no memory after its start: the table, and everything that works on it, is there from then on.
+
+use neuropil::{
+    gpu::Pass,
+    kinds::nuclei::{Method, Params, cpu::CpuSim, task},
+    sim::{Progress, Scene, Simulation},
+};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::Arc,
+};
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is passed on.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+        // SAFETY: as promised by the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as promised by the caller.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn nothing_is_allocated_after_the_start() {
+    for method in [Method::Auto, Method::Tiled, Method::Scan1d, Method::Sparse, Method::MeanField, Method::Dense] {
+        let mut params = Params::default();
+        params.coupling.method = method;
+        (params.population.capacity, params.population.death_rate) = (600, 0.05);
+        (params.population.worst_share, params.tunnelling.hbar) = (0.05, 2.0);
+        let scene = Scene { seed: 2, ..Scene::default() };
+        let setup = Arc::new(task::prepare(&params, &scene, &Progress::default()).expect("a task"));
+        let mut sim = CpuSim::<f32>::new(&params, &scene, setup, 1).expect("it starts");
+        let mut pass = Pass::default();
+        let before = ASKED.with(Cell::get);
+        sim.advance(300, &mut pass).expect("it runs");
+        let asked = ASKED.with(Cell::get) - before;
+        let ledger = sim.desk().ledger;
+        assert!(ledger.n_decay > 100 && ledger.n_died > 100 && ledger.n() > 300, "{ledger:?}");
+        assert_eq!(asked, 0, "{method:?} asked for memory {asked} times");
+    }
+}

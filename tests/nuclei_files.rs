@@ -1,0 +1,162 @@
+//! Tasks and couplings from files: what is there is read exactly, what is wrong is named by file and place, and no damage
+//! makes a reader panic.
+
+use neuropil::{
+    data::samples::{self, Samples},
+    gpu::Pass,
+    kinds::nuclei::{Method, Params, Source, cpu::CpuSim, task},
+    sim::{Progress, Scene, SimError, Simulation},
+};
+use npyz::{WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+/// A scratch file, removed in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(ending: &str, content: &[u8]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("neuropil-nuclei-{}-{}.{ending}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, content).expect("a scratch file");
+        Self(path)
+    }
+
+    fn npz(arrays: &[(&str, &[u64], &[f64])]) -> Self {
+        let scratch = Self::new("npz", b"");
+        let mut file = NpzWriter::create(&scratch.0).expect("an archive");
+        for (name, shape, values) in arrays {
+            let writer = file.array(name, FileOptions::default()).expect("an array").default_dtype().shape(shape);
+            let mut writer = writer.begin_nd().expect("a header");
+            writer.extend(values.iter().copied()).expect("numbers");
+            writer.finish().expect("an end");
+        }
+        drop(file);
+        scratch
+    }
+
+    fn read(&self) -> Result<Samples, String> {
+        samples::read(&self.0, "y", &|_, _| true).map_err(|e| e.to_string())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const X: &[f64] = &[1.0, 0.5, -2.0, 3.25, 0.0, 1e-3, 4.0, -4.0];
+const Y: &[f64] = &[0.5, -1.0, 2.0, 8.0];
+
+#[test]
+fn the_same_samples_from_every_format() {
+    let csv = Scratch::new("csv", b"a,y,b\n1,0.5,0.5\n-2,-1,3.25\n0,2,1e-3\n4,8,-4\n");
+    let tsv = Scratch::new("tsv", b"a\ty\tb\n1\t0.5\t0.5\n-2\t-1\t3.25\n0\t2\t1e-3\n4\t8\t-4\n");
+    let npz = Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], Y)]);
+    for file in [&csv, &tsv, &npz] {
+        let read = file.read().expect("it reads");
+        assert_eq!((read.inputs, &read.x[..], &read.y[..]), (2, X, Y), "{}", file.0.display());
+        assert!(read.provenance.contains("4 samples of 2 inputs"), "{}", read.provenance);
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let cases = [
+        (Scratch::new("csv", b"a,b\n1,2\n"), "no column \"y\""),
+        (Scratch::new("csv", b"a,y\n1,2\nx,3\n"), "\"x\" is not a number"),
+        (Scratch::new("csv", b"a,y\n1,2\n,3\n"), "every sample needs every number"),
+        (Scratch::new("csv", b"y\n1\n"), "at least one each"),
+        (Scratch::new("csv", b"a,y\n"), "at least one each"),
+        (Scratch::new("png", b"a,y\n1,2\n"), "not a table"),
+        (Scratch::new("npz", b"no archive"), ""),
+        (Scratch::npz(&[("x", &[4, 2], X), ("y", &[4], Y)]), "did you mean \"x\"?"),
+        (Scratch::npz(&[("X", &[2, 4], X), ("y", &[4], Y)]), "B × D and B expected"),
+        (Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], &[1.0, f64::NAN, 2.0, 3.0])]), "number 1 is not finite"),
+        (Scratch::npz(&[("X", &[8], X), ("y", &[4], Y)]), "B × D and B expected"),
+    ];
+    for (file, part) in cases {
+        let Err(why) = file.read() else { panic!("{part}: it was read") };
+        assert!(why.contains(part) && why.contains(&*file.0.file_name().expect("a name").to_string_lossy()), "{why}");
+    }
+    assert!(samples::read(&std::env::temp_dir().join("not there.npz"), "y", &|_, _| true).is_err());
+}
+
+/// Cut off or with flipped bits: an error or other numbers, never a panic.
+#[test]
+fn damage_is_survived() {
+    let whole = std::fs::read(&Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], Y)]).0).expect("it is there");
+    for at in 0..whole.len() {
+        let _ = Scratch::new("npz", &whole[..at]).read();
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        let _ = Scratch::new("npz", &flipped).read();
+    }
+}
+
+fn start(params: &Params) -> Result<CpuSim<f64>, SimError> {
+    let scene = Scene { seed: 2, ..Scene::default() };
+    CpuSim::new(params, &scene, Arc::new(task::prepare(params, &scene, &Progress::default())?), 2)
+}
+
+#[test]
+fn a_task_from_a_file_is_solved() {
+    let mut rows = String::from("a,b,c,y\n");
+    for i in 0..60 {
+        let [a, b, c] = [0.1, 0.37, 0.73].map(|s| (f64::from(i) * s).sin());
+        rows += &format!("{a},{b},{c},{}\n", 0.5 * a - 0.25 * b + 0.75 * c);
+    }
+    let file = Scratch::new("csv", rows.as_bytes());
+    let mut params = Params::default();
+    (params.task.source, params.task.path) = (Source::File, file.0.display().to_string().into());
+    let mut sim = start(&params).expect("it starts");
+    sim.advance(200, &mut Pass::default()).expect("it runs");
+    assert!(sim.desk().standing.f_best < 0.005, "{}", sim.desk().standing.f_best);
+    params.task.path = "".into();
+    assert!(matches!(start(&params), Err(SimError::Input(why)) if why.contains("task.path")));
+}
+
+#[test]
+fn a_coupling_from_a_file() {
+    let n = 64_usize;
+    let mut params = Params::kuramoto(n as u32);
+    params.coupling.method = Method::Dense;
+    let run = |params: &Params| {
+        let mut sim = start(params).expect("it starts");
+        sim.advance(30, &mut Pass::default()).expect("it runs");
+        sim.state().clone()
+    };
+    let ones = vec![1.0; n * n];
+    let file = Scratch::npz(&[("J", &[64, 64], &ones)]);
+    let formula = run(&params);
+    params.coupling.matrix = file.0.display().to_string().into();
+    assert_eq!(run(&params).phi, formula.phi, "all alike, given or computed");
+
+    // A directed pair: only the first is pulled, and nobody acts on the others.
+    let mut pair = vec![0.0; n * n];
+    pair[1] = 1.0;
+    let file = Scratch::npz(&[("J", &[64, 64], &pair)]);
+    params.coupling.matrix = file.0.display().to_string().into();
+    params.phases.omega_scale = 0.0;
+    let (before, after) = (start(&params).expect("it starts").state().clone(), run(&params));
+    assert_ne!(before.phi[0], after.phi[0]);
+    assert!((1..n).all(|i| (before.phi[i] - after.phi[i]).sin().abs() < 1e-12));
+
+    pair[70] = -1.0;
+    for (arrays, part) in [
+        (Scratch::npz(&[("J", &[64, 64], &pair)]), "J[1, 6] is negative"),
+        (Scratch::npz(&[("J", &[32, 128], &ones)]), "[64, 64] expected"),
+        (Scratch::npz(&[("K", &[64, 64], &ones)]), "no column \"J\""),
+    ] {
+        params.coupling.matrix = arrays.0.display().to_string().into();
+        let why = start(&params).err().expect("refused").to_string();
+        assert!(why.contains(part), "{why}");
+    }
+}
