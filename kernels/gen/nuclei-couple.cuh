@@ -86,6 +86,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) sum_rotors(const Census* __
 // The coupling when all weights are 1. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) couple_meanfield(const Census* __restrict__ census, const float* __restrict__ sites, const double* __restrict__ parts, float* __restrict__ sums);
 
+// The coupling when a table gives it, one warp per nucleus; bounded by reading the table. Items: pairs.
+extern "C" __global__ void __launch_bounds__(256, 1) couple_given(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ matrix, const float* __restrict__ sites, float* __restrict__ sums);
+
 // Hands S, d and R to the table; sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_order(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ sites, const float* __restrict__ sums, float* __restrict__ fields, double* __restrict__ parts);
 

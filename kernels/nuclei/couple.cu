@@ -11,6 +11,7 @@
 //                   four j per thread share each site read from shared memory. How k is cut depends on n only, and
 //                   the parts are added in order: the same bits for any launch.
 //  couple_meanfield J = 1: one sum.
+//  couple_given     J is a table: one warp per row, bounded by reading it.
 // The exact O(N log N) form is in fast.cu.
 #include "gen/nuclei-couple.cuh"
 #include "nuclei/math.cuh"
@@ -32,7 +33,7 @@ extern "C" __global__ void place(const Census* __restrict__ census, const Climat
 // Turns sum_k J_jk z_k into S_j and its length into the local order.
 __device__ inline float4 finish(float4 site, float re, float im, float d) {
     const float s_re = fmaf(site.z, re, site.w * im), s_im = fmaf(site.z, im, -(site.w * re));
-    return make_float4(s_re, s_im, d, sqrtf(fmaf(re, re, im * im)) / d);
+    return make_float4(s_re, s_im, d, d > 0.0f ? sqrtf(fmaf(re, re, im * im)) / d : 0.0f);
 }
 
 extern "C" __global__ void couple_naive(const Census* __restrict__ census, const float* __restrict__ sites, float* __restrict__ sums) {
@@ -141,6 +142,26 @@ extern "C" __global__ void couple_meanfield(const Census* __restrict__ census, c
     if (threadIdx.x == 0) whole[0] = (float)re, whole[1] = (float)im;
     __syncthreads();
     if (j < n) ((float4*)sums)[j] = finish(((const float4*)sites)[j], whole[0], whole[1], (float)n);
+}
+
+extern "C" __global__ void couple_given(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ matrix, const float* __restrict__ sites, float* __restrict__ sums) {
+    const unsigned int n = census->n, j = thread_index() / 32, lane = threadIdx.x & 31;
+    if (j >= n) return;
+    const float* row = matrix + (size_t)idx[j] * places;
+    float re = 0.0f, im = 0.0f, d = 0.0f;
+    for (unsigned int k = lane; k < n; k += 32) {
+        const float4 other = ((const float4*)sites)[k];
+        const float weight = row[idx[k]];
+        re = fmaf(weight, other.z, re);
+        im = fmaf(weight, other.w, im);
+        d += weight;
+    }
+    for (int o = 16; o > 0; o >>= 1) {
+        re += __shfl_xor_sync(ALL_LANES, re, o);
+        im += __shfl_xor_sync(ALL_LANES, im, o);
+        d += __shfl_xor_sync(ALL_LANES, d, o);
+    }
+    if (lane == 0) ((float4*)sums)[j] = finish(((const float4*)sites)[j], re, im, d);
 }
 
 // Hands S, d and the local order to the table, and adds up what the order of the whole is made of.

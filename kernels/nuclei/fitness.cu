@@ -140,6 +140,15 @@ extern "C" __global__ void entropy(const Census* __restrict__ census, const Equa
     if (lane == 0 && i < n) fields[H * of->places + slot] = fmaxf(logf(z) - sum / z, 0.0f);
 }
 
+// The least of a block of 256; thread 0 has it.
+__device__ inline unsigned long long least_of(unsigned long long key, unsigned long long* warps) {
+    for (int d = 16; d > 0; d >>= 1) key = min(key, __shfl_down_sync(ALL_LANES, key, d));
+    if ((threadIdx.x & 31) == 0) warps[threadIdx.x >> 5] = key;
+    __syncthreads();
+    for (int v = 1; v < 8; ++v) key = min(key, warps[v]);
+    return key;
+}
+
 // Sum and spread of f, sum of h of 1024 nuclei per block, and its fittest: key above, slot below, so that the least
 // one is the lowest slot of the least f.
 extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, double* __restrict__ parts, unsigned long long* __restrict__ least) {
@@ -167,11 +176,8 @@ extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsign
         if (t + 256 * q < count) spread += (own[q] - mean) * (own[q] - mean);
     spread = block_sum(spread, warps);
     sum_h = block_sum(sum_h, warps);
-    for (int d = 16; d > 0; d >>= 1) key = min(key, __shfl_down_sync(ALL_LANES, key, d));
-    if ((t & 31) == 0) best[t >> 5] = key;
-    __syncthreads();
+    key = least_of(key, best);
     if (t != 0) return;
-    for (int v = 1; v < 8; ++v) key = min(key, best[v]);
     parts[3 * blockIdx.x] = mean;
     parts[3 * blockIdx.x + 1] = spread;
     parts[3 * blockIdx.x + 2] = sum_h;
@@ -180,7 +186,7 @@ extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsign
 
 extern "C" __global__ void find_climate(const Census* __restrict__ census, unsigned int places, const float* __restrict__ fields, const double* __restrict__ parts, const unsigned long long* __restrict__ least, Climate* __restrict__ climate) {
     __shared__ double warps[8];
-    __shared__ unsigned long long best[256];
+    __shared__ unsigned long long best[8];
     const unsigned int n = census->n, blocks = (n + 1023) / 1024, t = threadIdx.x;
     double sum_f = 0.0, sum_h = 0.0;
     unsigned long long key = ~0ull;
@@ -197,10 +203,8 @@ extern "C" __global__ void find_climate(const Census* __restrict__ census, unsig
     }
     spread = block_sum(spread, warps);
     sum_h = block_sum(sum_h, warps);
-    best[t] = key;
-    __syncthreads();
+    key = least_of(key, best);
     if (t != 0) return;
-    for (int v = 1; v < 256; ++v) key = min(key, best[v]);
     climate->mean_f = n ? mean : 0.0;
     climate->std_f = n > 1 ? sqrt(spread / (n - 1)) : 0.0;
     climate->t = 1.0 + climate->std_f;

@@ -14,7 +14,9 @@ extern "C" __global__ void step_phases(const Census* __restrict__ census, const 
     const unsigned int slot = idx[i];
     const float4 sum = ((const float4*)sums)[i];
     const bool moves = tags[FROZEN * places + slot] == 0;
-    const float per = rules->coupling / (rules->norm_by_row ? sum.z : (float)n), dt = rules->dt;
+    // Nobody acts on a nucleus whose row of a given J is empty.
+    const float over = rules->norm_by_row ? sum.z : (float)n, dt = rules->dt;
+    const float per = over > 0.0f ? rules->coupling / over : 0.0f;
     const float slope = moves ? rules->omega_scale * fields[OMEGA * places + slot] + per * sum.y : 0.0f;
     float noise = 0.0f;
     if (rules->noise > 0.0 && moves && (stage == EULER || stage >= HEUN_1)) {

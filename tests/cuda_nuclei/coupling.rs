@@ -83,9 +83,9 @@ fn coupled(gpu: &Arc<Gpu>, cloud: &Cloud, way: Way, capacity: usize, blocks: Opt
     let pass = &mut Pass::default();
     coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
     coupling.order(pass, &census).expect("orders");
-    coupling.couple(pass, &census).expect("couples");
+    coupling.couple(pass, &census, &idx).expect("couples");
     coupling.keep_order(pass, &census).expect("keeps its order");
-    coupling.couple(pass, &census).expect("couples again");
+    coupling.couple(pass, &census, &idx).expect("couples again");
     coupling.find_order(pass, &census, &rules, &idx, &mut fields, &mut climate).expect("finds the order");
     (coupling.sums.read_range(0..4 * n).expect("reads"), climate.read().expect("reads")[0])
 }
@@ -189,6 +189,32 @@ fn wide_ranges_do_not_overflow() {
         let lonely: Vec<[f64; 3]> = far.iter().map(|j| want[*j]).collect();
         within(&format!("{way:?}, fitness up to 1e9"), error(&got, &lonely, far.into_iter()), 0.3);
     }
+}
+
+/// The weights as a table give the same sums.
+#[test]
+fn a_given_coupling_is_taken() {
+    let Some(gpu) = gpu() else { return };
+    let cloud = Cloud::random(700, 13, false);
+    let want = cloud.sums(0..700);
+    let weight = |j: usize, k: usize| {
+        let (df, dh) = (f64::from(cloud.f[j] - cloud.f[k]), f64::from(cloud.h[j] - cloud.h[k]));
+        (-df.abs() / cloud.t - dh.abs()).exp()
+    };
+    // In a table of twice as many places, with nonsense where nobody lives.
+    let matrix: Vec<f64> = (0..1400 * 1400)
+        .map(|i| (i / 1400, i % 1400))
+        .map(|(j, k)| if j % 2 == 0 && k % 2 == 0 { weight(j / 2, k / 2) } else { f64::NAN })
+        .collect();
+    let mut coupling = Coupling::new(&gpu, 1400, Way::Given, None).expect("it starts");
+    coupling.give(&matrix).expect("it is taken");
+    let (census, climate) = (census(&gpu, 700), climate(&gpu, cloud.mean_f(), cloud.t));
+    let (idx, fields) = (cloud.slots(&gpu, 2), cloud.fields(&gpu, 1400, 2));
+    let pass = &mut Pass::default();
+    coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
+    coupling.couple(pass, &census, &idx).expect("couples");
+    let got = coupling.sums.read_range(0..2800).expect("reads");
+    within("a given coupling", error(&got, &want, 0..700), 1e-6);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{
-        FitnessMethod, Params,
+        FitnessMethod, Params, Storage,
         cuda::{
             CudaSim,
             coupling::{Coupling, Way},
@@ -38,7 +38,7 @@ fn timing_of_the_coupling() {
             let mut c = Coupling::new(&gpu, n as u32, way, None).expect("it starts");
             let us = micros(&gpu, |pass| c.place(pass, &census, &climate, &idx, &fields));
             println!("  {:<24} {us:9.2} us", "place");
-            let us = micros(&gpu, |pass| c.couple(pass, &census));
+            let us = micros(&gpu, |pass| c.couple(pass, &census, &idx));
             let rate = (n as f64).powi(2) / us * 1e6;
             println!(
                 "  {:<24} {us:9.2} us  {rate:9.3e} pairs/s  {:6.1} % of one ex2",
@@ -54,7 +54,7 @@ fn timing_of_the_coupling() {
                 let mut pass = Pass { profiled: true, ..Pass::default() };
                 for _ in 0..5 {
                     c.order(&mut pass, &census).expect("orders");
-                    c.couple(&mut pass, &census).expect("couples");
+                    c.couple(&mut pass, &census, &idx).expect("couples");
                 }
                 gpu.synchronize().expect("it runs");
                 pass.collect().expect("times");
@@ -95,9 +95,15 @@ fn timing_of_a_generation() {
         let mut params = Params::default();
         (params.population.n_start, params.population.capacity) = (n / 16 * 15, n);
         (params.task.n_inputs, params.task.n_samples) = (inputs, samples);
-        params.population.worst_share = 0.01;
-        for method in [FitnessMethod::Compressed, FitnessMethod::Direct] {
-            params.task.method = method;
+        // The barrier is open: births keep the table full.
+        (params.population.worst_share, params.tunnelling.r_threshold) = (0.01, 0.0);
+        for (method, storage) in [
+            (FitnessMethod::Compressed, Storage::Full),
+            (FitnessMethod::Direct, Storage::Full),
+            (FitnessMethod::Direct, Storage::F16),
+            (FitnessMethod::Direct, Storage::Bf16),
+        ] {
+            (params.task.method, params.task.storage) = (method, storage);
             let scene = Scene { seed: 1, ..Scene::default() };
             let setup = Arc::new(task::prepare(&params, &scene, &Progress::default()).expect("a task"));
             let mut sim = CudaSim::new(&params, &scene, setup, &gpu).expect("it starts");
@@ -105,7 +111,10 @@ fn timing_of_a_generation() {
             let start = Instant::now();
             sim.advance(100, &mut Pass::default()).expect("it runs");
             let us = start.elapsed().as_secs_f64() * 1e4;
-            println!("\n{n} places, {inputs} inputs, {samples} samples, {method:?}: {us:.1} us a generation");
+            let living = sim.desk().ledger.n();
+            println!(
+                "\n{living} nuclei, {inputs} inputs, {samples} samples, {method:?}, {storage:?}: {us:.1} us a generation"
+            );
             let mut pass = Pass { profiled: true, ..Pass::default() };
             for _ in 0..5 {
                 sim.advance(1, &mut pass).expect("it runs");

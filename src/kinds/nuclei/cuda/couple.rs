@@ -34,6 +34,10 @@ kernels! {
         #[block(256)]
         fn couple_meanfield(census: In<Census>, sites: In<f32>, parts: In<f64>, sums: InOut<f32>);
 
+        /// The coupling when a table gives it, one warp per nucleus; bounded by reading the table. Items: pairs.
+        #[block(256)]
+        fn couple_given(census: In<Census>, places: Size<u32>, idx: In<u32>, matrix: In<f32>, sites: In<f32>, sums: InOut<f32>);
+
         /// Hands S, d and R to the table; sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
         #[block(256)]
         fn sum_order(census: In<Census>, rules: In<Rules>, idx: In<u32>, sites: In<f32>, sums: In<f32>, fields: InOut<f32>, parts: InOut<f64>);

@@ -18,6 +18,8 @@ pub enum Way {
     Fast,
     /// All weights 1.
     MeanField,
+    /// All weights from a table: [`Coupling::give`].
+    Given,
 }
 
 /// From how many places on the O(N log N) form is taken.
@@ -131,6 +133,7 @@ pub struct Coupling {
     pub sums: Buf<f32>,
     partials: Buf<f32>,
     parts: Buf<f64>,
+    matrix: Buf<f32>,
 }
 
 impl Coupling {
@@ -148,7 +151,14 @@ impl Coupling {
             sums: Buf::zeros(gpu, "coupling sums", 4 * places)?,
             partials: Buf::zeros(gpu, "partial sums", partials)?,
             parts: Buf::zeros(gpu, "sums of blocks", 5 * places.div_ceil(1024))?,
+            matrix: Buf::zeros(gpu, "given coupling", if way == Way::Given { places * places } else { 0 })?,
         })
+    }
+
+    /// The weights of all pairs of places, row by row.
+    pub fn give(&mut self, matrix: &[f64]) -> Result<(), GpuError> {
+        let matrix: Vec<f32> = matrix.iter().map(|weight| *weight as f32).collect();
+        self.matrix.write(&matrix)
     }
 
     /// Makes the sites of the living, for phases that have changed.
@@ -180,12 +190,16 @@ impl Coupling {
     }
 
     /// Sums over all pairs.
-    pub fn couple(&mut self, pass: &mut Pass, census: &Buf<Census>) -> Result<(), GpuError> {
+    pub fn couple(&mut self, pass: &mut Pass, census: &Buf<Census>, idx: &Buf<u32>) -> Result<(), GpuError> {
         let (k, n) = (&self.kernels, self.capacity);
         let (sites, sums) = (&self.sites, &mut self.sums);
         match (&mut self.sorted, self.way) {
             (Some(sorted), _) => sorted.couple(pass, n, census, sums),
             (None, Way::Naive) => k.couple_naive(pass, n, census, sites, sums),
+            (None, Way::Given) => {
+                let threads = n.saturating_mul(32);
+                k.couple_given(pass, threads, census, n, idx, &self.matrix, sites, sums)
+            }
             (None, Way::MeanField) => {
                 k.sum_rotors(pass, n.div_ceil(4), census, sites, &mut self.parts)?;
                 k.couple_meanfield(pass, n, census, sites, &self.parts, sums)
@@ -219,7 +233,8 @@ impl Coupling {
 
     /// Bytes on the device.
     pub fn n_bytes(&self) -> u64 {
-        let own = self.sites.bytes() + self.sums.bytes() + self.partials.bytes() + self.parts.bytes();
+        let own =
+            self.sites.bytes() + self.sums.bytes() + self.partials.bytes() + self.parts.bytes() + self.matrix.bytes();
         own + self.sorted.as_ref().map_or(0, Sorted::n_bytes)
     }
 }

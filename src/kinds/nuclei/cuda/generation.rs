@@ -94,7 +94,7 @@ impl Machine {
         self.coupling.order(pass, &t.census)?;
         self.move_phases(&params.phases, pass)?;
         let t = &mut self.table;
-        self.coupling.couple(pass, &t.census)?;
+        self.coupling.couple(pass, &t.census, &t.idx)?;
         self.coupling.find_order(pass, &t.census, t.rules.buf(), &t.idx, &mut t.fields, &mut t.climate)?;
         self.select(wanted, pass)?;
         self.turn_over(params.population.death_rate > 0.0, pass)
@@ -145,7 +145,7 @@ impl Machine {
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
         for substep in 0..phases.substeps {
             for stage in stages {
-                c.couple(pass, &t.census)?;
+                c.couple(pass, &t.census, &t.idx)?;
                 let (census, rules, idx, tags) = (&t.census, t.rules.buf(), &t.idx, &t.tags);
                 let (starts, totals, sites) = (&mut s.starts, &mut s.totals, &mut c.sites);
                 let fields = &mut t.fields;
@@ -163,7 +163,7 @@ impl Machine {
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
         k.spike(pass, n, &t.census, t.rules.buf(), &t.idx, &mut t.fields)?;
         for _ in 0..substeps {
-            c.couple(pass, &t.census)?;
+            c.couple(pass, &t.census, &t.idx)?;
             let (census, rules, idx, quarter) = (&t.census, t.rules.buf(), &t.idx, n.div_ceil(4));
             k.sum_waves(pass, quarter, census, rules, idx, &t.fields, &mut s.parts)?;
             let (sites, sums, tags) = (&c.sites, &c.sums, &t.tags);

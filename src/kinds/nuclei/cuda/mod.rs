@@ -44,7 +44,7 @@ use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     sim::{Scene, SimError},
 };
-use coupling::Coupling;
+use coupling::{Coupling, Way};
 use generation::{Kernels, Machine, Tile};
 use layout::{Entry, Log};
 use memory::{Scratch, Table};
@@ -113,7 +113,7 @@ impl CudaSim {
             kernels: Kernels::load(gpu)?,
             table: Table::new(gpu, rules)?,
             scratch: Scratch::new(gpu, &rules)?,
-            coupling: Coupling::new(gpu, capacity, rules::way(params), tuning.pair_blocks)?,
+            coupling: coupling_of(gpu, params, &setup, &tuning)?,
             task: Task::new(gpu, params, &setup, tuning.plain_fitness)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
@@ -249,6 +249,15 @@ impl CudaSim {
         }
         Ok(())
     }
+}
+
+/// Sums over all pairs as the parameters want them.
+fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) -> Result<Coupling, GpuError> {
+    let mut coupling = Coupling::new(gpu, params.population.capacity, rules::way(params), tuning.pair_blocks)?;
+    if let (Way::Given, Some(matrix)) = (coupling.way, &setup.matrix) {
+        coupling.give(matrix)?;
+    }
+    Ok(coupling)
 }
 
 /// Words of a generation in the log.

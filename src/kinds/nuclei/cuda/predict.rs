@@ -43,6 +43,7 @@ fn coupling(way: Way, places: usize) -> u64 {
             let words = sizes.orders() + sizes.ranks() + sizes.records() + sizes.offsets();
             4 * words + 48 * sizes.room as usize
         }
+        Way::Given => 4 * places * places,
         Way::Naive | Way::MeanField => 0,
     };
     (own + more) as u64

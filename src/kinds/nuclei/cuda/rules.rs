@@ -38,9 +38,11 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
 
 /// How sums over all pairs are made.
 pub fn way(params: &Params) -> Way {
+    let is_given = !params.coupling.matrix.0.trim().is_empty();
     match (params.coupling.method, params.task.source) {
         (Method::Auto, Source::Nothing) | (Method::MeanField, _) => Way::MeanField,
         (Method::Naive, _) => Way::Naive,
+        (Method::Dense, _) if is_given => Way::Given,
         (Method::Tiled | Method::Dense, _) => Way::Tiled,
         (Method::Fast, _) => Way::Fast,
         _ => Way::quickest(params.population.capacity),

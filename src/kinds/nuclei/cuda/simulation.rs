@@ -154,9 +154,8 @@ impl CudaSim {
     fn take_up(&mut self, new: Params) -> Result<(), SimError> {
         rules::check(&new, &self.desk.setup)?;
         self.forget_graph();
-        let (capacity, way) = (new.population.capacity, rules::way(&new));
-        if way != self.machine.coupling.way {
-            self.machine.coupling = super::Coupling::new(&self.gpu, capacity, way, self.tuning.pair_blocks)?;
+        if rules::way(&new) != self.machine.coupling.way {
+            self.machine.coupling = super::coupling_of(&self.gpu, &new, &self.desk.setup, &self.tuning)?;
         }
         if new.task != self.desk.params.task {
             self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;
