@@ -333,3 +333,25 @@ fn listings_are_complete() {
     let dry = ok(&neuropil().arg("run").arg(example("balanced.ron")).args(SMALL).arg("--dry-run").output().unwrap());
     assert!(dry.contains("n_neurons: 400,") && dry.contains("// 400 neurons") && dry.contains("MB"), "{dry}");
 }
+
+#[test]
+fn populations_are_measured_and_replayed() {
+    let rows = json(&run(&["bench", "nuclei", "--device", "cpu", "--threads", "1", "--only", "default-128", "--json"]));
+    let row = &rows["cases"][0];
+    assert_eq!(row["name"], "default-128");
+    assert!(row["steps_per_s"].as_f64().unwrap() > 1.0 && row["timings"].as_array().unwrap().len() >= 6, "{row}");
+    let output = run(&["bench", "nuclei", "--device", "cpu", "--only", "nothing"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("coupling-fast-4096"), "the cases are listed");
+
+    let temp = Temp::new("nuclei");
+    let (project, out) = (example("nuclei.ron"), temp.join("out"));
+    let words = ["--device", "cpu", "--threads", "2", "--duration", "40s", "--json", "--out"];
+    let result = json(&neuropil().arg("run").arg(project).args(words).arg(&out).output().unwrap());
+    assert_eq!((&result["steps"], &result["n_nuclei"]), (&Json::from(40), &Json::from(1024)));
+    let lineage = std::fs::read_to_string(out.join("lineage.jsonl")).unwrap();
+    let founders = lineage.lines().filter(|line| line.contains("\"parents\":[]")).count();
+    assert_eq!(founders, 128, "every founder, once");
+    let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();
+    assert!(ok(&again).contains("identical"));
+}

@@ -17,7 +17,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`params`](Params) | what a user can set; presets |
+//! | [`params`](Params), `presets` | what a user can set |
 //! | [`task`] | samples, generated or read, and their exact compression |
 //! | [`state`], [`start`] | the table, and what it holds at step 0 |
 //! | [`draw`] | addresses of random numbers |
@@ -42,6 +42,7 @@ pub mod lineage;
 pub mod measure;
 mod params;
 pub mod predict;
+mod presets;
 pub mod probes;
 pub mod real;
 pub mod saved;
