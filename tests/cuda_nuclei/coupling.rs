@@ -122,11 +122,11 @@ fn coupling_of_many_is_the_formula() {
     let Some(gpu) = gpu() else { return };
     for n in [50_000, 262_144] {
         let cloud = Cloud::random(n, 7, false);
-        let some = || (0..n).step_by(n / 150 | 1);
+        let some = || (0..n).step_by((n / 150) | 1);
         let want = cloud.sums(some());
         for way in [Way::Tiled, Way::Fast] {
             let (got, climate) = coupled(&gpu, &cloud, way, n, None);
-            within(&format!("{way:?}, {n} nuclei, every {}th", n / 150 | 1), error(&got, &want, some()), 1e-6);
+            within(&format!("{way:?}, {n} nuclei, every {}th", (n / 150) | 1), error(&got, &want, some()), 1e-6);
             let sums = |c: usize| (0..n).map(|j| f64::from(got[4 * j + c])).sum::<f64>();
             within(&format!("{way:?}, |Im sum S| / sum d"), sums(1).abs() / sums(2), 1e-6);
             let r_weighted = (sums(0) / sums(2)).sqrt();
