@@ -18,6 +18,11 @@
 //  far_scan                    prefix and suffix sums of 1024 elements of one level per block
 //  far_offsets                 sums of whole blocks of 1024 before and behind each
 //  far_gather                  every element reads its two sums at every level
+//
+// Measured on an H200 at N = 262,144, error over the largest d 1.2e-7 (N = 50,000: 1.6e-7). First version: both orders
+// 139 us, then 131 us per sum over all pairs, 270 us together, where couple_tiled takes 21,958 us. Of it, with 2 us of
+// events each: near 26, far_scan 73 (four rows per warp, 95 registers, half records per store), far_offsets 26 (one
+// thread per half and component), far_gather 45, each of eight merge_x 8 and merge_h 11 (one level per launch).
 #include "gen/nuclei-fast.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/pairs.cuh"
