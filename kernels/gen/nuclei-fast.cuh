@@ -18,8 +18,8 @@ static_assert(sizeof(Census) == 64, "Census: size");
 // Sorts 1024 sites by x. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(1024, 1) sort_blocks(const Census* __restrict__ census, const float* __restrict__ sites, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x);
 
-// Merges neighbouring sorted stretches of 2^bits sites by x, two or four, one thread per site. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x);
+// Merges neighbouring sorted stretches of 2^bits sites by x, one thread per site. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x);
 
 // Sites in x order. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) sort_sites(const Census* __restrict__ census, unsigned int room, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sites, float* __restrict__ sorted);
@@ -27,8 +27,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) sort_sites(const Census* __
 // H order within 256, 512 and 1024 sites, and ranks in the neighbouring half. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(1024, 1) order_blocks(const Census* __restrict__ census, unsigned int room, const float* __restrict__ sorted, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks);
 
-// The same for one or two levels of larger halves. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks);
+// The same for one level of larger halves. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks);
 
 // All pairs within 256 neighbours in x. Items: pairs.
 extern "C" __global__ void __launch_bounds__(64, 1) near(const Census* __restrict__ census, const float* __restrict__ sorted, float* __restrict__ near_sums);

@@ -16,7 +16,7 @@
 //
 // Measured on an H200 (132 multiprocessors; the bound of one ex2 per pair is 4.18e12 pairs/s), error over the largest d:
 //   N = 65,536    couple_naive 5608 us (0.77e12 pairs/s), couple_tiled with couple_reduce 1362 us (3.15e12, 75.5 %)
-//   N = 16,384    94 us (68 %)      N = 262,144    21,958 us (74.9 %), error 3.5e-7
+//   N = 4096      12.7 us (32 %)    N = 16,384    93 us (69 %)    N = 262,144    21,957 us (74.9 %), error 3.5e-7
 //   The inner loop is 7.4 instructions per pair on sm_90, 32 of 236 of them ex2.
 //   Sums that are not cut into 32s: emulated with exact exponentials 5e-6 at N = 2050, with them 1e-7 to 3e-7.
 #include "gen/nuclei-couple.cuh"

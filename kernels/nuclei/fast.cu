@@ -12,17 +12,21 @@
 // generation; a step of the phases then takes `sort_sites`, `near` and three launches for all levels together:
 // they add to the same sums but do not wait for each other.
 //
-//  sort_blocks, merge_x        order by x: merges in shared memory to 1024, then one launch for two doublings, each
-//                              element finding its ranks in the other three quarters by bisection
+//  sort_blocks, merge_x        order by x: merges in shared memory to 1024, then one launch per doubling, each element
+//                              finding its rank in the other half by bisection
 //  order_blocks, merge_h       the same by H within each half, keeping ranks and orders of every level
 //  far_scan                    prefix and suffix sums of 1024 elements of one level per block
 //  far_offsets                 sums of whole blocks of 1024 before and behind each
 //  far_gather                  every element reads its two sums at every level
 //
-// Measured on an H200 at N = 262,144, error over the largest d 1.2e-7 (N = 50,000: 1.6e-7). First version: both orders
-// 139 us, then 131 us per sum over all pairs, 270 us together, where couple_tiled takes 21,958 us. Of it, with 2 us of
-// events each: near 26, far_scan 73 (four rows per warp, 95 registers, half records per store), far_offsets 26 (one
-// thread per half and component), far_gather 45, each of eight merge_x 8 and merge_h 11 (one level per launch).
+// Measured on an H200 at N = 262,144: both orders 139 us, then 97 us per sum over all pairs, where couple_tiled takes
+// 21,957 us; error over the largest d 1.2e-7. N = 65,536: 68 and 25 us (1361). N = 16,384: 46 and 18 us (93).
+// N = 4096: 29 and 16 us (13). Kernels at N = 262,144 with 2 us of events: near 27, far_scan 55, far_offsets 8,
+// far_gather 45, each of eight merge_x 8 and merge_h 11.
+//
+// Tried: far_scan with four rows per warp (95 registers) and stores of half records, 73 us; far_offsets by one thread per
+// half and component, 26 us; two merges per launch, three bisections side by side: both orders 167, 75, 49 and 31 us
+// for the four sizes, dropped.
 #include "gen/nuclei-fast.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/pairs.cuh"
@@ -43,38 +47,11 @@ __device__ inline unsigned int rank_among(const unsigned int* keys, unsigned int
 // One merge of all halves of a sorted sequence: rank in the other half, and the place in the merged sequence.
 struct Merged { unsigned int rank, place; };
 
-__device__ inline Merged merge(const unsigned int* keys, unsigned int bits, unsigned int i) {
-    const unsigned int half = 1u << bits, own = i >> bits, other = own ^ 1;
-    const unsigned int rank = rank_among(keys + (other << bits), half, keys[i], other < own);
+__device__ inline Merged merge(const unsigned int* keys, unsigned int n, unsigned int bits, unsigned int i) {
+    const unsigned int half = 1u << bits, own = i >> bits, other = own ^ 1, start = other << bits;
+    const unsigned int length = start < n ? min(half, n - start) : 0;
+    const unsigned int rank = rank_among(keys + start, length, keys[i], other < own);
     return {rank, ((own >> 1) << (bits + 1)) + (i & (half - 1)) + rank};
-}
-
-// Two merges at once of sorted quarters: the rank in the other quarter of the own half and the places that follow, as
-// above, and the rank in both quarters of the other half. Three bisections step side by side, so that a step waits for
-// memory once.
-struct TwiceMerged { Merged first, second; };
-
-__device__ inline TwiceMerged merge_twice(const unsigned int* keys, unsigned int n, unsigned int bits, unsigned int i, bool twice) {
-    const unsigned int own = i >> bits, key = keys[i], offset = i & ((1u << bits) - 1);
-    unsigned int other[3] = {own ^ 1, (own ^ 2) & ~1u, own ^ 2 | 1}, length[3], rank[3] = {};
-    for (int q = 0; q < 3; ++q) {
-        const unsigned int start = other[q] << bits;
-        length[q] = start < n && (q == 0 || twice) ? min(1u << bits, n - start) : 0;
-    }
-    for (unsigned int step = 1u << bits; step > 0; step /= 2) {
-        bool goes[3];
-#pragma unroll
-        for (int q = 0; q < 3; ++q) {
-            const bool fits = rank[q] + step <= length[q];
-            const unsigned int k = fits ? keys[(other[q] << bits) + rank[q] + step - 1] : 0xffffffffu;
-            goes[q] = fits && (k < key || (other[q] < own && k == key));
-        }
-#pragma unroll
-        for (int q = 0; q < 3; ++q)
-            if (goes[q]) rank[q] += step;
-    }
-    const unsigned int far = rank[1] + rank[2];
-    return {{rank[0], ((own >> 1) << (bits + 1)) + offset + rank[0]}, {far, ((own >> 2) << (bits + 2)) + offset + rank[0] + far}};
 }
 
 // Sorts 1024 keys in shared memory, each with the number of its thread; `at` sees every merge before it is done.
@@ -84,7 +61,7 @@ __device__ inline void sort_chunk(unsigned int (*keys)[CHUNK], unsigned int (*wh
     int now = 0;
     for (unsigned int bits = 0; bits < 10; ++bits, now ^= 1) {
         __syncthreads();
-        const Merged merged = merge(keys[now], bits, t);
+        const Merged merged = merge(keys[now], CHUNK, bits, t);
         at(bits, who[now][t], merged.rank);
         keys[now ^ 1][merged.place] = keys[now][t];
         who[now ^ 1][merged.place] = who[now][t];
@@ -105,14 +82,13 @@ extern "C" __global__ void sort_blocks(const Census* __restrict__ census, const 
     by_x[base + t] = base + who[0][t];
 }
 
-extern "C" __global__ void merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
+extern "C" __global__ void merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
     const unsigned int n = census->n, i = thread_index();
     if (i >= n) return;
     const unsigned int source = from * room, target = (from ^ 1) * room;
-    const TwiceMerged merged = merge_twice(keys + source, n, bits, i, twice);
-    const unsigned int place = twice ? merged.second.place : merged.first.place;
-    keys[target + place] = keys[source + i];
-    by_x[target + place] = by_x[source + i];
+    const Merged merged = merge(keys + source, n, bits, i);
+    keys[target + merged.place] = keys[source + i];
+    by_x[target + merged.place] = by_x[source + i];
 }
 
 extern "C" __global__ void sort_sites(const Census* __restrict__ census, unsigned int room, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sites, float* __restrict__ sorted) {
@@ -137,18 +113,15 @@ extern "C" __global__ void order_blocks(const Census* __restrict__ census, unsig
     orders[2 * room + base + t] = base + who[0][t];
 }
 
-extern "C" __global__ void merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int twice, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
+extern "C" __global__ void merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
     const unsigned int n = census->n, i = thread_index();
     if (i >= n) return;
-    const unsigned int source = from * room, target = (from ^ 1) * room;
-    const TwiceMerged merged = merge_twice(keys + source, n, NEAR_BITS + level, i, twice);
-    const unsigned int p = orders[level * room + i], place = twice ? merged.second.place : merged.first.place;
-    ranks[level * room + p] = merged.first.rank;
-    orders[(level + 1) * room + merged.first.place] = p;
-    keys[target + place] = keys[source + i];
-    if (!twice) return;
-    ranks[(level + 1) * room + p] = merged.second.rank;
-    orders[(level + 2) * room + place] = p;
+    const unsigned int source = (level & 1) * room, target = (~level & 1) * room;
+    const Merged merged = merge(keys + source, n, NEAR_BITS + level, i);
+    const unsigned int p = orders[level * room + i];
+    ranks[level * room + p] = merged.rank;
+    keys[target + merged.place] = keys[source + i];
+    orders[(level + 1) * room + merged.place] = p;
 }
 
 extern "C" __global__ void near(const Census* __restrict__ census, const float* __restrict__ sorted, float* __restrict__ near_sums) {

@@ -5,7 +5,9 @@
 // and columns are padded with zeros to multiples of 32 and 16. A nucleus is owned by one block, its rows are dealt to
 // the same warps whatever TN is, so all three sizes give the same bits; small ones fill a device with few nuclei.
 //
-// Measured on an H200, error relative to f: 1.3e-7 sample by sample, 1.8e-7 compressed; entropy 2.6e-7.
+// Measured on an H200, error relative to f: 1.3e-7 sample by sample, 1.8e-7 compressed; entropy 2.6e-7. With 2 us of
+// events, 259,645 nuclei of 32 weights: fitness_128 44 us compressed, 903 us for 1024 samples (28 % of 67 TFLOP/s); entropy
+// 19 us. 64,914 nuclei of 128 weights, 1024 samples: fitness_64 1148 us (22 %); entropy 12 us (65 % of 4.3 TB/s).
 #include "gen/nuclei-fitness.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/storage.cuh"

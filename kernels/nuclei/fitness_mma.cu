@@ -3,6 +3,10 @@
 // 16-bit numbers each, the second holding what the first one lost (the host has split them), so that they are as good
 // as single precision; squares are added up in registers. Before compute capability 8.0 the same is done in scalars.
 //
+// Measured on an H200 with 2 us of events, 1024 samples: 259,643 nuclei of 32 weights 172 us (fitness_128 takes 903),
+// 64,916 of 128 weights 165 us (fitness_64 takes 1148), either format; error over the mean of f at most 1.0e-6 for f16
+// and 2.6e-6 for bf16, beside weights that are rounded exactly.
+//
 // The number of steps of 16 inputs is a constant of each kernel, so that fragments have names.
 #include "gen/nuclei-fitness_mma.cuh"
 #include "nuclei/math.cuh"

@@ -55,9 +55,9 @@ kernels! {
         #[block(1024)]
         fn sort_blocks(census: In<Census>, sites: In<f32>, keys: InOut<u32>, by_x: InOut<u32>);
 
-        /// Merges neighbouring sorted stretches of 2^bits sites by x, two or four, one thread per site. Items: nuclei.
+        /// Merges neighbouring sorted stretches of 2^bits sites by x, one thread per site. Items: nuclei.
         #[block(256)]
-        fn merge_x(census: In<Census>, room: Size<u32>, bits: Size<u32>, twice: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
+        fn merge_x(census: In<Census>, room: Size<u32>, bits: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
 
         /// Sites in x order. Items: nuclei.
         #[block(256)]
@@ -67,9 +67,9 @@ kernels! {
         #[block(1024)]
         fn order_blocks(census: In<Census>, room: Size<u32>, sorted: In<f32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
-        /// The same for one or two levels of larger halves. Items: nuclei.
+        /// The same for one level of larger halves. Items: nuclei.
         #[block(256)]
-        fn merge_h(census: In<Census>, room: Size<u32>, level: Size<u32>, twice: Size<u32>, from: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
+        fn merge_h(census: In<Census>, room: Size<u32>, level: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
         /// All pairs within 256 neighbours in x. Items: pairs.
         #[block(64)]
@@ -129,15 +129,9 @@ impl FastSizes {
         Self { room, levels: room.ilog2() - 8 }
     }
 
-    /// Merges beyond 1024, two at once as long as there are two: how many were done before, and whether these are two.
-    pub fn merges(self) -> impl Iterator<Item = (u32, bool)> {
-        let all = self.room.ilog2() - 10;
-        (0..all).step_by(2).map(move |done| (done, done + 1 < all))
-    }
-
     /// Which half of the two-sided buffers of the x order holds the result.
     pub const fn sorted_side(self) -> u32 {
-        (self.room.ilog2() - 10).div_ceil(2) % 2
+        (self.room.ilog2() - 10) % 2
     }
 
     /// Words of `orders`: one more level, which the last merge within 1024 writes when there is no larger one.
@@ -207,11 +201,7 @@ mod tests {
         assert_eq!(FastSizes::new(1), FastSizes { room: 1024, levels: 2 });
         assert_eq!(FastSizes::new(262_144), FastSizes { room: 262_144, levels: 10 });
         assert_eq!(FastSizes::new(262_145).levels, 11);
-        let merges = |capacity| FastSizes::new(capacity).merges().collect::<Vec<_>>();
-        assert_eq!(merges(1024), []);
-        assert_eq!(merges(2048), [(0, false)]);
-        assert_eq!(merges(8192), [(0, true), (2, false)]);
-        assert_eq!((FastSizes::new(8192).sorted_side(), FastSizes::new(4096).sorted_side()), (0, 1));
+        assert_eq!((FastSizes::new(8192).sorted_side(), FastSizes::new(4096).sorted_side()), (1, 0));
         assert_eq!(FastSizes::new(1024).offsets(), 8 * (4 * 2 + 2 * 2));
         assert_eq!(FastSizes::new(4096).offsets(), 8 * (16 * 2 + 8 * 2 + 4 * 2 + 2 * 3));
     }

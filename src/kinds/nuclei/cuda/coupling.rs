@@ -22,8 +22,9 @@ pub enum Way {
     Given,
 }
 
-/// From how many places on the O(N log N) form is taken.
-pub const FAST_FROM: u32 = 32_768;
+/// From how many places on the O(N log N) form is taken: on an H200 it takes 46 us per generation and 18 us per sum for
+/// 16,384 nuclei, where all pairs take 93 us per sum; for 4096 it takes 29 and 16 us against 13.
+pub const FAST_FROM: u32 = 16_384;
 
 impl Way {
     /// The quicker exact one for a table of this size. It depends on nothing else: both round differently.
@@ -72,19 +73,17 @@ impl Sorted {
         census: &Buf<Census>,
         sites: &Buf<f32>,
     ) -> Result<(), GpuError> {
-        let (k, FastSizes { room, .. }) = (&self.kernels, self.sizes);
+        let (k, FastSizes { room, levels }) = (&self.kernels, self.sizes);
         k.sort_blocks(pass, capacity, census, sites, &mut self.keys, &mut self.by_x)?;
-        for (at, (done, twice)) in self.sizes.merges().enumerate() {
-            let (bits, twice, from) = (10 + done, twice.into(), at as u32 % 2);
-            k.merge_x(pass, capacity, census, room, bits, twice, from, &mut self.keys, &mut self.by_x)?;
+        for bits in 10..room.ilog2() {
+            k.merge_x(pass, capacity, census, room, bits, bits % 2, &mut self.keys, &mut self.by_x)?;
         }
         self.sort(pass, capacity, census, sites)?;
         let (k, sorted) = (&self.kernels, &self.sites);
         let (keys, orders, ranks) = (&mut self.keys, &mut self.orders, &mut self.ranks);
         k.order_blocks(pass, capacity, census, room, sorted, keys, orders, ranks)?;
-        for (at, (done, twice)) in self.sizes.merges().enumerate() {
-            let (level, twice, from) = (2 + done, twice.into(), at as u32 % 2);
-            k.merge_h(pass, capacity, census, room, level, twice, from, keys, orders, ranks)?;
+        for level in 2..levels {
+            k.merge_h(pass, capacity, census, room, level, keys, orders, ranks)?;
         }
         Ok(())
     }
