@@ -191,11 +191,11 @@ fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
 #[test]
 fn order_sets_in_as_kuramoto_says() {
     for (frequencies, critical, table) in [
-        (Frequencies::LorentzQuantiles, 2.0, [(1.5, 0.5774), (2.0, 0.5_f64.sqrt()), (4.0, 0.8660)]),
+        (Frequencies::LorentzQuantiles, 2.0, [(1.1, 0.3015), (1.5, 0.5774), (2.0, 0.5_f64.sqrt()), (4.0, 0.8660)]),
         (
             Frequencies::NormalQuantiles,
             (8.0 / std::f64::consts::PI).sqrt(),
-            [(1.5, 0.8497), (2.0, 0.9370), (4.0, 0.9872)],
+            [(1.1, 0.5099), (1.5, 0.8497), (2.0, 0.9370), (4.0, 0.9872)],
         ),
     ] {
         for (ratio, want) in table {
@@ -206,20 +206,6 @@ fn order_sets_in_as_kuramoto_says() {
         let below = stationary(frequencies, 0.6 * critical);
         println!("{frequencies:?} K/Kc = 0.6: r = {below:.4}");
         assert!(below < 0.06, "{frequencies:?}: {below}");
-    }
-}
-
-/// Just above the onset, where it takes long to settle.
-#[test]
-#[ignore = "minutes"]
-fn order_sets_in_as_kuramoto_says_near_the_onset() {
-    for (frequencies, critical, want) in [
-        (Frequencies::LorentzQuantiles, 2.0, 0.3015),
-        (Frequencies::NormalQuantiles, (8.0 / std::f64::consts::PI).sqrt(), 0.5099),
-    ] {
-        let r = stationary(frequencies, 1.1 * critical);
-        println!("{frequencies:?} K/Kc = 1.1: r = {r:.4}, theory {want:.4}");
-        assert!((r - want).abs() < 0.01, "{frequencies:?}: {r:.4}, {want}");
     }
 }
 

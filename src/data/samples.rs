@@ -11,7 +11,7 @@ const MOST: u64 = 1 << 28;
 pub struct Samples {
     /// [samples × inputs], row by row.
     pub x: Vec<f64>,
-    /// [samples] targets.
+    /// `[samples]` targets.
     pub y: Vec<f64>,
     /// Columns of x.
     pub inputs: usize,

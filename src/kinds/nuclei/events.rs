@@ -65,6 +65,8 @@ pub struct Standing {
     pub f_mean: f64,
     /// Median fitness; not a number unless somebody looks.
     pub f_median: f64,
+    /// Error of the mean answer of the measure.ensemble fittest; not a number unless somebody looks.
+    pub f_ensemble: f64,
     /// Mean entropy.
     pub h_mean: f64,
 }

@@ -31,7 +31,7 @@ pub fn lanes(probe: ProbeId) -> Vec<String> {
     let names: &[&str] = match probe {
         probes::ORDER => &["r", "R_J"],
         probes::EVENTS => &["fusions", "decays", "deaths", "overflow"],
-        probes::FITNESS => &["best", "median", "mean"],
+        probes::FITNESS => &["best", "median", "mean", "ensemble"],
         probes::BARRIER => &["P(r)", "mean P_j"],
         _ => &[],
     };
@@ -161,7 +161,9 @@ impl Meter {
                 probes::EVENTS => series.values.extend(
                     [happened.n_fused, happened.n_decay, happened.n_died, happened.overflow].map(|count| count as f32),
                 ),
-                probes::FITNESS => series.values.extend([now.f_best, now.f_median, now.f_mean].map(|x| x as f32)),
+                probes::FITNESS => {
+                    series.values.extend([now.f_best, now.f_median, now.f_mean, now.f_ensemble].map(|x| x as f32))
+                }
                 probes::BARRIER => series.values.extend([now.p_dec as f32, now.p_mean as f32]),
                 probes::ENTROPY => series.values.push(now.h_mean as f32),
                 probes::MEAN_PHASE => series.values.push(now.mean_phase as f32),

@@ -27,7 +27,7 @@
 //! | [`desk`], [`saved`] | what backends share: edits, actions, saved states |
 //! | [`measure`], [`probes`], [`fields`] | what is seen of it |
 //! | [`predict`] | how much memory it will take |
-//! | [`bench`] | how fast it is |
+//! | [`bench`](mod@bench) | how fast it is |
 
 pub mod bench;
 pub mod cpu;

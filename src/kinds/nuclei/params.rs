@@ -392,6 +392,10 @@ params! {
         /// Generations between two samples of the curves.
         #[param(unit = Steps, range = 1.0..=100.0, hard = 1.0..=1_000_000.0, scale = Log)]
         every: u32 = 1,
+
+        /// How many of the fittest answer together: their answers are averaged.
+        #[param(range = 1.0..=64.0, hard = 1.0..=4096.0)]
+        ensemble: u32 = 8,
     }
 }
 

@@ -13,7 +13,8 @@ probes! {
     ALIVE = "alive", "", Shape::Series { of: "" };
     /// Fusions, decays, deaths, and children without a place, since the last sample.
     EVENTS = "events", "", Shape::Series { of: "" };
-    /// Mean squared error of the fittest, of the median and on average.
+    /// Mean squared error of the fittest, of the median, on average, and of the mean answer of the measure.ensemble
+    /// fittest together.
     FITNESS = "fitness", "", Shape::Series { of: "" };
     /// Probability that a barrier is crossed: of the fusion, P(r), and the mean of P(R_j) over all nuclei.
     BARRIER = "barrier", "", Shape::Series { of: "" };

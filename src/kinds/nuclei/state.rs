@@ -14,35 +14,35 @@ pub struct State<T> {
     pub dim: usize,
     /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
     pub stride: usize,
-    /// [N_max × stride] weights; rows of the dead are 0.
+    /// `[N_max × stride]` weights; rows of the dead are 0.
     pub w: Vec<T>,
-    /// [N_max] 1: alive.
+    /// `[N_max]` 1: alive.
     pub alive: Vec<u8>,
-    /// [N_max] 1: its phase stands still, by hand.
+    /// `[N_max]` 1: its phase stands still, by hand.
     pub frozen: Vec<u8>,
-    /// [N_max] phase in [-π, π]; as drawn, in [0, 2π), before the first step.
+    /// `[N_max]` phase in [-π, π]; as drawn, in [0, 2π), before the first step.
     pub phi: Vec<T>,
-    /// [N_max] |ψ|; only the quantum-Kuramoto maps change it.
+    /// `[N_max]` |ψ|; only the quantum-Kuramoto maps change it.
     pub amp: Vec<T>,
-    /// [N_max] natural frequency of the place.
+    /// `[N_max]` natural frequency of the place.
     pub omega: Vec<T>,
-    /// [N_max] spikes of the quantum-Kuramoto maps.
+    /// `[N_max]` spikes of the quantum-Kuramoto maps.
     pub spike: Vec<T>,
-    /// [N_max] mean squared error, lower is better. This and the next five are those of the last generation.
+    /// `[N_max]` mean squared error, lower is better. This and the next five are those of the last generation.
     pub f: Vec<T>,
-    /// [N_max] entropy of softmax(w).
+    /// `[N_max]` entropy of softmax(w).
     pub h: Vec<T>,
-    /// [N_max] real part of the coupling sum S.
+    /// `[N_max]` real part of the coupling sum S.
     pub s_re: Vec<T>,
-    /// [N_max] imaginary part of S.
+    /// `[N_max]` imaginary part of S.
     pub s_im: Vec<T>,
-    /// [N_max] row sum of J.
+    /// `[N_max]` row sum of J.
     pub d: Vec<T>,
-    /// [N_max] local order |S| / d.
+    /// `[N_max]` local order |S| / d.
     pub r_local: Vec<T>,
-    /// [N_max] generation of birth; 0 for founders.
+    /// `[N_max]` generation of birth; 0 for founders.
     pub birth: Vec<u32>,
-    /// [N_max] slot of the parent; [`FOUNDER`] for founders; its own slot for what hosts a fusion.
+    /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; its own slot for what hosts a fusion.
     pub parent: Vec<i32>,
     /// Slots of the living, ascending.
     pub idx: Vec<u32>,

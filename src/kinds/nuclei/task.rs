@@ -12,9 +12,9 @@ use crate::{
 /// Inputs and targets, row by row, in double precision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problem {
-    /// [B × D] inputs.
+    /// `[B × D]` inputs.
     pub x: Vec<f64>,
-    /// [B] targets.
+    /// `[B]` targets.
     pub y: Vec<f64>,
     /// Inputs, D.
     pub inputs: usize,
@@ -23,9 +23,9 @@ pub struct Problem {
 /// The same error with at most D + 1 numbers per weight: f = (|R w - z|² + ρ) / B, from the thin factorisation X = QR.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compressed {
-    /// [D × D] upper triangle, rows of D.
+    /// `[D × D]` upper triangle, rows of D.
     pub r: Vec<f64>,
-    /// [D] z = Qᵀy.
+    /// `[D]` z = Qᵀy.
     pub z: Vec<f64>,
     /// ρ = |y - Qz|².
     pub rest: f64,
@@ -40,7 +40,7 @@ pub struct Setup {
     pub compressed: Option<Compressed>,
     /// Weights of a nucleus.
     pub dim: usize,
-    /// [N_max × N_max] the coupling, when a file gives it.
+    /// `[N_max × N_max]` the coupling, when a file gives it.
     pub matrix: Option<Vec<f64>>,
     /// Where it came from.
     pub provenance: String,

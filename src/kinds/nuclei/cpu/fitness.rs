@@ -21,9 +21,9 @@ const FAR: f64 = 1000.0;
 /// Equations a nucleus is held against, in the arithmetic of the state.
 #[derive(Clone, Debug, Default)]
 pub struct Equations<T> {
-    /// [rows × inputs].
+    /// `[rows × inputs]`.
     pub x: Vec<T>,
-    /// [rows].
+    /// `[rows]`.
     pub y: Vec<T>,
     /// Columns of `x`.
     pub inputs: usize,
@@ -153,6 +153,19 @@ fn errors<T: Real>(of: &Equations<T>, answer: Answer, w: &[[T; LANES]]) -> [T; L
 
 fn saturated<T: Real>(p: T) -> T {
     (p / T::of(FAR)).tanh() * T::of(FAR)
+}
+
+/// Error of the mean answer of these nuclei.
+pub fn together<T: Real>(of: &Equations<T>, answer: Answer, state: &State<T>, slots: &[u32]) -> f64 {
+    let mut total = of.rest.wide();
+    for (x, y) in of.x.chunks_exact(of.inputs).zip(&of.y) {
+        let answers = slots.iter().map(|slot| {
+            let p: T = x.iter().zip(state.row(*slot)).map(|(x, w)| *x * *w).sum();
+            if answer == Answer::Saturating { saturated(p).wide() } else { p.wide() }
+        });
+        total += (answers.sum::<f64>() / slots.len() as f64 - y.wide()).powi(2);
+    }
+    total / of.samples as f64
 }
 
 /// One step down the gradient of a nucleus: w -= (2η/B) Xᵀ(X w - y).

@@ -20,7 +20,7 @@
 //! 9. Rows of the dead are zero; the living and the free are listed anew.
 //!
 //! Nothing depends on threads or batches: sums over nuclei run over pieces of fixed length. Nothing is allocated after the
-//! start, but by threads that are started, and by a change of method.
+//! start, but by threads that are started, by a change of method, and by the method `Naive`.
 
 pub mod coupling;
 pub mod crew;
@@ -238,7 +238,13 @@ impl<T: Real> CpuSim<T> {
     fn stand(&mut self) -> Standing {
         let wanted = self.desk.meter.wanted(self.desk.step + 1);
         let work = &mut self.work;
-        standing::of(&self.desk.params, &self.state, &self.waves, &work.f, &work.h, &mut work.sorted, wanted)
+        let (params, state) = (&self.desk.params, &self.state);
+        let mut now = standing::of(params, state, &self.waves, &work.f, &work.h, &mut work.sorted, wanted);
+        if let Some(equations) = self.measured.of(&params.task).filter(|_| wanted) {
+            let fittest = self.turnover.fittest(state, params.measure.ensemble as usize);
+            now.f_ensemble = fitness::together(equations, params.task.answer, state, fittest);
+        }
+        now
     }
 }
 

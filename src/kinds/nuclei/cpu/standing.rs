@@ -51,6 +51,7 @@ pub fn of<T: Real>(
         f_best: f.iter().map(|x| x.wide()).fold(f64::INFINITY, f64::min),
         f_mean: sum(f, |x| x) / n.max(1) as f64,
         f_median: f64::NAN,
+        f_ensemble: f64::NAN,
         h_mean: sum(h, |x| x) / n.max(1) as f64,
     };
     if wanted && n > 0 {

@@ -30,7 +30,7 @@ pub struct Turnover<T> {
     /// The fittest; ties to the lower slot.
     best: u32,
     base: Vec<T>,
-    /// [N_max] 1: chosen, or new in this generation.
+    /// `[N_max]` 1: chosen, or new in this generation.
     marks: Vec<u8>,
 }
 
@@ -122,6 +122,14 @@ impl<T: Real> Turnover<T> {
         self.decays.resize(slots.len(), true);
         self.decay(params, births, books);
         self.finish(books);
+    }
+
+    /// The k fittest.
+    pub fn fittest(&mut self, state: &State<T>, k: usize) -> &[u32] {
+        self.worst.clear();
+        let values = state.idx.iter().map(|slot| (-state.f[*slot as usize].wide(), *slot));
+        self.worst.extend(topk::largest(values, k, &mut self.keys));
+        &self.worst
     }
 
     /// Step 4: the m with the highest key, and the k worst of the others.

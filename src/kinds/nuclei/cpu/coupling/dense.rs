@@ -3,7 +3,7 @@
 use super::{Kernel, Sums, turned};
 use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
 
-/// [N × N] weights of pairs.
+/// `[N × N]` weights of pairs.
 #[derive(Default)]
 pub struct Dense<T> {
     j: Vec<T>,

@@ -21,7 +21,7 @@ pub struct Fields<'a, T> {
     pub h: &'a [T],
     /// ψ.
     pub psi: &'a [Complex<T>],
-    /// [F × F] coupling between fields.
+    /// `[F × F]` coupling between fields.
     pub g: &'a [T],
     /// Number of fields, F.
     pub fields: usize,

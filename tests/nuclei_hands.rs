@@ -1,0 +1,154 @@
+//! What is done to a running population of nuclei: actions, edits, learning, and what goes wrong.
+
+use neuropil::{
+    gpu::Pass,
+    kinds::nuclei::{Card, Params, Precision, cpu::CpuSim, probes, real::Real, task},
+    params::{Change, Value, path},
+    sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
+};
+use std::sync::Arc;
+
+fn scene(seed: u64) -> Scene {
+    Scene { seed, ..Scene::default() }
+}
+
+fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {
+    let setup = task::prepare(params, &scene(seed), &Progress::default()).expect("a task");
+    CpuSim::new(params, &scene(seed), Arc::new(setup), threads).expect("it starts")
+}
+
+fn advance(sim: &mut dyn Simulation, steps: u32) {
+    sim.advance(steps, &mut Pass::default()).expect("it runs");
+}
+
+fn action(name: &str, elements: &[u32], values: &[Value]) -> Action {
+    Action { name: name.to_owned(), elements: elements.to_vec(), values: values.to_vec() }
+}
+
+#[test]
+fn actions_do_what_they_say() {
+    let mut params = Params::default();
+    (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
+    let mut sim = cpu::<f64>(&params, 1, 1);
+    let before = sim.state().clone();
+    sim.act(&action("kick", &[3, 5], &[Value::Real(0.25)])).expect("kicked");
+    assert!(((sim.state().phi[3] - before.phi[3]).rem_euclid(std::f64::consts::TAU) - 0.25).abs() < 1e-12);
+    assert_eq!(sim.state().phi[4], before.phi[4]);
+
+    sim.act(&action("freeze", &[7], &[Value::Bool(true)])).expect("frozen");
+    let still = sim.state().phi[7];
+    advance(&mut sim, 10);
+    assert!(
+        (sim.state().phi[7] - still).rem_euclid(std::f64::consts::TAU).min(1.0) < 1e-12
+            || (still - sim.state().phi[7]).abs() < 1e-12
+    );
+    assert_ne!(sim.state().phi[8], before.phi[8]);
+    sim.act(&action("freeze", &[7], &[Value::Bool(false)])).expect("let go");
+    advance(&mut sim, 1);
+    assert_ne!(sim.state().phi[7], still);
+
+    let was = sim.state().clone();
+    sim.act(&action("fuse", &[20, 10, 30], &[])).expect("fused");
+    let (state, ledger) = (sim.state(), sim.desk().ledger);
+    assert_eq!((ledger.n(), state.n(), ledger.absorbed, ledger.n_fused), (126, 126, 2, 1));
+    let (low, high) = (
+        [10, 20, 30].map(|s| was.row(s)[0]).into_iter().fold(f64::INFINITY, f64::min),
+        [10, 20, 30].map(|s| was.row(s)[0]).into_iter().fold(-f64::INFINITY, f64::max),
+    );
+    assert!((low..=high).contains(&state.row(10)[0]) && state.alive[20] == 0, "a mean of the three");
+
+    sim.act(&action("decay", &[40], &[])).expect("decayed");
+    let state = sim.state();
+    assert_eq!((sim.desk().ledger.n(), sim.desk().ledger.n_decay), (129, 1));
+    assert_eq!([20, 30, 128].map(|s: usize| state.parent[s]), [40; 3], "free places, ascending");
+    for (wrong, part) in [
+        (action("fuse", &[5], &[]), "at least two"),
+        (action("kick", &[900], &[Value::Real(1.0)]), "nobody lives"),
+        (action("kick", &[5000], &[Value::Real(1.0)]), "no place 5000"),
+        (action("kick", &[5], &[Value::Real(f64::NAN)]), "angle"),
+        (action("split", &[5], &[]), "no such action"),
+    ] {
+        let why = sim.act(&wrong).expect_err("refused").to_string();
+        assert!(why.contains(part), "{why}");
+    }
+}
+
+/// Jensen: the fused weights are at most as bad as the mean of those that fuse, for linear answers.
+#[test]
+fn a_fusion_is_no_worse_than_its_parts() {
+    let mut params = Params::default();
+    (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
+    let mut sim = cpu::<f64>(&params, 8, 1);
+    advance(&mut sim, 1);
+    for first in (0..120).step_by(4) {
+        let parts: Vec<u32> = (first..first + 4).collect();
+        let share = |slot: &u32| sim.state().h[*slot as usize];
+        let total: f64 = parts.iter().map(share).sum();
+        let mean = parts.iter().map(|slot| share(slot) * sim.state().f[*slot as usize]).sum::<f64>() / total;
+        sim.act(&action("fuse", &parts, &[])).expect("fused");
+        advance(&mut sim, 1);
+        let fused = sim.state().f[first as usize];
+        assert!(fused <= mean, "{fused} {mean}");
+    }
+}
+
+fn change(params: &Params, text: &str) -> Change {
+    path::parse(params, text).expect("a change")
+}
+
+#[test]
+fn edits_take_effect_between_generations() {
+    let params = Params::default();
+    let mut sim = cpu::<f32>(&params, 1, 1);
+    advance(&mut sim, 3);
+    let live = [
+        "phases.coupling=3",
+        "coupling.method=Tiled",
+        "population.sigma=0.2",
+        "phases.dynamics=QkmCovariant",
+        "task.method=Direct",
+        "tunnelling.hbar=0.1",
+        "measure.every=5",
+    ];
+    for text in live {
+        assert_eq!(sim.set(&change(&params, text)).expect("taken"), Effect::Applied, "{text}");
+        advance(&mut sim, 2);
+    }
+    for text in ["population.capacity=2048", "task.n_inputs=3", "population.precision=F64"] {
+        assert_eq!(sim.set(&change(&params, text)).expect("heard"), Effect::NeedsRebuild, "{text}");
+    }
+    let mut large = Params::default();
+    large.population.capacity = 100_000;
+    let mut sim = cpu::<f32>(&large, 1, 1);
+    let why = sim.set(&change(&large, "coupling.method=Dense")).expect_err("too large").to_string();
+    assert!(why.contains("Fast"), "{why}");
+    advance(&mut sim, 1);
+}
+
+#[test]
+fn what_diverges_says_so() {
+    let mut params = Params::default();
+    params.task.learning_rate = 100.0;
+    let mut sim = cpu::<f32>(&params, 1, 1);
+    let error = sim.advance(200, &mut Pass::default()).expect_err("weights explode");
+    assert!(matches!(&error, SimError::Diverged(why) if why.contains("learning_rate")), "{error}");
+}
+
+#[test]
+fn learning_by_gradient_learns() {
+    let mut params = Params::default();
+    params.task.learning_rate = 0.1;
+    (params.population.k_worst, params.population.m_fuse) = (0, 0);
+    for precision in [Precision::F32, Precision::F64] {
+        params.population.precision = precision;
+        let setup = Arc::new(Card::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
+        let mut sim = Card::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");
+        sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
+        advance(&mut *sim, 200);
+        let mut frame = Frame::default();
+        sim.sample(&mut frame).expect("it reads");
+        let Some(Reading::Series(fitness)) = frame.reading(probes::FITNESS) else { panic!("a series") };
+        let last = fitness.values.last_chunk::<4>().expect("samples");
+        assert!(last.iter().all(|f| *f < 0.01), "all reach the floor: {last:?}");
+    }
+}
