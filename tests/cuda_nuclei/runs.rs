@@ -315,8 +315,10 @@ fn probes_actions_and_edits() {
             }
         };
         assert_eq!(a.len(), b.len(), "{name}");
-        let off = a.iter().zip(b).filter(|(a, b)| a.is_nan() != b.is_nan()).count();
-        assert_eq!(off, 0, "{name}: not a number on one of both");
+        // The GPU does not know the error of the ensemble, the fourth lane.
+        let known = |at: usize| *probe != probes::FITNESS || at % 4 != 3;
+        let odd = a.iter().zip(b).enumerate().filter(|(at, (a, b))| known(*at) && a.is_nan() != b.is_nan());
+        assert_eq!(odd.count(), 0, "{name}: not a number on one of both");
         if *probe == probes::PHASE || *probe == probes::PHASE_OF || *probe == probes::MEAN_PHASE {
             continue; // angles, compared elsewhere
         }

@@ -12,6 +12,8 @@
 //! population are made in double precision in an order that depends on the number of nuclei only. So decisions are the
 //! same wherever single precision decides them, and a run gives the same bits every time, whatever the launches.
 //!
+//! What it does not tell is the error of an ensemble: that lane of the `fitness` probe is not a number.
+//!
 //! # Coupling
 //!
 //! Pair by pair up to [`coupling::FAST_FROM`] places, in O(N log N) from there on; `kernels/nuclei/fast.cu` says how.
@@ -300,6 +302,8 @@ fn standing(e: &Entry, wanted: bool) -> Standing {
         f_best: c.min_f.into(),
         f_mean: c.mean_f,
         f_median: if wanted { c.median_f.into() } else { f64::NAN },
+        // The rows of the fittest have been written over when the host reads what happened.
+        f_ensemble: f64::NAN,
         h_mean: c.mean_h,
     }
 }
