@@ -234,6 +234,13 @@ impl Pass {
         }
     }
 
+    /// Says how many items the launches that are not finished worked on, by name, unless that was said.
+    pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
+        for launch in self.pending.iter_mut().filter(|launch| launch.items == 0) {
+            launch.items = items(launch.name);
+        }
+    }
+
     /// Says how many bytes the last launch moved.
     pub fn last_bytes(&mut self, bytes: u64) {
         if let Some(launch) = self.pending.last_mut() {

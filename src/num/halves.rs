@@ -9,3 +9,13 @@ pub fn f16(x: f32) -> f32 {
 pub fn bf16(x: f32) -> f32 {
     half::bf16::from_f32(x).to_f32()
 }
+
+/// The bits of [`f16`].
+pub fn f16_bits(x: f32) -> u16 {
+    half::f16::from_f32(x).to_bits()
+}
+
+/// The bits of [`bf16`].
+pub fn bf16_bits(x: f32) -> u16 {
+    half::bf16::from_f32(x).to_bits()
+}

@@ -31,6 +31,7 @@
 
 pub mod bench;
 pub mod cpu;
+pub mod cuda;
 pub mod desk;
 pub mod draw;
 pub mod events;
@@ -71,7 +72,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const MODULES: &'static [ModuleSpec] = &[];
+    const MODULES: &'static [ModuleSpec] = cuda::MODULES;
     type Params = Params;
     type Setup = Setup;
 
@@ -87,7 +88,7 @@ impl Kind for Card {
     fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
         match on {
             Place::Cpu { .. } => predict::cpu(params, setup),
-            Place::Cuda => vec![],
+            Place::Cuda => cuda::predict::predict(params, setup),
         }
     }
 
@@ -99,9 +100,7 @@ impl Kind for Card {
             (Device::Cpu { threads }, Precision::F32) => {
                 Ok(Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?))
             }
-            (Device::Cuda(_), _) => {
-                Err(SimError::NoDevice("nuclei have no backend for GPUs yet; run on the CPU".to_owned()))
-            }
+            (Device::Cuda(gpu), _) => Ok(Box::new(cuda::CudaSim::new(params, scene, setup, gpu)?)),
         }
     }
 }

@@ -1,0 +1,87 @@
+//! What tests of the nuclei on a GPU share.
+
+use neuropil::{
+    gpu::{Buf, Gpu, GpuError, Graph, OpenError, Pass},
+    kinds::nuclei::cuda::layout::{Census, Climate, Rules},
+};
+use std::{io::Write as _, sync::Arc, time::Instant};
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+pub fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+pub fn gpu() -> Option<Arc<Gpu>> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
+            skipped(&format!("nothing ran on a GPU: {why}"));
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Prints an error beside its tolerance, and holds it to it.
+pub fn within(what: &str, error: f64, tolerance: f64) {
+    println!("{what:<58} {error:9.2e}  of {tolerance:8.1e}  {}", if error <= tolerance { "fine" } else { "TOO FAR" });
+    assert!(error <= tolerance, "{what}: {error:e} exceeds {tolerance:e}");
+}
+
+/// A buffer with these values.
+pub fn buf<T: neuropil::gpu::layout::CudaType>(gpu: &Arc<Gpu>, values: &[T]) -> Buf<T> {
+    Buf::from_slice(gpu, "test", values).expect("it fits")
+}
+
+pub fn census(gpu: &Arc<Gpu>, n: usize) -> Buf<Census> {
+    buf(gpu, &[Census { n: n as u32, ..Census::default() }])
+}
+
+pub fn climate(gpu: &Arc<Gpu>, mean_f: f64, t: f64) -> Buf<Climate> {
+    buf(gpu, &[Climate { mean_f, t, per_t: std::f64::consts::LOG2_E / t, ..Climate::default() }])
+}
+
+pub fn rules(gpu: &Arc<Gpu>, places: usize) -> Buf<Rules> {
+    let open = Rules { places: places as u32, prefactor: 1.0, hbar: 1.0, width: 1.0, mass: 1.0, ..Rules::default() };
+    buf(gpu, &[open])
+}
+
+/// The larger one, and not-a-number above all.
+pub fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
+}
+
+/// Microseconds per launch of what is recorded, replayed as a graph of twenty.
+pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> f64 {
+    const TIMES: u32 = 20;
+    // SAFETY: what the launches work on is borrowed by `record`, which outlives the graph.
+    let mut graph =
+        unsafe { Graph::capture(gpu, |pass| (0..TIMES).try_for_each(|_| record(pass))) }.expect("it is captured");
+    let mut best = f64::INFINITY;
+    for _ in 0..6 {
+        gpu.synchronize().expect("it runs");
+        let start = Instant::now();
+        graph.launch().expect("it launches");
+        gpu.synchronize().expect("it runs");
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    best * 1e6 / f64::from(TIMES)
+}
+
+/// Numbers in [0, 1) from a counter: the tests need no more.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        let r = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        r * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
