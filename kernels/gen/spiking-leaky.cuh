@@ -13,7 +13,6 @@ struct alignas(8) Model {
     double v_rest; // Resting potential, mV
     unsigned int refractory; // Steps from a spike to the next integration
     unsigned int delay; // Steps from a spike to its effect
-    unsigned int table; // Longest stretch one closed form covers, steps
     unsigned int n; // Neurons
     unsigned int n_warps; // Warps of neurons
     unsigned int stride; // Neurons, rounded up: the distance of two steps in the arrivals
@@ -28,11 +27,10 @@ struct alignas(8) Model {
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
     unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
-    unsigned int pad; // Padding to eight bytes
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
 };
-static_assert(sizeof(Model) == 144, "Model: size");
+static_assert(sizeof(Model) == 136, "Model: size");
 
 // One window of steps to take. Planned by the host, which knows the clock but not the activity.
 struct alignas(8) Window {

@@ -7,6 +7,7 @@
 //    6.9 / 14.8 with the draws of kicks in blocks beside it, which take as much from `advance`. Kept
 //    8 warps per multiprocessor: 6.1 / 13.9. 64: 7.8 / 15.2
 //    noting who was reached in a busy window as well: 25
+//    with trains drawn by blocks of 64 steps beside it: 11.5; a lane fetches each chunk of its warp: no change
 #pragma once
 #include "spiking/drive.cuh"
 

@@ -13,6 +13,8 @@ constexpr unsigned int NEAR = 128;
 // Threads of a block of `advance`, and the neurons it takes care of: two per thread, so that all blocks of a brain of
 // 140,000 neurons are at work at once. A second wave would double the time, most of which is latency.
 constexpr unsigned int BLOCK = 256, SPAN = 2 * BLOCK;
+// Longest stretch one closed form covers, steps.
+constexpr unsigned int TABLE = 1024;
 // Most steps of a window.
 constexpr unsigned int LONGEST = 32;
 // Steps of a window whose arrivals find room in shared memory, as 16 bits; a sum that needs more stays where it is.
@@ -69,13 +71,12 @@ template <typename T> struct Constants {
     // Of the bound on crossings, which is taken in single precision whatever the state is.
     float theta_f, dt_per_tau_m, b_peak, slack;
     unsigned int refractory;
-    const Model* model;
     const Propagator<T>* far;
 
     __device__ Constants(const Model& m, const void* propagators)
         : theta((T)m.theta), u_reset((T)m.u_reset), w_syn((T)m.w_syn), theta_f(m.theta_f),
           dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
-          refractory(m.refractory), model(&m), far(static_cast<const Propagator<T>*>(propagators)) {}
+          refractory(m.refractory), far(static_cast<const Propagator<T>*>(propagators)) {}
 };
 
 // No crossing for longer than any window.
@@ -111,23 +112,23 @@ template <typename T> struct Neuron {
     __device__ void settle(unsigned int completed, const Constants<T>& c) {
         while (true) {
             const unsigned int k = completed - anchor;
-            if ((int)k <= 0 || k <= c.model->table) return;
+            if ((int)k <= 0 || k <= TABLE) return;
             T u_k, g_k;
-            propagate(c.model->table, c, nullptr, u_k, g_k);
+            propagate(TABLE, c, nullptr, u_k, g_k);
             if (u_k == u && g_k == g) { // at rest: however many tables remain
-                anchor += (k - 1) / c.model->table * c.model->table;
+                anchor += (k - 1) / TABLE * TABLE;
                 return;
             }
             u = u_k;
             g = g_k;
-            anchor += c.model->table;
+            anchor += TABLE;
         }
     }
 
     // The state after `completed` steps.
     __device__ void state_at(unsigned int completed, const Constants<T>& c, const Near<T>* near, T& u_k, T& g_k) {
         unsigned int k = completed - anchor;
-        if (k > c.model->table) {
+        if (k > TABLE) {
             if ((int)k <= 0) { // frozen
                 u_k = u;
                 g_k = g;

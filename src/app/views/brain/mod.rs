@@ -147,12 +147,14 @@ impl Brain {
         probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
     }
 
-    /// What decides colours: as chosen, else the glow when there is one, else the category.
+    /// What decides colours: as chosen, else the glow when there is one, else the category, else the first field.
     fn coloring(&self, exhibit: &Exhibit) -> Coloring {
         let fields = self.fields(exhibit);
         let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
         let glow = || fields.iter().find(|(_, p)| is_time_since(p)).map(|(id, _)| Coloring::Glow(*id));
-        self.coloring.filter(known).or_else(glow).unwrap_or_default()
+        let has_categories = self.set.as_ref().is_none_or(|s| !s.columns.is_empty());
+        let field = || fields.first().filter(|_| !has_categories).map(|(id, _)| Coloring::Field(*id));
+        self.coloring.filter(known).or_else(glow).or_else(field).unwrap_or_default()
     }
 
     fn field_range(probe: &ProbeSpec) -> (f32, f32) {

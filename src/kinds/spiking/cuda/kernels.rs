@@ -35,8 +35,6 @@ device_struct! {
         refractory: u32,
         /// Steps from a spike to its effect
         delay: u32,
-        /// Longest stretch one closed form covers, steps
-        table: u32,
         /// Neurons
         n: u32,
         /// Warps of neurons
@@ -65,8 +63,6 @@ device_struct! {
         dense_chunks: u32,
         /// Chunks of a window from which on blocks share the next ones out instead of each pushing its own
         shared_chunks: u32,
-        /// Padding to eight bytes
-        pad: u32,
         /// Steps of a whole window: rows of a table of arrivals
         window: u32,
         /// Threshold in single precision, for the bound on crossings

@@ -12,6 +12,13 @@
 //! fused multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are
 //! sorted by step and neuron before anyone sees them.
 //!
+//! # Many windows, one launch
+//!
+//! Where all neurons find room in the shared memory of the device (1,088 per multiprocessor) and the situation is plain
+//! (one source of kicks, weights as they are, nobody traced), `reside` takes up to 64 windows in one launch: neurons
+//! stay where they are, blocks meet once or twice per window. It leaves memory as the two launches do, so either can
+//! go on from where the other ended.
+//!
 //! # What costs nothing
 //!
 //! A block takes care of 512 neurons. It leaves at once when no spike reached them, no train kicks them and the bound
@@ -47,7 +54,7 @@ use super::{
     NeuronModel, Params,
     cpu::SETTLE_EVERY,
     desk::Desk,
-    layout::{Propagator, Real, TABLE},
+    layout::{Propagator, Real},
     setup::Setup,
 };
 use crate::{
@@ -169,7 +176,6 @@ impl<T: Real> CudaSim<T> {
         model.v_rest = c.v_rest;
         model.refractory = c.refractory;
         model.delay = c.delay;
-        model.table = TABLE;
         self.memory.model.set(model)
     }
 

@@ -255,6 +255,7 @@ mod tests {
         let resident = include_str!("../../../../kernels/spiking/ensemble.cuh");
         for (source, line) in [
             (neuron, format!("LONGEST = {LONGEST};")),
+            (neuron, format!("TABLE = {TABLE};")),
             (neuron, format!("BLOCK = {}, SPAN = 2 * BLOCK;", SPAN / 2)),
             (neuron, format!("LANE_BITS = {LANE_BITS};")),
             (neuron, format!("COPIES = {COPIES}, COUNTERS = COPIES * LONGEST + LONGEST;")),
