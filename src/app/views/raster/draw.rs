@@ -173,8 +173,8 @@ impl Raster {
             })
             .filter(|(step, _)| *step < end && *step >= self.window.t0 && *step <= self.window.t1)
             .collect();
-        let top = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max).max(1e-9);
-        let top = nice_above(top);
+        let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
+        let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
         let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
         let color = tokens.text_sub.lerp_to_gamma(tokens.text, 0.6);
         let mut area = Mesh::default();
@@ -192,7 +192,6 @@ impl Raster {
         inside.add(area);
         inside.line(points, egui::Stroke::new(1.25, color));
         painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
-        painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
         // Beside the strip when there is a gutter, else inside it.
         let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
         let (x, align) = if has_gutter {
@@ -200,7 +199,10 @@ impl Raster {
         } else {
             (strip.left() + 5.0, Align2::LEFT_CENTER)
         };
-        painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
+        if highest > 0.0 {
+            painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
+            painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
+        }
         painter.text(pos2(x, strip.bottom() - 4.0), align, "rate  0", font.clone(), tokens.text_sub);
     }
 
