@@ -13,6 +13,8 @@ pub struct ElementSet {
     pub names: Vec<String>,
     /// Positions in µm; empty when the elements live nowhere. May change for kinds that move.
     pub positions: Vec<[f32; 3]>,
+    /// The positions are a diagram: distances mean nothing, no scale is shown.
+    pub is_diagram: bool,
     /// Categories: class, side, transmitter…
     pub columns: Vec<Column>,
 }

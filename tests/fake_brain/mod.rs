@@ -100,6 +100,7 @@ impl Fake {
                 Column::from_texts("side", &sides),
                 Column::from_texts("nt", &transmitters),
             ],
+            is_diagram: false,
         };
         Self {
             step: 0,

@@ -57,7 +57,15 @@ fn elements() -> ElementSet {
     let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
     let codes = (0..table.len).map(|i| if i % 10 < 7 { 0 } else { 1 }).collect();
     columns.push(Column { name: "ei".into(), labels: vec!["excitatory".into(), "inhibitory".into()], codes });
-    ElementSet { name: N, len: table.len, ids: table.ids, names: table.names, positions: table.positions, columns }
+    ElementSet {
+        name: N,
+        len: table.len,
+        ids: table.ids,
+        names: table.names,
+        positions: table.positions,
+        columns,
+        ..ElementSet::default()
+    }
 }
 
 /// Activity that comes in waves, differently in every class.

@@ -17,6 +17,7 @@ pub fn places(capacity: u32) -> ElementSet {
         name: NUCLEI,
         len: capacity,
         positions: (0..capacity).map(position).collect(),
+        is_diagram: true,
         ..ElementSet::default()
     }
 }

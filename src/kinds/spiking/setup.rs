@@ -78,6 +78,7 @@ fn elements(table: NeuronTable, ei: Column) -> ElementSet {
         names: table.names,
         positions: table.positions,
         columns,
+        ..ElementSet::default()
     }
 }
 

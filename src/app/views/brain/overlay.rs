@@ -82,6 +82,9 @@ impl Brain {
         scale: f32,
         ctx: &ViewCtx<'_>,
     ) {
+        if self.set.as_ref().is_some_and(|s| s.is_diagram) {
+            return;
+        }
         let um_per_point = f64::from(self.camera.world_per_pixel(height_px) * scale);
         let longest = um_per_point * 150.0;
         let magnitude = 10f64.powf(longest.log10().floor());
