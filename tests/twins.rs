@@ -7,6 +7,7 @@ use neuropil::{
     num::{
         exact,
         rng::{Draw, Purpose},
+        trains::{Chances, Train},
     },
 };
 use std::{
@@ -19,7 +20,7 @@ use std::{
 const SEED: u64 = 0x0123_4567_89ab_cdef;
 const STEP: u64 = 0x1_0000_0002;
 /// Words the C++ side writes for each word it reads.
-const OUTPUTS: usize = 9;
+const OUTPUTS: usize = 12;
 
 const HARNESS: &str = r"
 #include <cmath>
@@ -30,24 +31,30 @@ const HARNESS: &str = r"
 static int __float_as_int(float x) { int i; memcpy(&i, &x, 4); return i; }
 static float __int_as_float(int i) { float x; memcpy(&x, &i, 4); return x; }
 using std::fabs; using std::trunc;
+static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 #include <common/exact.cuh>
 #include <common/fixed.cuh>
-#include <common/philox.cuh>
+#include <common/trains.cuh>
 int main() {
     uint32_t w;
+    unsigned long long at_most[64]; // as many events as steps, all counts alike
+    for (int k = 0; k < 64; ++k) at_most[k] = (k + 1) * (0x100000000ull / 65);
     while (fread(&w, 4, 1, stdin) == 1) {
         const Words d = draw(0x0123456789abcdefull, 1u, 0x100000002ull, w);
         const float positive = __int_as_float((int)(0x00800000u + w % 0x7f000000u));
         const float signed_unit = 2.0f * exact::unit(w) - 1.0f;
-        const uint32_t out[9] = {
+        const unsigned long long events = events_of_block(0x0123456789abcdefull, 0x302u, at_most, 0x100000000ull + w % 5, w);
+        const uint32_t out[12] = {
             d.x, d.y, d.z, d.w,
             draw_of_step(0x0123456789abcdefull, 2u, w, 77u),
             (uint32_t)__float_as_int(exact::normal(w)),
             (uint32_t)__float_as_int(exact::ln(positive)),
             (uint32_t)__float_as_int(exact::exp(signed_unit * 128.0f)),
             (uint32_t)fixed::from_real((double)(signed_unit * 65536.0f)),
+            (uint32_t)events, (uint32_t)(events >> 32),
+            events_of_steps(0x0123456789abcdefull, 0x302u, at_most, w, 1 + w % 32, 77u),
         };
-        fwrite(out, 4, 9, stdout);
+        fwrite(out, 4, 12, stdout);
     }
 }
 ";
@@ -94,11 +101,20 @@ fn twins_agree_bit_for_bit() {
     let words = words();
     let found = run(&binary, &words);
     assert_eq!(found.len(), words.len() * OUTPUTS);
+    let at_most = std::array::from_fn(|k| (k as u64 + 1) * ((1 << 32) / 65));
+    let train = Train { seed: SEED, address: 0x302, chances: Chances(at_most.into()) };
     for (word, out) in words.iter().zip(found.chunks_exact(OUTPUTS)) {
         let drawn = Draw { seed: SEED, purpose: Purpose::Noise, step: STEP, lane: *word }.words();
         assert_eq!(drawn, out[..4], "draw of lane {word:#x}");
         assert_eq!(Draw::of_step(SEED, Purpose::Stimulus, u64::from(*word), 77), out[4], "draw of step {word:#x}");
-        assert_eq!(twins_of(*word), out[5..], "normal, ln, exp, Q16 of {word:#x}");
+        assert_eq!(twins_of(*word), out[5..9], "normal, ln, exp, Q16 of {word:#x}");
+        let events = train.events((1 << 32) + u64::from(word % 5), *word);
+        assert_eq!([events as u32, (events >> 32) as u32], out[9..11], "events of lane {word:#x}");
+        let steps =
+            |n: u32| (0..n).fold(0, |bits, i| bits | u32::from(train.event(u64::from(*word) + u64::from(i), 77)) << i);
+        if word % 16 == 3 {
+            assert_eq!(steps(1 + word % 32), out[11], "events from step {word:#x}");
+        }
     }
 }
 
