@@ -28,16 +28,6 @@ struct Drive {
         return bits;
     }
 
-    // Events of a whole block of 64 steps, one bit per step.
-    __device__ unsigned long long draw_block(unsigned long long block, unsigned int lane) const {
-        unsigned long long bits = 0;
-        for (unsigned int s = 0; s < model.n_sources; ++s) {
-            if (masks[s * model.n_warps + (lane >> 5)] >> (lane & 31) & 1)
-                bits |= events_of_block(model.seed, sources[s].address, chances + s * TRAIN_STEPS, block, lane);
-        }
-        return bits;
-    }
-
     // All kicks of one neuron in one step, summed in the order of the sources, those by hand last.
     template <typename T> __device__ T sum(unsigned long long step, unsigned int lane) const {
         unsigned int at = kick_from, end = kick_to;

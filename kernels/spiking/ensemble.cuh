@@ -62,8 +62,6 @@ struct Deal {
         : n_groups(m.stride >> 5), mine(n_groups > blockIdx.x ? (n_groups - 1 - blockIdx.x) / gridDim.x + 1 : 0) {}
     __device__ unsigned int group(unsigned int member) const { return (member >> 5) * gridDim.x + blockIdx.x; }
     __device__ unsigned int lane(unsigned int member) const { return group(member) << 5 | (member & 31); }
-    __device__ bool owns(unsigned int lane) const { return (lane >> 5) % gridDim.x == blockIdx.x; }
-    __device__ unsigned int member(unsigned int lane) const { return (lane >> 5) / gridDim.x << 5 | (lane & 31); }
 };
 
 }  // namespace spiking
