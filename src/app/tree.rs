@@ -190,7 +190,7 @@ const fn glyph_of(shape: Shape) -> &'static str {
         Shape::Spikes { .. } => icons::RASTER,
         Shape::Field { .. } => icons::BRAIN,
         Shape::Matrix { .. } => icons::GRID,
-        Shape::Lineage => icons::TREE,
+        Shape::Lineage { .. } => icons::TREE,
         Shape::Series { .. } | Shape::Text => icons::WAVE,
     }
 }

@@ -197,7 +197,9 @@ pub(super) fn stream_of(
             every_steps: every,
             ..base
         },
-        Shape::Lineage => Stream { file: format!("{name}.jsonl"), shape: "lineage".into(), ..base },
+        Shape::Lineage { over } => {
+            Stream { file: format!("{name}.jsonl"), shape: "lineage".into(), over: over.into(), ..base }
+        }
         Shape::Text => Stream { file: format!("{name}.txt"), shape: "text".into(), ..base },
     }
 }

@@ -294,9 +294,9 @@ fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -
             }
             encode_row(clock.step, values, out);
         }
-        Reading::Lineage(births) => {
-            for birth in births {
-                serde_json::to_writer(&mut *out, birth)?;
+        Reading::Lineage(events) => {
+            for event in events {
+                serde_json::to_writer(&mut *out, event)?;
                 out.push(b'\n');
             }
         }

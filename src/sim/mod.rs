@@ -3,12 +3,14 @@
 pub mod action;
 pub mod element;
 pub mod kind;
+pub mod lineage;
 pub mod probe;
 
 pub use action::{Action, ActionSpec};
 pub use element::{Column, ElementSet};
 pub use kind::{Bytes, Device, Kind, Place, Progress, Scene};
-pub use probe::{Birth, Clock, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+pub use lineage::{Birth, Death, End, LifeEvent};
+pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},

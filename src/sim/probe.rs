@@ -1,5 +1,6 @@
 //! What can be read from a simulation: a handful of shapes, and frames of readings.
 
+use super::LifeEvent;
 use crate::gpu::Timing;
 
 /// Where a simulation is.
@@ -38,6 +39,8 @@ pub enum Shape {
         over: &'static str,
         /// Usual range of values, for the colour map.
         range: (f32, f32),
+        /// What the numbers say.
+        meaning: Meaning,
     },
     /// A small matrix, row-major: couplings, attention, router use.
     Matrix {
@@ -47,12 +50,34 @@ pub enum Shape {
         columns: &'static str,
     },
     /// Births, splits, merges and deaths: a lineage tree.
-    Lineage,
+    Lineage {
+        /// The set whose elements are the places they live in; empty when they have none.
+        over: &'static str,
+    },
     /// A growing text: generated samples, notes.
     Text,
 }
 
+/// What the numbers of a field say, where it matters to how they are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Meaning {
+    /// A quantity.
+    #[default]
+    Number,
+    /// An angle in radians: the ends of the range are the same.
+    Angle,
+    /// 1 where an element takes part, 0 where its place is empty: views of other fields leave the empty out.
+    Mask,
+    /// The time since something last happened; negative for never.
+    Since,
+}
+
 impl Shape {
+    /// The meaning of a field; of anything else, none.
+    pub const fn meaning(self) -> Option<Meaning> {
+        if let Self::Field { meaning, .. } = self { Some(meaning) } else { None }
+    }
+
     /// Whether a newer reading replaces an older one, rather than continuing it.
     pub const fn is_state(self) -> bool {
         matches!(self, Self::Field { .. } | Self::Matrix { .. })
@@ -94,17 +119,6 @@ pub struct Spike {
     pub lane: u32,
 }
 
-/// One line of a lineage.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Birth {
-    /// When.
-    pub step: u64,
-    /// Who is born; never reused.
-    pub child: u64,
-    /// Nobody (founder), one (split) or two (merge).
-    pub parents: Vec<u64>,
-}
-
 /// Samples of a `Series` probe: `values.len() == steps.len() * lanes`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
@@ -129,8 +143,8 @@ pub enum Reading {
     Field(Vec<f32>),
     /// The latest matrix: columns, row-major values.
     Matrix(u32, Vec<f32>),
-    /// New births.
-    Lineage(Vec<Birth>),
+    /// New births and deaths.
+    Lineage(Vec<LifeEvent>),
     /// New text.
     Text(String),
 }

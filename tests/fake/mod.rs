@@ -6,8 +6,8 @@ use neuropil::{
     num::hash::StreamHash,
     params::{Change, Value},
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, SimError,
-        Simulation, Spike, Tap,
+        Action, Clock, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
+        SimError, Simulation, Spike, Tap,
     },
 };
 use std::{sync::Arc, time::Duration};
@@ -16,7 +16,12 @@ use std::{sync::Arc, time::Duration};
 pub const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
     ProbeSpec { name: "v", docs: "", unit: "mV", shape: Shape::Series { of: "cells" } },
-    ProbeSpec { name: "field", docs: "", unit: "", shape: Shape::Field { over: "cells", range: (0.0, 1.0) } },
+    ProbeSpec {
+        name: "field",
+        docs: "",
+        unit: "",
+        shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },
+    },
 ];
 /// Lanes.
 pub const LEN: u32 = 50;

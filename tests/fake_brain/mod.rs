@@ -4,8 +4,8 @@ use neuropil::{
     gpu::Pass,
     params::Change,
     sim::{
-        Action, Clock, Column, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, SimError,
-        Simulation, Spike, Tap,
+        Action, Clock, Column, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
+        SimError, Simulation, Spike, Tap,
     },
 };
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const PROBES: &[ProbeSpec] = &[
         name: "rate",
         docs: "Running rate of every neuron.",
         unit: "Hz",
-        shape: Shape::Field { over: "neurons", range: (0.0, 80.0) },
+        shape: Shape::Field { over: "neurons", range: (0.0, 80.0), meaning: Meaning::Number },
     },
     ProbeSpec {
         name: "v",

@@ -4,7 +4,7 @@ use neuropil::{
     data::generate::fly_stand_in,
     engine::Exhibit,
     gpu::{KernelFacts, Timing},
-    sim::{Clock, Column, ElementSet, Frame, ProbeSpec, Reading, Series, Shape, Spike},
+    sim::{Clock, Column, ElementSet, Frame, Meaning, ProbeSpec, Reading, Series, Shape, Spike},
 };
 use std::sync::{Arc, OnceLock};
 
@@ -20,8 +20,8 @@ const PROBES: &[ProbeSpec] = &[
     probe("class_rates", "Hz", Shape::Series { of: "" }),
     probe("v", "mV", Shape::Series { of: N }),
     probe("g", "mV", Shape::Series { of: N }),
-    probe("last_spike", "ms", Shape::Field { over: N, range: (0.0, 100.0) }),
-    probe("rate_field", "Hz", Shape::Field { over: N, range: (0.0, 100.0) }),
+    probe("last_spike", "ms", Shape::Field { over: N, range: (0.0, 100.0), meaning: Meaning::Since }),
+    probe("rate_field", "Hz", Shape::Field { over: N, range: (0.0, 100.0), meaning: Meaning::Number }),
     probe("synaptic_events", "1/s", Shape::Series { of: "" }),
     probe("active", "", Shape::Series { of: "" }),
 ];

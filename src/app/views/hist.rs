@@ -35,7 +35,7 @@ fn is_field(shape: &Shape) -> bool {
     matches!(shape, Shape::Field { .. })
 }
 
-/// Counts the finite values; negative times (never) of `last_…` fields are left out and said so.
+/// Counts the finite values; negative times since (never) are left out and said so.
 fn count(values: &[f32], chosen: &[u32], skip_negative: bool) -> Counts {
     let counts = |v: &&f32| v.is_finite() && !(skip_negative && **v < 0.0);
     let (low, high) =
@@ -64,7 +64,7 @@ impl Histogram {
     /// The field shown: as chosen, else the first that is not a time since something.
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
         let chosen = probes_where(exhibit, is_field).find(|(_, p)| Some(p.name) == self.field);
-        let plain = || probes_where(exhibit, is_field).find(|(_, p)| !p.name.starts_with("last_"));
+        let plain = || probes_where(exhibit, is_field).find(|(_, p)| !super::brain::is_time_since(p));
         chosen.or_else(plain).or_else(|| probes_where(exhibit, is_field).next())
     }
 

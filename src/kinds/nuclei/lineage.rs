@@ -1,15 +1,15 @@
 //! Numbers for nuclei: places are used again, numbers are not.
 
 use super::events::Events;
-use crate::sim::Birth;
+use crate::sim::{Birth, Death, End, LifeEvent};
 
-/// Who lives in each place by number, and births since they were last taken.
+/// Who lives in each place by number, and births and deaths since they were last taken.
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
     /// By place; of those who live.
     numbers: Vec<u64>,
-    waiting: Vec<Birth>,
+    waiting: Vec<LifeEvent>,
 }
 
 impl Lineage {
@@ -23,12 +23,21 @@ impl Lineage {
 
     fn born(&mut self, step: u64, slot: u32, parents: Vec<u64>) {
         self.numbers[slot as usize] = self.next;
-        self.waiting.push(Birth { step, child: self.next, parents });
+        let birth = Birth { step, child: self.next, parents, place: Some(slot), ..Birth::default() };
+        self.waiting.push(LifeEvent::Birth(birth));
         self.next += 1;
     }
 
-    /// Births of generation `step`, which are there from the next one on.
+    fn gone(&mut self, step: u64, slots: &[u32], end: End) {
+        let death = |slot: &u32| Death { step, gone: self.numbers[*slot as usize], end, health: None };
+        self.waiting.extend(slots.iter().map(death).map(LifeEvent::Death));
+    }
+
+    /// Deaths and births of generation `step`, which hold from the next one on.
     pub fn events(&mut self, step: u64, events: &Events) {
+        for (slots, end) in [(&events.fused, End::Merged), (&events.decayed, End::Split), (&events.died, End::Died)] {
+            self.gone(step + 1, slots, end);
+        }
         if let Some(host) = events.fused.first() {
             let parents = events.fused.iter().map(|slot| self.numbers[*slot as usize]).collect();
             self.born(step + 1, *host, parents);
@@ -42,14 +51,14 @@ impl Lineage {
         }
     }
 
-    /// The births since they were last taken.
-    pub fn take(&mut self) -> Vec<Birth> {
+    /// What happened since it was last taken.
+    pub fn take(&mut self) -> Vec<LifeEvent> {
         std::mem::take(&mut self.waiting)
     }
 
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
-        (self.numbers.capacity() * 8 + self.waiting.capacity() * size_of::<Birth>()) as u64
+        (self.numbers.capacity() * 8 + self.waiting.capacity() * size_of::<LifeEvent>()) as u64
     }
 }
 
@@ -57,16 +66,35 @@ impl Lineage {
 mod tests {
     use super::*;
 
+    fn births(events: &[LifeEvent]) -> Vec<(u64, u64, Option<u32>, Vec<u64>)> {
+        let told = |e: &LifeEvent| match e {
+            LifeEvent::Birth(b) => Some((b.step, b.child, b.place, b.parents.clone())),
+            LifeEvent::Death(_) => None,
+        };
+        events.iter().filter_map(told).collect()
+    }
+
+    fn deaths(events: &[LifeEvent]) -> Vec<(u64, u64, End)> {
+        let told = |e: &LifeEvent| if let LifeEvent::Death(d) = e { Some((d.step, d.gone, d.end)) } else { None };
+        events.iter().filter_map(told).collect()
+    }
+
     #[test]
     fn places_are_used_again_and_numbers_are_not() {
         let mut lineage = Lineage::default();
         lineage.begin(0, 6, &[0, 1, 2, 3]);
-        let events = Events { fused: vec![0, 2], decayed: vec![3], born: vec![(3, 3), (2, 3)], ..Events::default() };
+        let born = vec![(3, 3), (2, 3)];
+        let events = Events { fused: vec![0, 2], decayed: vec![3], born, died: vec![1], ..Events::default() };
         lineage.events(7, &events);
-        let births = lineage.take();
-        let told: Vec<(u64, u64, &[u64])> = births.iter().map(|b| (b.step, b.child, &b.parents[..])).collect();
-        assert_eq!(told[3..], [(0, 3, &[][..]), (8, 4, &[0, 2]), (8, 5, &[3]), (8, 6, &[3])]);
+        let told = lineage.take();
+        let (split, merged) = (vec![3], vec![0, 2]);
+        let want =
+            [(0, 3, Some(3), vec![]), (8, 4, Some(0), merged), (8, 5, Some(3), split.clone()), (8, 6, Some(2), split)];
+        assert_eq!(births(&told)[3..], want);
+        assert_eq!(deaths(&told), [(8, 0, End::Merged), (8, 2, End::Merged), (8, 3, End::Split), (8, 1, End::Died)]);
         lineage.events(8, &Events { fused: vec![2, 3], ..Events::default() });
-        assert_eq!(lineage.take(), [Birth { step: 9, child: 7, parents: vec![6, 5] }]);
+        let told = lineage.take();
+        assert_eq!(births(&told), [(9, 7, Some(2), vec![6, 5])]);
+        assert_eq!(deaths(&told), [(9, 6, End::Merged), (9, 5, End::Merged)]);
     }
 }

@@ -1,6 +1,9 @@
 //! What can be seen of a population of nuclei, and what can be done to it.
 
-use crate::{actions, probes, sim::Shape};
+use crate::{
+    actions, probes,
+    sim::{Meaning, Shape},
+};
 use std::f64::consts::PI;
 
 /// The set all fields and events are over: the places of the table.
@@ -31,24 +34,24 @@ probes! {
     /// Mean squared error of chosen nuclei.
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
     /// Phase of every nucleus; not a number where nobody lives.
-    PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32) };
+    PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32), meaning: Meaning::Angle };
     /// Natural frequency of every place, before phases.omega_scale.
-    OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0) };
+    OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Mean squared error of every nucleus; not a number before it was first measured.
-    FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Entropy of softmax(w) of every nucleus, nats.
-    ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0) };
+    ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0), meaning: Meaning::Number };
     /// Generations since the birth of every nucleus.
-    AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0) };
+    AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
     /// 1 where a nucleus lives, 0 where the place is free.
-    ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Mask };
     /// Local order R_j = |S_j| / d_j: how far those that resemble a nucleus agree in phase.
-    LOCAL_ORDER = "local_order", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    LOCAL_ORDER = "local_order", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Probability P(R_j) that each nucleus crosses its barrier.
-    P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0) };
+    P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Who came out of whom. A nucleus has a number of its own, which is not used again; those that live when the
     /// recording begins have no parents.
-    LINEAGE = "lineage", "", Shape::Lineage;
+    LINEAGE = "lineage", "", Shape::Lineage { over: NUCLEI };
     /// Every event as a line: generation, what happened, and to whom.
     LOG = "log", "", Shape::Text;
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     actions, probes,
-    sim::{ProbeSpec, Shape},
+    sim::{Meaning, ProbeSpec, Shape},
 };
 
 const NEURONS: &str = "neurons";
@@ -19,11 +19,11 @@ probes! {
     /// Synaptic drive of chosen neurons, every measure.trace_every_ms.
     G = "g", "mV", Shape::Series { of: NEURONS };
     /// Time since each neuron's last spike; -1 for those that never fired. Small is recent: a glow that fades.
-    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0) };
+    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Since };
     /// Running rate of each neuron, averaged exponentially over measure.rate_tau_ms.
-    RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0) };
+    RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Number };
     /// Membrane potential of every neuron.
-    V_FIELD = "v_field", "mV", Shape::Field { over: NEURONS, range: (-60.0, -45.0) };
+    V_FIELD = "v_field", "mV", Shape::Field { over: NEURONS, range: (-60.0, -45.0), meaning: Meaning::Number };
     /// Deliveries of a spike over a synapse, per second of simulated time.
     SYNAPTIC_EVENTS = "synaptic_events", "1/s", Shape::Series { of: "" };
     /// Neurons that had to be looked at per step: those with input, and those near the threshold.
@@ -36,7 +36,7 @@ pub const LEAKY_PROBES: &[ProbeSpec] = &leaky();
 const fn leaky() -> [ProbeSpec; PROBES.len()] {
     let mut probes = [PROBES[0]; PROBES.len()];
     probes.copy_from_slice(PROBES);
-    probes[V_FIELD as usize].shape = Shape::Field { over: NEURONS, range: (-1.0, 1.0) };
+    probes[V_FIELD as usize].shape = Shape::Field { over: NEURONS, range: (-1.0, 1.0), meaning: Meaning::Number };
     probes
 }
 

@@ -9,7 +9,7 @@ mod paint;
 use super::{Selection, View, ViewCtx, colors::Ramp, kit, probes_where, tap};
 use crate::{
     engine::Exhibit,
-    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
     view3d::{Camera, Preset, Vec2, Vec3},
 };
 use egui::{DragValue, Rect, Ui};
@@ -39,10 +39,9 @@ impl Coloring {
     }
 }
 
-/// A field that counts the time since something last happened is named `last_…`, in ms, negative for never: it
-/// can be shown as a glow.
+/// A field that counts the time since something last happened, in ms, can be shown as a glow.
 pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
-    probe.name.starts_with("last_") && matches!(probe.shape, Shape::Field { .. })
+    probe.shape.meaning() == Some(Meaning::Since)
 }
 
 /// Points of toolbar that [`Brain::look_ui`] takes.

@@ -152,7 +152,8 @@ impl Raster {
         }
     }
 
-    /// Mean rate of the rows in view, in bins of at least three points and one step.
+    /// Mean rate of the rows in view, in bins of at least three points and one step. Where steps have no length, how
+    /// many events a step has in all rows.
     fn paint_rate(&self, painter: &Painter, strip: Rect, font: &egui::FontId, tokens: &Tokens) {
         let Some(grid) = self.density.grid() else { return };
         let cells = grid.cells;
@@ -160,8 +161,9 @@ impl Raster {
         let per_bin = (3.0 * columns_per_px).ceil().max(1.0) as i64;
         let rows = (cells.height as u32 * cells.rows).min(self.rows.len() - cells.row0.min(self.rows.len())).max(1);
         let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.secs_per_step;
-        let scale = 1.0 / (f64::from(rows) * secs);
-        let unit = if self.clock.secs_per_step >= 1.0 { "per step" } else { "Hz" };
+        let are_steps = self.clock.secs_per_step >= 1.0;
+        let scale = if are_steps { 1.0 / secs } else { 1.0 / (f64::from(rows) * secs) };
+        let (name, unit) = if are_steps { ("per step  0", "") } else { ("rate  0", "Hz") };
         let first = cells.first.div_euclid(per_bin);
         let last = (cells.first + cells.columns as i64).div_euclid(per_bin);
         let end = self.now();
@@ -203,7 +205,7 @@ impl Raster {
             painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
             painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
         }
-        painter.text(pos2(x, strip.bottom() - 4.0), align, "rate  0", font.clone(), tokens.text_sub);
+        painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }
 
     fn paint_time(&self, painter: &Painter, layout: &Layout, font: &egui::FontId, tokens: &Tokens) {

@@ -27,12 +27,16 @@ use window::{Cells, Window};
 const TICKS: usize = 20_000;
 /// Steps in view at first.
 const SPAN: f64 = 10_000.0;
+/// The same where steps have no length.
+const SPAN_STEPS: f64 = 1_000.0;
 /// A jump of more steps than this per frame is not worth a look for single ticks.
 const SCAN: usize = 250_000;
 
 /// The raster view.
 pub struct Raster {
     probe: Option<ProbeId>,
+    /// What the events are called: `spikes`, `births`.
+    noun: String,
     set: Option<Arc<ElementSet>>,
     column: String,
     rows: Rows,
@@ -56,6 +60,7 @@ impl Default for Raster {
     fn default() -> Self {
         Self {
             probe: None,
+            noun: "spikes".into(),
             set: None,
             column: "super_class".into(),
             rows: Rows::default(),
@@ -82,7 +87,9 @@ impl Raster {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let found = self.probe.filter(|p| exhibit.probes.get(usize::from(*p)).is_some_and(|p| spikes(&p.shape)));
         self.probe = found.or_else(|| probes_where(exhibit, spikes).next().map(|(id, _)| id));
-        let Some(Shape::Spikes { over }) = self.probe.map(|p| exhibit.probes[usize::from(p)].shape) else { return };
+        let Some(probe) = self.probe.map(|p| &exhibit.probes[usize::from(p)]) else { return };
+        let Shape::Spikes { over } = probe.shape else { return };
+        self.noun = probe.name.replace('_', " ");
         let set = exhibit.set(over).cloned();
         let same = match (&self.set, &set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -178,18 +185,20 @@ impl Raster {
             per_px
         };
         let mut text = format!(
-            "{}  |  {} spikes in view  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows",
+            "{}  |  {} {} in view  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows",
             self.rows_text(),
             kit::thousands(spikes),
+            self.noun,
         );
         if self.density.is_busy() {
             text += "  |  counting…";
         }
         if self.history.dropped() > 0 {
-            text += &format!("  |  oldest {} spikes no longer in memory", kit::thousands(self.history.dropped()));
+            text +=
+                &format!("  |  oldest {} {} no longer in memory", kit::thousands(self.history.dropped()), self.noun);
         }
         if self.skipped > 0 {
-            text += &format!("  |  {} spikes skipped while not drawn", kit::thousands(self.skipped));
+            text += &format!("  |  {} {} skipped while not drawn", kit::thousands(self.skipped), self.noun);
         }
         text
     }
@@ -232,11 +241,12 @@ impl Raster {
     }
 
     fn toolbar_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
-        let Some(set) = &self.set else { return };
+        let Some(set) = self.set.clone() else { return };
+        self.events_ui(ui, ctx);
         let mut columns: Vec<(String, String)> =
             set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
         columns.push((String::new(), "index".into()));
-        if kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.column, &columns) {
+        if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.column, &columns) {
             self.order();
         }
         let hint = "Rows only for those that have spiked since the run began; the caption says how many";
@@ -250,10 +260,25 @@ impl Raster {
         }
     }
 
+    /// Which events, when there are several kinds of them.
+    fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
+        let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
+        let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, p.name.replace('_', " "))).collect();
+        let mut chosen = self.probe.unwrap_or_default();
+        if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Events", &mut chosen, &all) {
+            self.probe = Some(chosen);
+            self.reset(ctx.exhibit);
+        }
+    }
+
     fn fit(&mut self) {
         (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
-        self.span = SPAN;
+        self.span = self.first_span();
         self.follow = true;
+    }
+
+    fn first_span(&self) -> f64 {
+        if self.clock.secs_per_step >= 1.0 { SPAN_STEPS } else { SPAN }
     }
 
     fn wish<'a>(&'a self, cells: Cells, ctx: &'a ViewCtx<'_>) -> Wish<'a> {
@@ -287,9 +312,9 @@ impl View for Raster {
         let (column, span) = (std::mem::take(&mut self.column), self.span);
         let set = self.set.take();
         let rows = std::mem::take(&mut self.rows);
-        let window = self.window;
+        let (window, probe) = (self.window, self.probe);
         let (is_active_only, rows_generation) = (self.is_active_only, self.rows_generation);
-        *self = Self { column, span, set, rows, window, rows_generation, is_active_only, ..Self::default() };
+        *self = Self { column, span, set, rows, window, rows_generation, is_active_only, probe, ..Self::default() };
         (self.window.t0, self.window.t1) = (0.0, span);
         self.settle(exhibit);
         if self.is_active_only {
@@ -317,12 +342,16 @@ impl View for Raster {
             return;
         }
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
+        if self.span == SPAN {
+            self.span = self.first_span();
+        }
         self.rearrange(ui.input(|i| i.time));
         let tokens = ctx.tokens;
         let caption = self.caption(self.plot_px);
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if self.history.is_empty() && !ctx.running {
-            super::run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see who fires when");
+            let title = format!("No {} yet", self.noun);
+            super::run_ui(ui, canvas, ctx, &title, "Run the model to see whose they are, and when");
             return;
         }
         if kit::is_tiny(canvas) {

@@ -95,7 +95,7 @@ impl Raster {
             let secs = self.secs(f64::from(s.step));
             kit::TimeUnit::of(self.clock.secs_per_step, secs, 0.0).text(secs, self.clock.secs_per_step)
         });
-        let values: Vec<_> = time.into_iter().map(|t| ("spike at".to_owned(), t)).collect();
+        let values: Vec<_> = time.into_iter().map(|t| (format!("{}, at", self.noun), t)).collect();
         response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, &set, element, &values));
     }
 
