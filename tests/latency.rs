@@ -41,7 +41,8 @@ fn a_slider_is_seen_soon() {
     let project = std::env::var_os("NEUROPIL_PROJECT")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/fly.ron"), PathBuf::from);
     let render = std::env::var_os("NEUROPIL_RENDER").is_some();
-    let start = Start { path: Some(project), native_dialogs: false, state_dir: None, ..Start::default() };
+    let start =
+        Start { path: Some(project), native_dialogs: false, state_dir: None, config_dir: None, ..Start::default() };
     let builder = Harness::builder().with_size([1440.0, 900.0]).with_max_steps(4);
     let builder = if render { builder.wgpu() } else { builder };
     let mut w: Window = builder.build_eframe(move |cc| App::new(cc, start).expect("threads"));

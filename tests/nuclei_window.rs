@@ -39,7 +39,7 @@ fn shoot(w: &mut Window, name: &str) {
 fn nuclei_run_in_the_window() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = Some(root.join("projects/nuclei.ron"));
-    let start = Start { path, native_dialogs: false, state_dir: None, ..Start::default() };
+    let start = Start { path, native_dialogs: false, state_dir: None, config_dir: None, ..Start::default() };
     let mut w: Window = Harness::builder()
         .with_size([1440.0, 900.0])
         .with_max_steps(30)

@@ -60,6 +60,7 @@ fn window(fails_at: u64, refuses_states: bool) -> Window {
         project: Some(Project::default()),
         native_dialogs: false,
         state_dir: None,
+        config_dir: None,
         builder: Some(Arc::new(builder)),
         ..Start::default()
     };

@@ -65,6 +65,7 @@ fn the_default_project_makes_a_picture() {
         path: Some(root().join("projects/fly.ron")),
         native_dialogs: false,
         state_dir: None,
+        config_dir: None,
         ..Start::default()
     };
     let mut w: Window = Harness::builder()

@@ -26,6 +26,7 @@ fn start(engine: bool) -> Start {
         project: Some(Project::default()),
         native_dialogs: false,
         state_dir: None,
+        config_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {
             progress.report("Wiring neurons", 0.5)?;
             Ok(Box::new(fake::Fake::new(scene.seed)))

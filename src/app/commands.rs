@@ -1,7 +1,10 @@
 //! Every command of the window: text, tooltip, shortcut, and why it cannot be used at the moment. One list for the
 //! menus, the palette and the keyboard.
 
-use super::{App, icons};
+use super::{
+    App, icons,
+    workspace::{self, Target},
+};
 use crate::{export::Format, kinds::Model};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
@@ -56,8 +59,32 @@ pub enum UiCommand {
     SelectNone,
     /// Shows a view.
     ShowView(&'static str),
-    /// The layout that fits the simulation.
-    ResetLayout,
+    /// One more panel with a view.
+    OpenAnother(&'static str),
+    /// The page to begin with.
+    Home,
+    /// Brings a workspace to the front, by its place.
+    Workspace(usize),
+    /// A copy of the workspace in front.
+    NewWorkspace,
+    /// Closes a workspace that is a copy.
+    CloseWorkspace,
+    /// The panel with the keyboard fills the centre, or goes back.
+    Maximise,
+    /// The keyboard goes to the next panel.
+    NextPanel,
+    /// The keyboard goes to the panel before.
+    PreviousPanel,
+    /// The arrangement of panels as it was before the last change.
+    UndoLayout,
+    /// Takes back the last undo of the arrangement.
+    RedoLayout,
+    /// The arrangement as it was.
+    ResetLayout(Target),
+    /// Keeps the arrangement under a name.
+    SaveLayout,
+    /// An arrangement that was kept, by its place in the list.
+    ApplyLayout(usize),
     /// Shows or hides the project tree.
     ToggleTree,
     /// Shows or hides the inspector.
@@ -85,7 +112,7 @@ pub enum UiCommand {
 }
 
 /// The menus, in order.
-pub const MENUS: [&str; 5] = ["File", "Edit", "Simulation", "View", "Help"];
+pub const MENUS: [&str; 6] = ["File", "Edit", "Simulation", "View", "Window", "Help"];
 
 impl UiCommand {
     /// All commands, in menu order. Recent files and views come from the app.
@@ -114,12 +141,25 @@ impl UiCommand {
             Self::CancelLoading,
             Self::Record,
         ]);
-        all.extend(super::workspace::view_names(app).map(Self::ShowView));
-        all.extend([Self::ResetLayout, Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
+        all.extend(workspace::view_names(app).map(Self::ShowView));
         use egui::ThemePreference::{Dark, Light, System};
         all.extend([Dark, Light, System].map(Self::Theme));
         all.extend([Self::ZoomIn, Self::ZoomOut, Self::ZoomReset, Self::FullScreen]);
+        all.push(Self::Home);
+        all.extend((0..app.workspace.titles().count()).map(Self::Workspace));
+        all.extend([Self::NewWorkspace, Self::CloseWorkspace, Self::Maximise, Self::NextPanel, Self::PreviousPanel]);
+        all.extend(Self::layout(app));
+        all.extend([Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
         all.extend([Self::Palette, Self::Help, Self::ToggleDev, Self::About]);
+        all
+    }
+
+    /// What can be done to the arrangement of panels.
+    pub fn layout(app: &App) -> Vec<Self> {
+        let mut all = vec![Self::UndoLayout, Self::RedoLayout];
+        all.extend(Target::ALL.map(Self::ResetLayout));
+        all.push(Self::SaveLayout);
+        all.extend((0..app.workspace.layouts.iter().count()).map(Self::ApplyLayout));
         all
     }
 
@@ -137,9 +177,15 @@ impl UiCommand {
                 ("Simulation", false)
             }
             Self::Rebuild | Self::Record => ("Simulation", true),
-            Self::ShowView(_) | Self::ToggleInspector | Self::ToggleLog => ("View", false),
-            Self::ResetLayout | Self::ZoomIn => ("View", true),
-            Self::ToggleTree => ("View", true),
+            Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
+            Self::Workspace(_) | Self::CloseWorkspace | Self::NextPanel | Self::PreviousPanel | Self::RedoLayout => {
+                ("Window", false)
+            }
+            Self::Home | Self::NewWorkspace | Self::Maximise | Self::UndoLayout | Self::SaveLayout => ("Window", true),
+            Self::ResetLayout(t) => ("Window", matches!(t, Target::Workspace)),
+            Self::ApplyLayout(_) | Self::ToggleInspector | Self::ToggleLog => ("Window", false),
+            Self::ToggleTree => ("Window", true),
+            Self::ZoomIn => ("View", true),
             Self::Theme(t) => ("View", matches!(t, egui::ThemePreference::Dark)),
             Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
             Self::Palette | Self::Help => ("Help", false),
@@ -160,7 +206,25 @@ impl UiCommand {
                 return format!("Open {path}");
             }
             Self::Export(format) => return format!("Export last run as {}", format.extension().to_uppercase()),
-            Self::ShowView(name) => return format!("Show {}", super::workspace::view_title(app, name)),
+            Self::ShowView(name) => return format!("Show {}", workspace::view_title(app, name)),
+            Self::OpenAnother(name) => return format!("Open another panel: {}", workspace::view_title(app, name)),
+            Self::Workspace(at) => return format!("Workspace {}", app.workspace.titles().nth(*at).unwrap_or_default()),
+            Self::ApplyLayout(at) => {
+                let name = app.workspace.layouts.iter().nth(*at).map(|l| l.name.clone()).unwrap_or_default();
+                return format!("Layout “{name}”");
+            }
+            Self::Home => "Home",
+            Self::NewWorkspace => "Another workspace",
+            Self::CloseWorkspace => "Close the workspace",
+            Self::Maximise => "Maximise the panel, or restore it",
+            Self::NextPanel => "Next panel",
+            Self::PreviousPanel => "Previous panel",
+            Self::UndoLayout => "Undo the layout change",
+            Self::RedoLayout => "Redo the layout change",
+            Self::ResetLayout(Target::Workspace) => "Reset layout to the workspace’s default",
+            Self::ResetLayout(Target::Project) => "Reset layout to the project’s default",
+            Self::ResetLayout(Target::Saved) => "Reset layout to the last saved",
+            Self::SaveLayout => "Save layout as…",
             Self::RunPause if live.running => "Pause",
             Self::Record if live.recording.is_some() => "Stop recording",
             Self::Theme(egui::ThemePreference::Dark) => "Dark theme",
@@ -186,7 +250,6 @@ impl UiCommand {
             Self::SaveSelection => "Save the selection as a set",
             Self::Probe => "Probe the selection",
             Self::SelectNone => "Clear the selection",
-            Self::ResetLayout => "Reset layout",
             Self::ToggleTree => "Project tree",
             Self::ToggleInspector => "Inspector",
             Self::ToggleLog => "Log",
@@ -231,7 +294,19 @@ impl UiCommand {
             Self::Probe => "Names the selection, shows its traces and records them",
             Self::SelectNone => "Nothing is selected in any view",
             Self::ShowView(_) => "Brings the view to the front, or adds it",
-            Self::ResetLayout => "The layout that fits what this simulation can show",
+            Self::OpenAnother(_) => "A second panel with a view of its own",
+            Self::Home => "Examples, recent projects, import",
+            Self::Workspace(_) => "Brings the workspace to the front",
+            Self::NewWorkspace => "A copy of this workspace, to be arranged otherwise",
+            Self::CloseWorkspace => "Its panels stay in the other workspaces",
+            Self::Maximise => "The panel that was clicked last fills the centre",
+            Self::NextPanel | Self::PreviousPanel => "The keyboard goes from panel to panel",
+            Self::UndoLayout | Self::RedoLayout => "Only the arrangement of panels; parameters stay",
+            Self::ResetLayout(Target::Workspace) => "The layout that fits what this simulation can show",
+            Self::ResetLayout(Target::Project) => "The layout the project came with",
+            Self::ResetLayout(Target::Saved) => "The layout as it was last saved with the project",
+            Self::SaveLayout => "Keeps this arrangement under a name, for this project or for all",
+            Self::ApplyLayout(_) => "Arranges the panels as they were kept",
             Self::ToggleTree | Self::ToggleInspector | Self::ToggleLog => "Shows or hides the panel",
             Self::ToggleDev => "Frame times, latency, batch times",
             Self::Theme(_) => "Colours of the window",
@@ -262,7 +337,15 @@ impl UiCommand {
             Self::Silence => icons::SCISSORS,
             Self::Probe => icons::CROSSHAIR,
             Self::SaveSelection | Self::SelectNone => icons::SELECTION,
-            Self::ShowView(_) | Self::ResetLayout => icons::GRID,
+            Self::ShowView(_) | Self::OpenAnother(_) | Self::ResetLayout(_) | Self::ApplyLayout(_) => icons::GRID,
+            Self::Home => icons::HOUSE,
+            Self::Workspace(_) | Self::NextPanel | Self::PreviousPanel => icons::GRID,
+            Self::NewWorkspace => icons::PLUS,
+            Self::CloseWorkspace => icons::CLOSE,
+            Self::Maximise => icons::MAXIMISE,
+            Self::UndoLayout => icons::UNDO,
+            Self::RedoLayout => icons::REDO,
+            Self::SaveLayout => icons::SAVE,
             Self::ToggleTree | Self::ToggleInspector => icons::SIDEBAR,
             Self::ToggleLog => icons::TERMINAL,
             Self::ToggleDev => icons::GAUGE,
@@ -281,6 +364,8 @@ impl UiCommand {
     pub const fn shortcut(&self) -> Option<KeyboardShortcut> {
         const CTRL: Modifiers = Modifiers::COMMAND;
         const SHIFT_CTRL: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
+        const ALT_CTRL: Modifiers = Modifiers { alt: true, ..Modifiers::COMMAND };
+        const NUMBERS: [Key; workspace::WITH_KEYS] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
         let (modifiers, key) = match self {
             Self::Open => (CTRL, Key::O),
             Self::Save => (CTRL, Key::S),
@@ -297,6 +382,12 @@ impl UiCommand {
             Self::Silence => (Modifiers::NONE, Key::X),
             Self::Probe => (Modifiers::NONE, Key::P),
             Self::SelectNone => (Modifiers::NONE, Key::Escape),
+            Self::Workspace(at) if *at < workspace::WITH_KEYS => (CTRL, NUMBERS[*at]),
+            Self::Maximise => (Modifiers::SHIFT, Key::F),
+            Self::NextPanel => (Modifiers::NONE, Key::F6),
+            Self::PreviousPanel => (Modifiers::SHIFT, Key::F6),
+            Self::UndoLayout => (ALT_CTRL, Key::Z),
+            Self::RedoLayout => (ALT_CTRL, Key::Y),
             Self::ToggleTree => (CTRL, Key::B),
             Self::ToggleInspector => (CTRL, Key::I),
             Self::ToggleLog => (CTRL, Key::J),
@@ -334,7 +425,17 @@ impl UiCommand {
                 needs(named, "This kind has no selections")
                     .or_else(|| needs(!session.selection.elements.is_empty(), "Nothing is selected"))
             }
-            Self::ShowView(_) | Self::ResetLayout => loaded,
+            Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
+            Self::UndoLayout => needs(app.workspace.steps().0 > 0, "The layout was not changed"),
+            Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change was undone"),
+            Self::ResetLayout(Target::Project) => {
+                needs(app.workspace.can_reset(Target::Project), "The project came without a layout")
+            }
+            Self::ResetLayout(Target::Saved) => {
+                needs(app.workspace.can_reset(Target::Saved), "No layout was saved with the project yet")
+            }
+            Self::ShowView("runs") | Self::OpenAnother("runs") => None,
+            Self::ShowView(_) | Self::OpenAnother(_) => loaded,
             _ => None,
         }
     }
@@ -346,7 +447,8 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
     let menu_is_open = egui::Popup::is_any_open(ctx);
     let mut all = UiCommand::all(app);
     // Ctrl+Shift+Z must be tried before Ctrl+Z, which would match it as well.
-    all.sort_by_key(|c| std::cmp::Reverse(c.shortcut().map_or(0, |s| s.modifiers.shift as u8)));
+    let extra = |s: KeyboardShortcut| s.modifiers.shift as u8 + s.modifiers.alt as u8;
+    all.sort_by_key(|c| std::cmp::Reverse(app.keymap.of(c).map_or(0, extra)));
     ctx.input_mut(|input| {
         if !typing && input.consume_shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, Key::Y)) {
             return Some(UiCommand::Redo);
@@ -358,7 +460,7 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
             return Some(UiCommand::Help);
         }
         all.into_iter().find(|command| {
-            let Some(shortcut) = command.shortcut() else { return false };
+            let Some(shortcut) = app.keymap.of(command) else { return false };
             let plain =
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
@@ -369,5 +471,5 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
 }
 
 fn is_function_key(key: Key) -> bool {
-    matches!(key, Key::F1 | Key::F11 | Key::F12)
+    matches!(key, Key::F1 | Key::F6 | Key::F11 | Key::F12)
 }

@@ -34,10 +34,19 @@ pub enum Dialog {
         /// What has been typed.
         text: String,
     },
+    /// A name for the layout in front, and whether it is the project's.
+    Layout(String, bool),
     /// Unsaved work of a window that crashed.
     Restore(Leftover),
     /// A title and a text in little markdown.
     Text(&'static str, String),
+}
+
+impl Dialog {
+    /// Asks for the name of a layout.
+    pub const fn layout_name() -> Self {
+        Self::Layout(String::new(), false)
+    }
 }
 
 enum Answer {
@@ -47,6 +56,7 @@ enum Answer {
     Save(Intent),
     Discard(Intent),
     Path(Purpose, PathBuf),
+    Layout(String, bool),
 }
 
 /// Draws the dialog that is open and does what was answered.
@@ -60,6 +70,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             match dialog {
                 Dialog::Unsaved(intent) => unsaved_ui(ui, &name, intent),
                 Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
+                Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
                 Dialog::Restore(left) => restore_ui(ui, left),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
@@ -86,6 +97,7 @@ fn answered(app: &mut App, answer: Answer) {
         Answer::Save(intent) => app.save_then(intent),
         Answer::Discard(intent) => app.carry_out(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
+        Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
     }
 }
 
@@ -157,6 +169,29 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
         let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, verb).clicked()).inner;
         if ready && (go || entered) {
             return Some(Answer::Path(purpose.clone(), PathBuf::from(text.trim())));
+        }
+        ui.button("Cancel").clicked().then_some(Answer::Cancel)
+    })
+    .inner
+}
+
+fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<Answer> {
+    title_ui(ui, "Save layout");
+    let field = ui.add(TextEdit::singleline(name).desired_width(f32::INFINITY).hint_text("Name"));
+    let field = field.accessible_name("Name of the layout");
+    if ui.memory(|m| m.focused().is_none()) {
+        field.request_focus();
+    }
+    ui.add_space(6.0);
+    ui.radio_value(in_project, false, "For all projects");
+    ui.radio_value(in_project, true, "In this project’s file");
+    ui.add_space(10.0);
+    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let ready = !name.trim().is_empty();
+        let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, "Save").clicked()).inner;
+        if ready && (go || entered) {
+            return Some(Answer::Layout(name.trim().to_owned(), *in_project));
         }
         ui.button("Cancel").clicked().then_some(Answer::Cancel)
     })

@@ -47,7 +47,7 @@ fn inline(ui: &Ui, line: &str) -> LayoutJob {
 /// The sheet of keys, from the list of commands.
 pub fn shortcuts(app: &App) -> String {
     let mut lines = String::new();
-    let keys = |c: &UiCommand| c.shortcut().map(|s| s.format(&egui::ModifierNames::NAMES, false));
+    let keys = |c: &UiCommand| app.keymap.of(c).map(|s| s.format(&egui::ModifierNames::NAMES, false));
     for menu in super::commands::MENUS {
         lines += &format!("# {menu}\n");
         for command in UiCommand::all(app).iter().filter(|c| c.menu().0 == menu) {

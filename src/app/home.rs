@@ -118,7 +118,7 @@ fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) {
     ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
         let t = Tokens::of(ui.ctx());
-        let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
+        let keys = app.keymap.text(ui.ctx(), command);
         let content = (icons::rich(command.icon()).color(t.text_sub), command.text(app), egui::Atom::grow());
         let button = Button::new(content).right_text(RichText::new(keys).small().color(t.text_sub));
         let response = ui.add(button.frame_when_inactive(false).truncate()).accessible_name(command.text(app));

@@ -107,6 +107,8 @@ icons! {
     GRID = "\u{e296}",
     /// Figures about the window itself.
     GAUGE = "\u{e628}",
+    /// Home.
+    HOUSE = "\u{e2c2}",
     /// The theme.
     SUN = "\u{e472}",
 }

@@ -41,6 +41,10 @@ pub enum Done {
     Journal(Option<super::journal::Leftover>),
     /// The runs found beside the project.
     Runs(Vec<PathBuf>),
+    /// The user's own layouts.
+    Layouts(Vec<super::workspace::Layout>),
+    /// A layout was kept; its name.
+    LayoutKept(Result<String, String>),
 }
 
 /// Starts threads and collects what they end with.

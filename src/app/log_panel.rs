@@ -11,31 +11,35 @@ pub fn ui(ui: &mut Ui, app: &mut App) {
         return;
     }
     Panel::bottom("log").default_size(150.0).size_range(80.0..=400.0).resizable(true).frame(frame).show(ui, |ui| {
-        ui.horizontal(|ui| {
-            ui.heading("Log");
-            ComboBox::from_id_salt("level")
-                .width(80.0)
-                .selected_text(level_name(app.log.least))
-                .show_ui(ui, |ui| {
-                    for level in [Level::Info, Level::Warning, Level::Error] {
-                        ui.selectable_value(&mut app.log.least, level, level_name(level));
-                    }
-                })
-                .response
-                .accessible_name("Least level");
-            ui.add(TextEdit::singleline(&mut app.log.filter).hint_text("Filter").desired_width(180.0))
-                .accessible_name("Filter the log");
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                if widgets::icon_button(ui, icons::CLOSE, "Close the log").clicked() {
-                    app.panels.log = false;
-                }
-                if widgets::icon_button(ui, icons::TRASH, "Empty the log").clicked() {
-                    app.log.lines.clear();
-                }
-            });
-        });
-        lines_ui(ui, app, &t);
+        super::side::reachable(ui, "log", "Log", |ui| content_ui(ui, app, &t));
     });
+}
+
+fn content_ui(ui: &mut Ui, app: &mut App, t: &Tokens) {
+    ui.horizontal(|ui| {
+        ui.heading("Log");
+        ComboBox::from_id_salt("level")
+            .width(80.0)
+            .selected_text(level_name(app.log.least))
+            .show_ui(ui, |ui| {
+                for level in [Level::Info, Level::Warning, Level::Error] {
+                    ui.selectable_value(&mut app.log.least, level, level_name(level));
+                }
+            })
+            .response
+            .accessible_name("Least level");
+        ui.add(TextEdit::singleline(&mut app.log.filter).hint_text("Filter").desired_width(180.0))
+            .accessible_name("Filter the log");
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if widgets::icon_button(ui, icons::CLOSE, "Close the log").clicked() {
+                app.panels.log = false;
+            }
+            if widgets::icon_button(ui, icons::TRASH, "Empty the log").clicked() {
+                app.log.lines.clear();
+            }
+        });
+    });
+    lines_ui(ui, app, t);
 }
 
 fn lines_ui(ui: &mut Ui, app: &App, t: &Tokens) {

@@ -14,6 +14,7 @@ pub mod views;
 mod dev;
 mod device;
 mod dialogs;
+mod focus;
 mod help;
 pub mod history;
 mod home;
@@ -21,6 +22,7 @@ mod inspector;
 mod interventions;
 mod jobs;
 mod journal;
+pub mod keymap;
 pub mod live;
 pub mod log;
 mod log_panel;
@@ -32,6 +34,7 @@ mod recording;
 pub mod rescue;
 mod runbar;
 pub mod session;
+mod side;
 pub mod software;
 mod status;
 mod stopwatch;
@@ -40,7 +43,7 @@ mod toasts;
 mod topbar;
 mod tree;
 mod widgets;
-mod workspace;
+pub mod workspace;
 
 pub use etcetera::BaseStrategy as _;
 use live::Builder;
@@ -69,39 +72,35 @@ pub struct Start {
     pub native_dialogs: bool,
     /// Where the list of recent projects is kept; none keeps nothing.
     pub state_dir: Option<PathBuf>,
+    /// Where settings, keys and layouts are kept; none keeps nothing.
+    pub config_dir: Option<PathBuf>,
     /// How simulations are made; none is the usual way.
     pub builder: Option<Builder>,
 }
 
 impl Default for Start {
     fn default() -> Self {
+        let dirs = etcetera::choose_base_strategy().ok();
         Self {
             path: None,
             project: None,
             engine: true,
             run: false,
             native_dialogs: true,
-            state_dir: etcetera::choose_base_strategy()
-                .ok()
-                .map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
+            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
+            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
             builder: None,
         }
     }
 }
 
-/// Which panels are open.
-pub(crate) struct Panels {
-    tree: bool,
-    inspector: bool,
-    log: bool,
-    dev: bool,
-}
-
 /// The program's window.
 pub struct App {
     pub(crate) session: Session,
-    pub(crate) workspace: workspace::Workspace,
-    pub(crate) panels: Panels,
+    pub(crate) workspace: workspace::Workspaces,
+    pub(crate) keymap: keymap::Keymap,
+    pub(crate) config_dir: Option<PathBuf>,
+    pub(crate) panels: side::Panels,
     pub(crate) inspector: inspector::Inspector,
     pub(crate) palette: Option<palette::Palette>,
     pub(crate) dialog: Option<dialogs::Dialog>,
@@ -138,8 +137,10 @@ impl App {
         let live = live::Live::new(start.engine.then_some(nice), builder, ctx.clone())?;
         let mut app = Self {
             session: Session::new(project, None, live),
-            workspace: workspace::Workspace::default(),
-            panels: Panels { tree: true, inspector: true, log: false, dev: false },
+            workspace: workspace::Workspaces::default(),
+            keymap: keymap::Keymap::load(start.config_dir.as_deref()),
+            config_dir: start.config_dir.clone(),
+            panels: side::Panels::default(),
             inspector: inspector::Inspector::default(),
             palette: None,
             dialog: None,
@@ -160,6 +161,9 @@ impl App {
         };
         if let Some(folder) = start.state_dir {
             app.jobs.spawn("journal", move || journal::find(&folder))?;
+        }
+        if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
+            app.jobs.spawn("layouts", move || jobs::Done::Layouts(workspace::saved::read_folder(&folder)))?;
         }
         if let Some(path) = start.path {
             app.open_path(path);
@@ -240,19 +244,22 @@ impl App {
 
     fn panels_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
         topbar::ui(ui, self, queue);
+        workspace::tabs::ui(ui, self, queue);
         runbar::ui(ui, self, queue);
         runbar::notice_ui(ui, self, queue);
         status::ui(ui, self, queue);
         log_panel::ui(ui, self);
-        tree::ui(ui, self, queue);
-        inspector::ui(ui, self, queue);
+        side::docked_ui(ui, self, queue);
         let t = Tokens::of(ui.ctx());
         let frame = egui::Frame::new().fill(t.canvas);
+        let centre = ui.available_rect_before_wrap();
         egui::CentralPanel::default().frame(frame).show(ui, |ui| self.centre_ui(ui, queue));
+        side::drawers_ui(ui, centre, self, queue);
     }
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
-        if !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty() {
+        let is_empty = !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty();
+        if self.workspace.is_home || (is_empty && !self.workspace.page().needs_no_simulation()) {
             return home::ui(ui, self, queue);
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));

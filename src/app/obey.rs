@@ -4,7 +4,7 @@ use super::{
     App,
     commands::UiCommand,
     dialogs::{Dialog, Intent},
-    help,
+    focus, help,
     interventions::{self, Deed},
     jobs::{Done, Purpose},
     log::Level,
@@ -51,7 +51,22 @@ impl App {
             UiCommand::Probe => self.probe_selection(ctx),
             UiCommand::SelectNone => self.select_none(),
             UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
-            UiCommand::ResetLayout => self.workspace.reset_layout(&self.session.live.exhibit),
+            UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.exhibit),
+            UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,
+            UiCommand::Workspace(at) => self.workspace.show(at),
+            UiCommand::NewWorkspace => self.workspace.duplicate(),
+            UiCommand::CloseWorkspace => self.workspace.close(),
+            UiCommand::Maximise => self.workspace.maximise(),
+            UiCommand::NextPanel => self.next_panel(ctx, false),
+            UiCommand::PreviousPanel => self.next_panel(ctx, true),
+            UiCommand::UndoLayout => self.workspace.travel(true, &self.session.live.exhibit),
+            UiCommand::RedoLayout => self.workspace.travel(false, &self.session.live.exhibit),
+            UiCommand::ResetLayout(target) => self.workspace.reset_layout(target, &self.session.live.exhibit),
+            UiCommand::SaveLayout => self.dialog = Some(Dialog::layout_name()),
+            UiCommand::ApplyLayout(at) => {
+                let name = self.workspace.layouts.iter().nth(at).map(|l| l.name.clone()).unwrap_or_default();
+                self.workspace.apply(&name, &self.session.live.exhibit);
+            }
             UiCommand::ToggleTree => self.panels.tree = !self.panels.tree,
             UiCommand::ToggleInspector => self.panels.inspector = !self.panels.inspector,
             UiCommand::ToggleLog => self.panels.log = !self.panels.log,
@@ -67,6 +82,32 @@ impl App {
             UiCommand::Palette => self.palette = Some(Palette::default()),
             UiCommand::Help => self.dialog = Some(Dialog::Text("Keyboard shortcuts", help::shortcuts(self))),
             UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about(self))),
+        }
+    }
+
+    /// The keyboard goes round: project tree, the panels of the workspace, inspector, log.
+    fn next_panel(&mut self, ctx: &egui::Context, back: bool) {
+        const TREE: &str = "tree";
+        const INSPECTOR: &str = "inspector";
+        const LOG: &str = "log";
+        let outside = [(TREE, self.panels.tree), (INSPECTOR, self.panels.inspector), (LOG, self.panels.log)];
+        let mut round: Vec<Option<&str>> = vec![Some(TREE), None, Some(INSPECTOR), Some(LOG)];
+        round.retain(|stop| stop.is_none_or(|name| outside.contains(&(name, true))));
+        if back {
+            round.reverse();
+        }
+        let now = round.iter().position(|stop| stop.is_some_and(|name| focus::has(ctx, name)));
+        if now.is_none() && self.workspace.next_panel(ctx, back, false) {
+            return;
+        }
+        let centre = round.iter().position(Option::is_none).unwrap_or(0);
+        let from = now.unwrap_or(centre);
+        for step in 1..=round.len() {
+            match round[(from + step) % round.len()] {
+                Some(name) => return focus::ask(ctx, name),
+                None if self.workspace.next_panel(ctx, back, true) => return,
+                None => {}
+            }
         }
     }
 
@@ -269,6 +310,7 @@ impl App {
             }
             Done::Opened(_, Err(e)) => self.say(Level::Error, format!("Could not open: {e}")),
             Done::Saved(path, project, Ok(())) => {
+                self.workspace.stored_now();
                 self.recent.add(&path);
                 self.log.add(Level::Info, format!("Saved {}", path.display()));
                 self.session.saved(path, &project);
@@ -287,6 +329,27 @@ impl App {
             Done::Journal(None) => {}
             Done::Journal(Some(left)) => self.dialog = Some(Dialog::Restore(left)),
             Done::Runs(runs) => self.runs = runs,
+            Done::Layouts(layouts) => self.workspace.layouts.user = layouts,
+            Done::LayoutKept(Ok(name)) => self.say(Level::Info, format!("Saved layout “{name}”")),
+            Done::LayoutKept(Err(e)) => self.say(Level::Error, format!("Could not save the layout: {e}")),
+        }
+    }
+
+    /// Keeps the layout in front under a name: in the project, which is saved with it, or in a file for all projects.
+    pub(super) fn keep_layout(&mut self, name: &str, in_project: bool) {
+        let layout = self.workspace.keep(name, in_project);
+        let folder = self.config_dir.as_ref().map(|d| d.join("layouts"));
+        match folder.filter(|_| !in_project) {
+            None => self.say(Level::Info, format!("Layout “{name}” is saved with the project")),
+            Some(folder) => {
+                let write = move || {
+                    let written = super::workspace::saved::write_to_folder(&folder, &layout);
+                    Done::LayoutKept(written.map(|_| layout.name))
+                };
+                if let Err(e) = self.jobs.spawn("layout", write) {
+                    self.say(Level::Error, e);
+                }
+            }
         }
     }
 

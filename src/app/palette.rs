@@ -137,7 +137,8 @@ fn matches(app: &App, query: &str) -> Vec<Row> {
     for command in UiCommand::all(app) {
         let text = command.text(app);
         if let Some(score) = score(&text, query) {
-            let keys = command.shortcut().map(|s| s.format(&egui::ModifierNames::NAMES, false)).unwrap_or_default();
+            let keys =
+                app.keymap.of(&command).map(|s| s.format(&egui::ModifierNames::NAMES, false)).unwrap_or_default();
             let row = Row {
                 glyph: command.icon(),
                 why_not: command.why_not(app),

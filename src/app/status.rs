@@ -16,6 +16,25 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
+fn hint_id() -> egui::Id {
+    egui::Id::unique("gestures of the hovered panel")
+}
+
+type Gestures = &'static [(&'static str, &'static str)];
+
+/// What the pointer does in the panel under it; shown in the next frame.
+pub fn hint(ctx: &egui::Context, gestures: Gestures) {
+    let now = ctx.cumulative_pass_nr();
+    ctx.data_mut(|d| d.insert_temp(hint_id(), (now, gestures)));
+}
+
+/// What the pointer does where it is now.
+fn hinted(ctx: &egui::Context) -> Option<Gestures> {
+    let now = ctx.cumulative_pass_nr();
+    let (at, gestures) = ctx.data(|d| d.get_temp::<(u64, Gestures)>(hint_id()))?;
+    (now.saturating_sub(at) <= 2 && !gestures.is_empty()).then_some(gestures)
+}
+
 fn hints_ui(ui: &mut Ui, app: &App) {
     let selected = app.session.selection.elements.len();
     let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
@@ -23,6 +42,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
     };
+    let hints = hinted(ui.ctx()).unwrap_or(hints);
     let t = Tokens::of(ui.ctx());
     for (key, what) in hints {
         ui.label(RichText::new(*key).small().color(t.text));

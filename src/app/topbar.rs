@@ -33,15 +33,19 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 /// The entries of one menu.
 fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Vec<UiCommand>) {
     ui.set_min_width(230.0);
-    let mut first = true;
-    for command in all.iter().filter(|c| c.menu().0 == menu) {
-        if command.menu().1 && !first {
+    let entries: Vec<UiCommand> = all.iter().filter(|c| c.menu().0 == menu).cloned().collect();
+    entries_ui(ui, app, &entries, queue);
+}
+
+/// Commands one below the other, with their keys.
+pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec<UiCommand>) {
+    for (i, command) in entries.iter().enumerate() {
+        if command.menu().1 && i > 0 {
             ui.separator();
         }
-        first = false;
         let why_not = command.why_not(app);
         let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
-        if let Some(shortcut) = command.shortcut() {
+        if let Some(shortcut) = app.keymap.of(command) {
             button = button.shortcut_text(RichText::new(ui.ctx().format_shortcut(&shortcut)).small());
         }
         let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
@@ -73,7 +77,7 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         (icons::TREE, UiCommand::ToggleTree, app.panels.tree),
     ];
     for (glyph, command, on) in panels {
-        let keys = command.shortcut().map(|s| ui.ctx().format_shortcut(&s)).unwrap_or_default();
+        let keys = app.keymap.text(ui.ctx(), &command);
         if widgets::icon_toggle(ui, glyph, &format!("{} ({keys})", command.text(app)), on).clicked() {
             queue.push(command);
         }
@@ -83,7 +87,7 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         icons::rich(icons::SEARCH).color(t.text_sub),
         RichText::new("Search commands and parameters").color(t.text_sub),
     );
-    let keys = RichText::new(ui.ctx().format_shortcut(&UiCommand::Palette.shortcut().unwrap_or(PALETTE_KEYS))).small();
+    let keys = RichText::new(app.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
     let field = Button::new(hint)
         .shortcut_text(keys)
         .min_size(vec2(300.0, 24.0))
@@ -94,5 +98,3 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         queue.push(UiCommand::Palette);
     }
 }
-
-const PALETTE_KEYS: egui::KeyboardShortcut = egui::KeyboardShortcut::new(egui::Modifiers::COMMAND, egui::Key::K);

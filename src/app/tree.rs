@@ -6,28 +6,21 @@ use crate::{
     sim::Shape,
 };
 use egui::{
-    Align, Frame, Id, Label, Layout, Panel, Response, RichText, ScrollArea, Sense, Ui, UiBuilder, WidgetInfo,
-    accesskit::Role, collapsing_header::CollapsingState, vec2,
+    Align, Id, Label, Layout, Response, RichText, ScrollArea, Sense, Ui, UiBuilder, WidgetInfo, accesskit::Role,
+    collapsing_header::CollapsingState, vec2,
 };
 
-/// Draws the panel when it is open.
+/// Draws the content of the panel.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if !app.panels.tree {
-        return;
-    }
-    let t = Tokens::of(ui.ctx());
-    let frame = Frame::new().fill(t.panel);
-    Panel::left("tree").default_size(232.0).size_range(180.0..=400.0).resizable(true).frame(frame).show(ui, |ui| {
-        inspector::panel_head(ui, "Project", |_| {});
-        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            ui.spacing_mut().item_spacing.y = 0.0;
-            model_ui(ui, app);
-            lists_ui(ui, app);
-            probes_ui(ui, app);
-            runs_ui(ui, app, queue);
-            data_ui(ui, app);
-            ui.add_space(12.0);
-        });
+    inspector::panel_head(ui, "Project", |_| {});
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        model_ui(ui, app);
+        lists_ui(ui, app);
+        probes_ui(ui, app);
+        runs_ui(ui, app, queue);
+        data_ui(ui, app);
+        ui.add_space(12.0);
     });
 }
 

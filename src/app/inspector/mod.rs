@@ -14,7 +14,7 @@ use crate::{
     project::PlanTree,
 };
 use egui::{
-    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
+    Align, Frame, Id, Layout, Margin, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
     accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
 
@@ -74,36 +74,28 @@ impl Rows<'_> {
     }
 }
 
-/// Draws the panel when it is open.
+/// Draws the content of the panel.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if !app.panels.inspector {
-        return;
-    }
-    let t = Tokens::of(ui.ctx());
-    let frame = Frame::new().fill(t.panel);
-    let panel = Panel::right("inspector").default_size(380.0).size_range(340.0..=560.0).resizable(true).frame(frame);
-    panel.show(ui, |ui| {
-        let only_changed = &mut app.inspector.only_changed;
-        panel_head(ui, "Inspector", |ui| {
-            if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
-                *only_changed = !*only_changed;
-            }
-        });
-        Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-            let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
-            ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
-        });
-        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            ui.spacing_mut().item_spacing.y = 2.0;
-            selection::ui(ui, app, queue);
-            let browse = groups_ui(ui, app);
-            plan_ui(ui, app);
-            project_ui(ui, app);
-            ui.add_space(16.0);
-            if let Some(id) = browse {
-                app.pick(Purpose::Parameter(id));
-            }
-        });
+    let only_changed = &mut app.inspector.only_changed;
+    panel_head(ui, "Inspector", |ui| {
+        if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
+            *only_changed = !*only_changed;
+        }
+    });
+    Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+        let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
+        ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
+    });
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        selection::ui(ui, app, queue);
+        let browse = groups_ui(ui, app);
+        plan_ui(ui, app);
+        project_ui(ui, app);
+        ui.add_space(16.0);
+        if let Some(id) = browse {
+            app.pick(Purpose::Parameter(id));
+        }
     });
 }
 

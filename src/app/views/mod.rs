@@ -14,6 +14,7 @@ pub mod raster;
 pub mod table;
 pub mod timing;
 
+use super::workspace::Page;
 use crate::{
     engine::Exhibit,
     sim::{Frame, ProbeId, Shape, Tap},
@@ -125,6 +126,14 @@ pub trait View {
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
     fn help(&self) -> &'static str;
+    /// What the pointer does here, for the status bar: gesture and effect.
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+    /// Whether a second panel with it makes sense.
+    fn can_repeat(&self) -> bool {
+        true
+    }
 }
 
 /// The only list of views: one default instance of each.
@@ -140,19 +149,48 @@ pub fn all() -> Vec<Box<dyn View>> {
     ]
 }
 
+/// Where a view belongs, and which simulations it fits: by the shapes of their probes.
+struct Fit {
+    view: &'static str,
+    pages: &'static [Page],
+    fits: fn(&Exhibit) -> bool,
+}
+
+fn has(exhibit: &Exhibit, wanted: fn(&Shape) -> bool) -> bool {
+    exhibit.probes.iter().any(|p| wanted(&p.shape))
+}
+
+/// In layout order: the first view of a page is the large one.
+const FITS: &[Fit] = {
+    use Page::{Explore, Profile, Simulate};
+    &[
+        Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| !s.positions.is_empty()) },
+        Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
+        Fit { view: "rates", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Series { of: "" })) },
+        Fit {
+            view: "traces",
+            pages: &[Simulate],
+            fits: |e| has(e, |s| matches!(s, Shape::Series { of } if !of.is_empty())),
+        },
+        Fit { view: "timing", pages: &[Profile], fits: |e| !e.probes.is_empty() },
+        Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
+        Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
+    ]
+};
+
 /// Names of the views that fit the probes' shapes, in layout order.
 pub fn suggest(exhibit: &Exhibit) -> Vec<&'static str> {
-    let has = |wanted: fn(&Shape) -> bool| exhibit.probes.iter().any(|p| wanted(&p.shape));
-    let fits = [
-        ("brain", exhibit.sets.iter().any(|s| !s.positions.is_empty())),
-        ("raster", has(|s| matches!(s, Shape::Spikes { .. }))),
-        ("rates", has(|s| matches!(s, Shape::Series { of: "" }))),
-        ("traces", has(|s| matches!(s, Shape::Series { of } if !of.is_empty()))),
-        ("timing", !exhibit.probes.is_empty()),
-        ("table", !exhibit.sets.is_empty()),
-        ("histogram", has(|s| matches!(s, Shape::Field { .. }))),
-    ];
-    fits.into_iter().filter(|(_, fits)| *fits).map(|(name, _)| name).collect()
+    FITS.iter().filter(|f| (f.fits)(exhibit)).map(|f| f.view).collect()
+}
+
+/// Names of the views that fit and belong on a page, in layout order.
+pub fn suggest_for(page: Page, exhibit: &Exhibit) -> Vec<&'static str> {
+    FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(exhibit)).map(|f| f.view).collect()
+}
+
+/// The page a view is mostly for.
+pub fn page_of(view: &str) -> Option<Page> {
+    FITS.iter().find(|f| f.view == view).and_then(|f| f.pages.first()).copied()
 }
 
 /// A fresh view by its stable name.
@@ -187,7 +225,8 @@ fn pin_id() -> egui::Id {
 
 /// Asks the traces to keep the selected elements: what the shell's probe command does after showing them.
 pub fn ask_pin(ctx: &egui::Context) {
-    ctx.data_mut(|d| d.insert_temp(pin_id(), ctx.cumulative_pass_nr()));
+    let now = ctx.cumulative_pass_nr();
+    ctx.data_mut(|d| d.insert_temp(pin_id(), now));
     ctx.request_repaint();
 }
 
@@ -203,7 +242,8 @@ fn focus_id() -> egui::Id {
 
 /// Asks the spatial views to frame the selection.
 pub(crate) fn ask_focus(ctx: &egui::Context) {
-    ctx.data_mut(|d| d.insert_temp(focus_id(), ctx.cumulative_pass_nr()));
+    let now = ctx.cumulative_pass_nr();
+    ctx.data_mut(|d| d.insert_temp(focus_id(), now));
     ctx.request_repaint();
 }
 

@@ -1,0 +1,93 @@
+//! What workspaces there are, and the layouts that fit what a simulation can show.
+
+use super::{Pane, tree_id};
+use crate::{app::icons, app::views, engine::Exhibit};
+use egui_tiles::{Container, Tile, TileId, Tiles, Tree};
+
+/// What a workspace is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum Page {
+    /// To run a model and watch it.
+    Simulate,
+    /// To look into what it is made of.
+    Explore,
+    /// To see where the time goes.
+    Profile,
+    /// What was recorded.
+    Runs,
+}
+
+impl Page {
+    /// All, in the order of their tabs.
+    pub const ALL: [Self; 3] = [Self::Simulate, Self::Explore, Self::Profile];
+
+    /// On its tab.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Simulate => "Simulate",
+            Self::Explore => "Explore",
+            Self::Profile => "Profile",
+            Self::Runs => "Runs",
+        }
+    }
+
+    /// Its glyph.
+    pub const fn icon(self) -> &'static str {
+        match self {
+            Self::Simulate => icons::PLAY,
+            Self::Explore => icons::BRAIN,
+            Self::Profile => icons::GAUGE,
+            Self::Runs => icons::FLASK,
+        }
+    }
+
+    /// One sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Simulate => "Run the model and watch it",
+            Self::Explore => "Look into what the model is made of",
+            Self::Profile => "See where the time and the memory go",
+            Self::Runs => "What was recorded",
+        }
+    }
+
+    /// Whether it shows something without a simulation.
+    pub const fn needs_no_simulation(self) -> bool {
+        matches!(self, Self::Runs)
+    }
+}
+
+/// The layout that fits: the first view large at the left with the rest as tabs below it, the second and third at the
+/// right.
+pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
+    let id = tree_id(page.title());
+    let names = views::suggest_for(page, exhibit);
+    let mut tiles = Tiles::default();
+    let panes: Vec<TileId> = names.iter().map(|n| tiles.insert_pane((*n).to_owned())).collect();
+    let tabs: Vec<TileId> = match panes.as_slice() {
+        [] => return Tree::empty(id),
+        [only] => return Tree::new(id, tiles.insert_tab_tile(vec![*only]), tiles),
+        [a, b] => vec![tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b])],
+        [a, b, c, rest @ ..] => {
+            let [a, b, c] = [*a, *b, *c].map(|pane| tiles.insert_tab_tile(vec![pane]));
+            let left = if rest.is_empty() {
+                a
+            } else {
+                let below = tiles.insert_tab_tile(rest.to_vec());
+                column(&mut tiles, a, below, 0.58)
+            };
+            vec![left, column(&mut tiles, b, c, 0.68)]
+        }
+    };
+    let root = tiles.insert_horizontal_tile(tabs);
+    Tree::new(id, root, tiles)
+}
+
+fn column(tiles: &mut Tiles<Pane>, top: TileId, bottom: TileId, share: f32) -> TileId {
+    let id = tiles.insert_vertical_tile(vec![top, bottom]);
+    if let Some(Tile::Container(Container::Linear(linear))) = tiles.get_mut(id) {
+        linear.shares.set_share(top, share);
+        linear.shares.set_share(bottom, 1.0 - share);
+    }
+    id
+}

@@ -1,0 +1,163 @@
+//! Layouts in files: the workspaces of a project, and arrangements kept under a name.
+
+use super::{Pane, Workspaces, arrangement, one::Arrangement};
+use crate::{app::views, engine::Exhibit, project};
+use egui_tiles::{Tile, Tree};
+use std::path::{Path, PathBuf};
+
+/// What a layout is reset to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// What fits the simulation.
+    Workspace,
+    /// What the project came with.
+    Project,
+    /// What was saved last.
+    Saved,
+}
+
+impl Target {
+    /// All, the farthest first.
+    pub const ALL: [Self; 3] = [Self::Workspace, Self::Project, Self::Saved];
+}
+
+/// A layout under a name.
+#[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Layout {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub arrangement: Arrangement,
+}
+
+/// Layouts kept under a name.
+#[derive(Clone, Default)]
+pub struct Layouts {
+    /// In the project.
+    pub project: Vec<Layout>,
+    /// In the user's folder.
+    pub user: Vec<Layout>,
+}
+
+impl Layouts {
+    /// All, the project's first.
+    pub fn iter(&self) -> impl Iterator<Item = &Layout> {
+        self.project.iter().chain(&self.user)
+    }
+}
+
+/// What a project keeps of the window.
+#[derive(Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Saved {
+    /// Which workspace is in front.
+    pub active: usize,
+    /// The workspaces.
+    pub workspaces: Vec<Arrangement>,
+    /// Layouts under a name.
+    pub layouts: Vec<Layout>,
+}
+
+/// Reads what a project keeps. A layout that shows nothing known is none.
+pub fn read(text: &str) -> Option<Saved> {
+    let mut saved: Saved = project::from_ron(text).ok()?;
+    saved.workspaces.retain(|w| is_known(&w.tree));
+    saved.layouts.retain(|l| is_known(&l.arrangement.tree));
+    (!saved.workspaces.is_empty()).then_some(saved)
+}
+
+fn is_known(tree: &Tree<Pane>) -> bool {
+    tree.root().is_some()
+        && tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(super::view_of(p)).is_some()))
+}
+
+/// Reads the user's own layouts; what cannot be read is left out.
+pub fn read_folder(folder: &Path) -> Vec<Layout> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> =
+        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "ron")).collect();
+    files.sort();
+    let read = |file: PathBuf| {
+        let layout: Layout = project::from_ron(&std::fs::read_to_string(file).ok()?).ok()?;
+        is_known(&layout.arrangement.tree).then_some(layout)
+    };
+    files.into_iter().filter_map(read).collect()
+}
+
+/// Writes one of the user's own layouts.
+pub fn write_to_folder(folder: &Path, layout: &Layout) -> Result<PathBuf, String> {
+    std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let file = folder.join(layout.name.chars().map(plain).collect::<String>()).with_extension("ron");
+    let text = project::to_ron(layout).map_err(|e| e.to_string())?;
+    project::write_atomic(&file, text.as_bytes(), false).map_err(|e| e.to_string())?;
+    Ok(file)
+}
+
+impl Workspaces {
+    fn saved(&self) -> Saved {
+        Saved {
+            active: self.active,
+            workspaces: self.list.iter().filter(|w| !w.now.tree.is_empty()).map(|w| w.now.clone()).collect(),
+            layouts: self.layouts.project.clone(),
+        }
+    }
+
+    /// The workspaces as a project keeps them; `None` while there is nothing to keep.
+    pub fn to_text(&self) -> Option<String> {
+        let saved = self.saved();
+        let is_more = self.list.iter().any(|w| w.panes().any(|p| p != "runs"));
+        if is_more { project::to_ron(&saved).ok() } else { None }
+    }
+
+    /// The project was saved with the workspaces as they are now.
+    pub fn stored_now(&mut self) {
+        self.stored = Some(self.saved());
+    }
+
+    /// Whether there is something to reset to.
+    pub fn can_reset(&self, target: Target) -> bool {
+        self.arrangement_of(target, &Exhibit::default()).is_some()
+    }
+
+    fn arrangement_of(&self, target: Target, exhibit: &Exhibit) -> Option<Arrangement> {
+        let now = &self.now().now;
+        let from = |saved: &Option<Saved>| {
+            let list = &saved.as_ref()?.workspaces;
+            list.iter().find(|w| w.title == now.title).or_else(|| list.iter().find(|w| w.page == now.page)).cloned()
+        };
+        match target {
+            Target::Workspace => Some(arrangement(now.page, exhibit)),
+            Target::Project => from(&self.opened),
+            Target::Saved => from(&self.stored),
+        }
+    }
+
+    /// The workspace in front, as it was.
+    pub fn reset_layout(&mut self, target: Target, exhibit: &Exhibit) {
+        if let Some(then) = self.arrangement_of(target, exhibit) {
+            self.now_mut().replace(then.tree);
+            self.fetch_views(exhibit);
+        }
+    }
+
+    /// The workspace in front under a name, for the project or for the user.
+    pub fn keep(&mut self, name: &str, in_project: bool) -> Layout {
+        let layout = Layout { name: name.to_owned(), arrangement: self.now().now.clone() };
+        let list = if in_project { &mut self.layouts.project } else { &mut self.layouts.user };
+        list.retain(|l| l.name != name);
+        list.push(layout.clone());
+        layout
+    }
+
+    /// A layout that was kept, in the workspace it was made for.
+    pub fn apply(&mut self, name: &str, exhibit: &Exhibit) {
+        let Some(layout) = self.layouts.iter().find(|l| l.name == name).cloned() else { return };
+        if self.page() != layout.arrangement.page {
+            self.show_page(layout.arrangement.page);
+        }
+        self.is_home = false;
+        self.now_mut().replace(layout.arrangement.tree);
+        self.fetch_views(exhibit);
+    }
+}

@@ -1,0 +1,265 @@
+//! How the tiles are drawn: tabs with buttons, hairlines between, a mark on the panel that keys are for.
+
+use super::{Pane, Workspace, view_of};
+use crate::app::{
+    focus, icons,
+    theme::Tokens,
+    views::{View, ViewCtx},
+    widgets,
+};
+use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui, UiBuilder, WidgetText, vec2};
+use egui_tiles::{Behavior, EditAction, SimplificationOptions, TabState, TileId, Tiles, Tree, UiResponse};
+use std::collections::BTreeMap;
+
+/// Height of a panel header, points.
+const HEADER: f32 = 26.0;
+
+/// What was asked of the workspace while it was drawn.
+#[derive(Default)]
+pub struct Wish {
+    /// Close this panel.
+    pub close: Option<TileId>,
+    /// Maximise it, or back.
+    pub maximise: Option<TileId>,
+    /// Keys are for this panel.
+    pub focus: Option<TileId>,
+    /// One more panel with this view.
+    pub another: Option<String>,
+    /// The arrangement was changed by hand.
+    pub edited: bool,
+}
+
+struct Shell<'a> {
+    views: &'a mut BTreeMap<Pane, Box<dyn View>>,
+    samples: &'a [Box<dyn View>],
+    ctx: ViewCtx<'a>,
+    wish: &'a mut Wish,
+    maximised: bool,
+    focused: Option<TileId>,
+}
+
+/// Draws a workspace.
+pub fn ui(
+    ui: &mut Ui,
+    workspace: &mut Workspace,
+    views: &mut BTreeMap<Pane, Box<dyn View>>,
+    samples: &[Box<dyn View>],
+    ctx: ViewCtx<'_>,
+    wish: &mut Wish,
+) {
+    let maximised = workspace.maximised_tile();
+    let focused = workspace.focused_tile();
+    let mut shell = Shell { views, samples, ctx, wish, maximised: maximised.is_some(), focused };
+    match maximised {
+        Some(tile) => maximised_ui(ui, &workspace.now.tree, &mut shell, tile),
+        None => workspace.now.tree.ui(&mut shell, ui),
+    }
+}
+
+/// A maximised view fills the centre under the same header.
+fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, shell: &mut Shell<'_>, tile: TileId) {
+    let Some(pane) = tree.tiles.get_pane(&tile) else { return };
+    let (bar, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER), Sense::click());
+    ui.painter().rect_filled(bar, 0, shell.ctx.tokens.panel);
+    let title = shell.title(pane);
+    if response.double_clicked() {
+        shell.wish.maximise = Some(tile);
+    }
+    ui.scope_builder(UiBuilder::new().max_rect(bar.shrink2(vec2(8.0, 0.0))), |ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            shell.buttons_ui(ui, tile, pane);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.heading(title));
+        });
+    });
+    widgets::hairline_below(ui, bar);
+    shell.view_ui(ui, tile, pane);
+}
+
+impl Shell<'_> {
+    fn title(&self, pane: &Pane) -> String {
+        let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.exhibit));
+        match pane.split_once('#') {
+            Some((_, number)) => format!("{title} {number}"),
+            None => title,
+        }
+    }
+
+    fn view_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
+        let rect = ui.available_rect_before_wrap();
+        focus::area(ui, pane, &self.title(pane), rect);
+        let pressed_here = ui.input(|i| i.pointer.any_pressed()) && ui.rect_contains_pointer(rect);
+        if pressed_here || focus::has(ui.ctx(), pane) {
+            self.wish.focus = Some(tile);
+        }
+        if ui.rect_contains_pointer(rect)
+            && let Some(view) = self.views.get(pane)
+        {
+            crate::app::status::hint(ui.ctx(), view.gestures());
+        }
+        match self.views.get_mut(pane) {
+            Some(view) => view.ui(ui, &mut self.ctx),
+            None => widgets::empty_state(
+                ui,
+                icons::GRID,
+                &format!("There is no view `{pane}`"),
+                "The layout is from another version: close this panel",
+            ),
+        }
+        focus::ring(ui, pane, rect);
+    }
+
+    /// More, help, maximise, close; from the right.
+    fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
+        let title = self.title(pane);
+        ui.spacing_mut().item_spacing.x = 0.0;
+        if widgets::icon_button(ui, icons::CLOSE, &format!("Close {title}")).clicked() {
+            self.wish.close = Some(tile);
+        }
+        let (glyph, verb) = if self.maximised { (icons::RESTORE, "Restore") } else { (icons::MAXIMISE, "Maximise") };
+        if widgets::icon_button(ui, glyph, &format!("{verb} {title}")).clicked() {
+            self.wish.maximise = Some(tile);
+        }
+        let help = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
+        if let Some(view) = self.views.get(pane) {
+            Popup::menu(&help).show(|ui| {
+                ui.set_width(340.0);
+                crate::app::help::markdown_ui(ui, view.help());
+            });
+        }
+        let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel beside {title}"));
+        Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
+    }
+
+    /// The views there are, the one of this panel first.
+    fn more_ui(&mut self, ui: &mut Ui, pane: &Pane) {
+        ui.set_min_width(170.0);
+        let here = view_of(pane);
+        let samples = self.samples;
+        let (same, others): (Vec<_>, Vec<_>) = samples.iter().partition(|v| v.name() == here);
+        for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
+            let is_there = self.views.keys().any(|p| view_of(p) == view.name());
+            let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
+            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.exhibit)))).clicked() {
+                self.wish.another = Some(view.name().to_owned());
+                ui.close();
+            }
+        }
+    }
+}
+
+/// A title within a sentence: abbreviations keep their capitals.
+fn lower(title: &str) -> String {
+    let mut letters = title.chars();
+    let (first, second) = (letters.next(), letters.next());
+    match (first, second.is_some_and(|c| c.is_lowercase())) {
+        (Some(first), true) => first.to_lowercase().chain(title.chars().skip(1)).collect(),
+        _ => title.to_owned(),
+    }
+}
+
+impl Behavior<Pane> for Shell<'_> {
+    fn pane_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &mut Pane) -> UiResponse {
+        self.view_ui(ui, tile, &pane.clone());
+        UiResponse::None
+    }
+
+    fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
+        RichText::new(self.title(pane)).family(widgets::semibold()).into()
+    }
+
+    fn top_bar_right_ui(
+        &mut self,
+        tiles: &Tiles<Pane>,
+        ui: &mut Ui,
+        _tile: TileId,
+        tabs: &egui_tiles::Tabs,
+        _scroll: &mut f32,
+    ) {
+        let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
+        ui.add_space(4.0);
+        self.buttons_ui(ui, tile, &pane);
+    }
+
+    fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: Response) -> Response {
+        if response.double_clicked() {
+            self.wish.maximise = Some(tile);
+        }
+        if response.clicked() || response.drag_started() {
+            self.wish.focus = Some(tile);
+        }
+        if response.middle_clicked() {
+            self.wish.close = Some(tile);
+        }
+        if tiles.get_pane(&tile).is_some() {
+            response.on_hover_text("Drag to dock elsewhere · double-click to maximise · middle-click to close")
+        } else {
+            response
+        }
+    }
+
+    fn on_edit(&mut self, action: EditAction) {
+        if matches!(action, EditAction::TileDropped | EditAction::TileResized) {
+            self.wish.edited = true;
+        }
+    }
+
+    fn tab_bar_height(&self, _: &egui::Style) -> f32 {
+        HEADER
+    }
+
+    fn tab_bar_color(&self, _: &egui::Visuals) -> Color32 {
+        self.ctx.tokens.panel
+    }
+
+    fn tab_bg_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, _: TileId, _: &TabState) -> Color32 {
+        Color32::TRANSPARENT
+    }
+
+    fn tab_outline_stroke(&self, _: &egui::Visuals, _: &Tiles<Pane>, _: TileId, _: &TabState) -> Stroke {
+        Stroke::NONE
+    }
+
+    fn tab_bar_hline_stroke(&self, _: &egui::Visuals) -> Stroke {
+        Stroke::new(1.0, self.ctx.tokens.line)
+    }
+
+    /// Strong for the panel that keys are for, ordinary for what is in front, quiet for what is behind.
+    fn tab_text_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, tile: TileId, state: &TabState) -> Color32 {
+        match (state.active, self.focused == Some(tile)) {
+            (true, true) => self.ctx.tokens.text_strong,
+            (true, false) => self.ctx.tokens.text,
+            _ => self.ctx.tokens.text_sub,
+        }
+    }
+
+    fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {
+        10.0
+    }
+
+    fn gap_width(&self, _: &egui::Style) -> f32 {
+        1.0
+    }
+
+    fn resize_stroke(&self, _: &egui::Style, state: egui_tiles::ResizeState) -> Stroke {
+        match state {
+            egui_tiles::ResizeState::Idle => Stroke::new(1.0, self.ctx.tokens.line),
+            _ => Stroke::new(2.0, self.ctx.tokens.accent),
+        }
+    }
+
+    fn drag_preview_stroke(&self, _: &egui::Visuals) -> Stroke {
+        Stroke::new(1.0, self.ctx.tokens.accent)
+    }
+
+    fn drag_preview_color(&self, _: &egui::Visuals) -> Color32 {
+        Tokens::fade(self.ctx.tokens.accent, 0.1)
+    }
+
+    fn min_size(&self) -> f32 {
+        80.0
+    }
+
+    fn simplification_options(&self) -> SimplificationOptions {
+        SimplificationOptions { all_panes_must_have_tabs: true, ..SimplificationOptions::default() }
+    }
+}
