@@ -3,6 +3,8 @@
 
 #[path = "support/brain.rs"]
 mod brain;
+#[path = "support/crowd.rs"]
+mod crowd;
 #[path = "support/stage.rs"]
 mod stage;
 

@@ -109,6 +109,12 @@ icons! {
     GAUGE = "\u{e628}",
     /// Home.
     HOUSE = "\u{e2c2}",
+    /// Shares its times with other views.
+    LINK = "\u{e2e2}",
+    /// Has times of its own.
+    UNLINK = "\u{e2e4}",
+    /// Over and over.
+    LOOP = "\u{e3f6}",
     /// The theme.
     SUN = "\u{e472}",
 }

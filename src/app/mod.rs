@@ -39,6 +39,7 @@ pub mod software;
 mod status;
 mod stopwatch;
 mod text;
+pub mod time;
 mod toasts;
 mod topbar;
 mod tree;
@@ -101,6 +102,7 @@ pub struct App {
     pub(crate) keymap: keymap::Keymap,
     pub(crate) config_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
+    pub(crate) time: time::Time,
     pub(crate) inspector: inspector::Inspector,
     pub(crate) palette: Option<palette::Palette>,
     pub(crate) dialog: Option<dialogs::Dialog>,
@@ -141,6 +143,7 @@ impl App {
             keymap: keymap::Keymap::load(start.config_dir.as_deref()),
             config_dir: start.config_dir.clone(),
             panels: side::Panels::default(),
+            time: time::Time::default(),
             inspector: inspector::Inspector::default(),
             palette: None,
             dialog: None,
@@ -210,12 +213,13 @@ impl App {
             match news {
                 live::News::Loaded => {
                     let layout = self.session.layout.take();
+                    self.time.reset();
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
                     self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
-                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &frame),
+                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &mut self.time, &frame),
                 live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
                 live::News::Said(level, text) => self.say(level, text),
                 live::News::Recorded(folder, took) => self.recorded(&folder, took),
@@ -264,6 +268,7 @@ impl App {
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
         let session = &mut self.session;
+        self.time.axis.line.update(ui, session.live.clock.step as f64);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
@@ -271,6 +276,7 @@ impl App {
             running: session.live.running,
             tokens: &t,
             selection: &mut session.selection,
+            time: &mut self.time,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             requests: &mut requests,

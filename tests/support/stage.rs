@@ -4,7 +4,7 @@ use crate::brain::Activity;
 use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2, pos2};
 use egui_kittest::{
     Harness,
-    kittest::Queryable as _,
+    kittest::{NodeT as _, Queryable as _},
     wgpu::{WgpuTestRenderer, create_render_state, default_wgpu_setup},
 };
 use egui_wgpu::{RenderState, RendererOptions};
@@ -12,6 +12,7 @@ use neuropil::{
     app::{
         style,
         theme::Tokens,
+        time::Time,
         views::{self, Selection, View, ViewCtx},
     },
     engine::Exhibit,
@@ -34,27 +35,32 @@ struct Inside {
     clock: Clock,
     running: bool,
     selection: Selection,
+    time: Time,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
+    slowest_ms: f64,
 }
 
 impl Inside {
     fn ui(&mut self, ui: &mut egui::Ui) {
         let start = Instant::now();
         let mut requests = vec![];
+        self.time.axis.line.update(ui, self.clock.step as f64);
         let mut ctx = ViewCtx {
             exhibit: &self.exhibit,
             clock: self.clock,
             running: self.running,
             tokens: &self.tokens,
             selection: &mut self.selection,
+            time: &mut self.time,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             requests: &mut requests,
         };
         self.view.ui(ui, &mut ctx);
         self.ui_ms = start.elapsed().as_secs_f64() * 1e3;
+        self.slowest_ms = self.slowest_ms.max(self.ui_ms);
     }
 }
 
@@ -75,9 +81,11 @@ impl Stage {
             clock: Clock { step: 0, secs_per_step: 1e-4 },
             running: false,
             selection: Selection::default(),
+            time: Time::default(),
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
+            slowest_ms: 0.0,
             exhibit: exhibit.clone(),
         };
         Self { harness: None, inside: Some(inside), size, activity: Activity::new(exhibit) }
@@ -153,6 +161,7 @@ impl Stage {
         inside.clock = frame.clock;
         inside.running = true;
         let exhibit = inside.exhibit.clone();
+        inside.time.absorb(&exhibit, &frame);
         inside.view.absorb(&exhibit, &frame);
     }
 
@@ -168,6 +177,45 @@ impl Stage {
     pub fn timed_frame(&mut self) -> f64 {
         self.run(1);
         self.harness().state().ui_ms
+    }
+
+    /// The slowest `ui` since this was last asked, ms; draws one frame.
+    pub fn slowest_frame(&mut self) -> f64 {
+        self.run(1);
+        std::mem::take(&mut self.harness().state_mut().slowest_ms)
+    }
+
+    /// Nothing new comes any more.
+    pub fn pause(&mut self) {
+        self.harness().state_mut().running = false;
+    }
+
+    /// One notch of the wheel and one frame.
+    pub fn wheel_once(&mut self, at: Pos2, points: f32, modifiers: Modifiers) {
+        let wheel = Event::MouseWheel {
+            unit: MouseWheelUnit::Point,
+            delta: Vec2::new(0.0, points),
+            phase: TouchPhase::Move,
+            source: egui::MouseWheelSource::Wheel,
+            modifiers,
+        };
+        self.harness().event(Event::PointerMoved(at));
+        self.event(wheel, modifiers);
+    }
+
+    /// One short drag: three frames.
+    pub fn drag_once(&mut self, from: Pos2, by: Vec2) {
+        self.event(Event::PointerMoved(from), Modifiers::NONE);
+        self.button(from, true, Modifiers::NONE);
+        self.event(Event::PointerMoved(from + by), Modifiers::NONE);
+        self.button(from + by, false, Modifiers::NONE);
+    }
+
+    /// The line under the view.
+    pub fn caption(&mut self) -> String {
+        let nodes = self.harness().get_all_by_role(egui::Role::Label);
+        let texts = nodes.filter_map(|n| n.accesskit_node().value()).collect::<Vec<_>>();
+        texts.into_iter().find(|t| t.contains("1 px =") || t.contains("samples")).unwrap_or_default()
     }
 
     pub fn select(&mut self, elements: &[u32]) {

@@ -124,6 +124,28 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     }
 }
 
+/// LIVE and link of a time view: whether it follows the newest data, and whether it shares the axis of the others.
+pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::Link) {
+    let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
+    let mut follow = link.line(axis).follow;
+    live_ui(ui, tokens, &mut follow, ctx.running);
+    if follow && !link.line(axis).follow {
+        match link.is_linked() {
+            true => axis.go_live(),
+            false => link.line_mut(axis).follow = true,
+        }
+    }
+    let (glyph, name) = match link.is_linked() {
+        true => (crate::app::icons::LINK, "Unlink times: this view keeps its own"),
+        false => (crate::app::icons::UNLINK, "Link times: the same as the other views"),
+    };
+    let ink = if link.is_linked() { tokens.text_sub } else { tokens.warn };
+    let button = egui::Button::new(crate::app::icons::rich(glyph).color(ink)).frame(false);
+    if ui.add(button).accessible_name(name).on_hover_text(name).clicked() {
+        link.toggle(axis);
+    }
+}
+
 /// A number with thousands separated: `138,639`.
 pub use crate::app::text::count as thousands;
 

@@ -33,6 +33,8 @@ pub struct ViewCtx<'a> {
     pub tokens: &'a crate::app::theme::Tokens,
     /// The one selection, shared by all views.
     pub selection: &'a mut Selection,
+    /// The one time, shared by all views that are not unlinked: what is in view, the cursor, what is remembered.
+    pub time: &'a mut crate::app::time::Time,
     /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// What a row of the timings is, when the kind says.

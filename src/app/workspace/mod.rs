@@ -12,6 +12,7 @@ pub use saved::{Layout, Target};
 
 use super::{
     App,
+    time::Time,
     views::{self, View, ViewCtx, ViewRequest},
 };
 use crate::{
@@ -199,15 +200,30 @@ impl Workspaces {
         }
     }
 
-    /// Hands new data to all views. A new epoch starts them over.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let is_new = std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch;
-        for view in self.views.values_mut() {
-            if is_new {
-                view.reset(exhibit);
-            }
-            view.absorb(exhibit, frame);
+    /// Hands new data to all views. A new epoch starts them over. While the cursor is in the past they are told no states of
+    /// the present.
+    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, mut frame: Frame) {
+        if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
+            time.reset();
+            self.views.values_mut().for_each(|view| view.reset(exhibit));
         }
+        time.absorb(exhibit, &frame);
+        if time.axis.cursor().is_some() {
+            let is_state = |id: u16| exhibit.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
+            frame.readings.retain(|(id, _)| !is_state(*id));
+        }
+        self.tell(exhibit, &frame);
+    }
+
+    /// Shows the states where the cursor is.
+    pub fn follow_cursor(&mut self, exhibit: &Exhibit, time: &mut Time, clock: crate::sim::Clock) {
+        if let Some(frame) = time.states_to_show(exhibit, clock) {
+            self.tell(exhibit, &frame);
+        }
+    }
+
+    fn tell(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        self.views.values_mut().for_each(|view| view.absorb(exhibit, frame));
     }
 
     /// What the visible views need. A hidden view costs nothing anywhere.

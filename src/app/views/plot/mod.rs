@@ -2,7 +2,6 @@
 
 mod rates;
 mod samples;
-mod timeline;
 mod traces;
 
 pub use rates::Rates;

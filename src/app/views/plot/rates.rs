@@ -1,15 +1,16 @@
 //! Rates and other series with fixed lanes: one chart per probe, all over the same times.
 
-use super::{samples::Samples, timeline::Timeline};
+use super::samples::Samples;
 use crate::{
     app::{
         theme::Tokens,
+        time::{Link, Timeline, paint},
         views::{Selection, View, ViewCtx, colors, kit, probes_where, run_ui, tap},
     },
     engine::Exhibit,
     sim::{Clock, Frame, ProbeId, Reading, Shape, Tap},
 };
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Color32, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEFT: f32 = 52.0;
@@ -23,7 +24,9 @@ pub struct Rates {
     /// Names of the probes that are shown; the first two until the user chose.
     shown: Option<BTreeSet<&'static str>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
-    timeline: Timeline,
+    link: Link,
+    /// What was shown last.
+    line: Timeline,
     clock: Clock,
 }
 
@@ -40,7 +43,7 @@ impl Rates {
         }
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let shown = self.shown(ctx.exhibit);
         for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
             let mut on = shown.contains(&id);
@@ -57,16 +60,16 @@ impl Rates {
             }
         }
         ui.separator();
-        kit::live_ui(ui, ctx.tokens, &mut self.timeline.follow, ctx.running);
+        kit::time_ui(ui, ctx, &mut self.link);
     }
 
     fn caption(&self, shown: &[ProbeId]) -> String {
         let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
         let dropped: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(Samples::dropped).sum();
         let across = if self.clock.secs_per_step >= 1.0 {
-            format!("{} steps", kit::value(self.timeline.span))
+            format!("{} steps", kit::value(self.line.span))
         } else {
-            kit::duration(self.timeline.span * self.clock.secs_per_step)
+            kit::duration(self.line.span * self.clock.secs_per_step)
         };
         let mut text =
             format!("{} samples  |  window {across}  |  lowest to highest per pixel", kit::thousands(samples));
@@ -76,7 +79,7 @@ impl Rates {
         text
     }
 
-    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, right: f32, hover: Option<f32>) {
+    fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, right: f32, at: Option<f64>) {
         let spec = &ctx.exhibit.probes[usize::from(probe)];
         let names = ctx.exhibit.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
         let n = names.len().max(1);
@@ -89,7 +92,7 @@ impl Rates {
             return;
         };
         let px = ui.pixels_per_point();
-        let cuts = samples.cuts(self.timeline.t0, self.timeline.t1, (plot.width() * px) as usize);
+        let cuts = samples.cuts(self.line.t0, self.line.t1, (plot.width() * px) as usize);
         let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
@@ -102,7 +105,6 @@ impl Rates {
         for (lane, extents) in &lines {
             paint_line(&inside, extents, |c| plot.left() + c / px, y, Stroke::new(1.25, lane_colors[*lane]));
         }
-        let at = hover.map(|x| self.timeline.step_at(plot, x));
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
         if has_legend {
@@ -244,15 +246,6 @@ fn lane_colors(ctx: &ViewCtx<'_>, names: &[String]) -> Vec<Color32> {
     names.iter().enumerate().map(color).collect()
 }
 
-/// A hairline at the pointer, with the time in a chip at the axis.
-pub(super) fn paint_cursor(painter: &Painter, canvas: Rect, x: f32, time: String, font: &FontId, tokens: &Tokens) {
-    painter.vline(x, canvas.y_range(), (1.0, tokens.text_sub.gamma_multiply(0.5)));
-    let galley = painter.layout_no_wrap(time, font.clone(), tokens.text_strong);
-    let chip = Rect::from_center_size(pos2(x, canvas.bottom() + 11.0), galley.size() + Vec2::new(10.0, 4.0));
-    painter.rect_filled(chip, 4.0, tokens.hover);
-    painter.galley(chip.min + Vec2::new(5.0, 2.0), galley, tokens.text_strong);
-}
-
 impl View for Rates {
     fn name(&self) -> &'static str {
         "rates"
@@ -268,7 +261,6 @@ impl View for Rates {
 
     fn reset(&mut self, _: &Exhibit) {
         self.series.clear();
-        self.timeline = Timeline { span: self.timeline.span, ..Timeline::default() };
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
@@ -302,21 +294,22 @@ impl View for Rates {
         let with_legend = shown.iter().any(|p| ctx.exhibit.lanes.get(usize::from(*p)).is_some_and(|l| l.len() > 1));
         let right = if with_legend && canvas.width() > 380.0 { LEGEND } else { 12.0 };
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
-        self.timeline.update(ui, &response, all, ctx.clock.step as f64);
-        let hover = hover_x(&response, all);
+        self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
+        let line = self.line.clone();
+        let painter = ui.painter_at(canvas);
+        let (mono, clock) = (kit::mono(ui), ctx.clock);
+        paint::point(&response, all, &line, &mut ctx.time.axis);
+        let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
+        paint::behind(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
         let height = all.height() / shown.len().max(1) as f32;
         for (i, probe) in shown.iter().enumerate() {
             let top = all.top() + height * i as f32;
             let area = Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0));
-            self.chart_ui(ui, area, *probe, ctx, right, hover);
+            self.chart_ui(ui, area, *probe, ctx, right, at);
         }
-        let painter = ui.painter_at(canvas);
-        self.timeline.paint_axis(&painter, all, &kit::mono(ui), ctx.tokens, ctx.clock);
-        if let Some(x) = hover {
-            let secs = self.timeline.step_at(all, x) * ctx.clock.secs_per_step;
-            let text = self.timeline.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
-            paint_cursor(&painter, all, x, text, &kit::mono(ui), ctx.tokens);
-        }
+        line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
+        paint::before(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
+        paint::pointer_chip(&painter, &response, all, &line, (clock, &mono, ctx.tokens));
     }
 
     fn help(&self) -> &'static str {
@@ -325,8 +318,4 @@ impl View for Rates {
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"
     }
-}
-
-pub(super) fn hover_x(response: &Response, plot: Rect) -> Option<f32> {
-    response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged()).map(|p| p.x)
 }

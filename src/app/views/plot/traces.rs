@@ -2,11 +2,11 @@
 //! its spikes itself, so they come from the spikes probe over the same set.
 
 use super::{
-    rates::{hover_x, paint_cursor, paint_line, range},
+    rates::{paint_line, range},
     samples::Samples,
-    timeline::Timeline,
 };
 use crate::{
+    app::time::{Link, Timeline, paint},
     app::views::{Selection, View, ViewCtx, colors, kit, probes_where, take_pin, tap},
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -37,7 +37,7 @@ pub struct Traces {
     is_pinned: bool,
     wanted: Vec<u32>,
     lanes: BTreeMap<u32, Lane>,
-    timeline: Timeline,
+    link: Link,
 }
 
 fn is_traced(shape: &Shape) -> bool {
@@ -70,7 +70,7 @@ impl Traces {
         }
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &'static str) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
         let options: Vec<_> = probes_where(ctx.exhibit, is_traced).map(|(_, p)| (Some(p.name), label(p))).collect();
         let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
@@ -85,7 +85,7 @@ impl Traces {
             if on { self.pin(set, ctx.selection) } else { self.is_pinned = false }
         }
         ui.separator();
-        kit::live_ui(ui, ctx.tokens, &mut self.timeline.follow, ctx.running);
+        kit::time_ui(ui, ctx, &mut self.link);
         let scope = if self.is_pinned {
             format!("{} pinned", self.pinned.len())
         } else if n > LANES {
@@ -101,16 +101,19 @@ impl Traces {
         let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
-        self.timeline.update(ui, &response, plot, ctx.clock.step as f64);
-        let hover = hover_x(&response, plot);
+        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
         let painter = ui.painter_at(canvas);
+        let (mono, clock) = (kit::mono(ui), ctx.clock);
+        paint::point(&response, plot, &line, &mut ctx.time.axis);
+        let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
+        paint::behind(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         let px = ui.pixels_per_point();
         let columns = (plot.width() * px) as usize;
         let drawn: Vec<_> = elements
             .iter()
             .map(|e| {
                 let samples = self.lanes.get(e).map(|l| &l.samples);
-                samples.map(|s| s.extents(0, &s.cuts(self.timeline.t0, self.timeline.t1, columns))).unwrap_or_default()
+                samples.map(|s| s.extents(0, &s.cuts(line.t0, line.t1, columns))).unwrap_or_default()
             })
             .collect();
         let all = drawn.iter().flatten();
@@ -128,8 +131,7 @@ impl Traces {
             }
             let inside = painter.with_clip_rect(lane.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
             paint_line(&inside, extents, |c| lane.left() + c / px, y, Stroke::new(1.25, color));
-            self.paint_spikes(&inside, lane, *element, color, ctx);
-            let at = hover.map(|x| self.timeline.step_at(plot, x));
+            self.paint_spikes(&inside, lane, *element, color, &line, ctx);
             let samples = self.lanes.get(element).map(|l| &l.samples);
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
             lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
@@ -144,20 +146,25 @@ impl Traces {
                 painter.text(at, Align2::RIGHT_CENTER, kit::value(v), kit::mono(ui), ctx.tokens.text_sub);
             }
         }
-        self.timeline.paint_axis(&painter, plot, &kit::mono(ui), ctx.tokens, ctx.clock);
-        if let Some(x) = hover {
-            let secs = self.timeline.step_at(plot, x) * ctx.clock.secs_per_step;
-            let text = self.timeline.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
-            paint_cursor(&painter, plot, x, text, &kit::mono(ui), ctx.tokens);
-        }
+        line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
+        paint::before(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
+        paint::pointer_chip(&painter, &response, plot, &line, (clock, &mono, ctx.tokens));
     }
 
-    fn paint_spikes(&self, painter: &egui::Painter, lane: Rect, element: u32, color: egui::Color32, ctx: &ViewCtx<'_>) {
+    fn paint_spikes(
+        &self,
+        painter: &egui::Painter,
+        lane: Rect,
+        element: u32,
+        color: egui::Color32,
+        line: &Timeline,
+        ctx: &ViewCtx<'_>,
+    ) {
         let Some(spikes) = self.lanes.get(&element).map(|l| &l.spikes) else { return };
         let base = ctx.clock.step & !u64::from(u32::MAX);
-        let from = spikes.partition_point(|s| ((base | u64::from(*s)) as f64) < self.timeline.t0);
+        let from = spikes.partition_point(|s| ((base | u64::from(*s)) as f64) < line.t0);
         for step in &spikes[from..] {
-            let x = self.timeline.x_of(lane, (base | u64::from(*step)) as f64);
+            let x = line.x_of(lane, (base | u64::from(*step)) as f64);
             if x > lane.right() {
                 break;
             }
@@ -225,7 +232,6 @@ impl View for Traces {
 
     fn reset(&mut self, exhibit: &Exhibit) {
         self.lanes.clear();
-        self.timeline = Timeline { span: self.timeline.span, ..Timeline::default() };
         let len = self.probe(exhibit).and_then(|(_, set)| exhibit.set(set)).map_or(0, |s| s.len);
         self.pinned.retain(|e| *e < len);
         self.is_pinned &= !self.pinned.is_empty();

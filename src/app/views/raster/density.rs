@@ -2,26 +2,44 @@
 
 use super::{
     grid::{Grid, Inks, Job, Lookup, bits},
-    history::History,
     rows::Rows,
+    tiles::{Level, Pyramid},
     window::{Cells, Window},
 };
+use crate::app::time::spikes::History;
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
 /// More spikes than this are counted on the pool, not on the window's thread.
 const AT_ONCE: usize = 60_000;
+/// More than this are counted from tiles.
+const FROM_TILES: usize = 5_000_000;
 
 /// What has to be shown.
 pub struct Wish<'a> {
-    /// How the window is cut.
-    pub cells: Cells,
+    /// Times and rows.
+    pub window: Window,
+    /// Size of the picture, pixels.
+    pub size_px: (usize, usize),
     /// The order of the rows, and a number that changes with it.
     pub rows: (&'a Rows, u64),
     /// The selected elements, and a number that changes with them.
     pub selected: (&'a [u32], u64),
     /// Colours.
     pub inks: Inks,
+}
+
+impl Wish<'_> {
+    fn cells(&self, units: (u32, u32)) -> Cells {
+        Cells::in_units(&self.window, self.size_px, self.rows.0.len(), units)
+    }
+
+    fn lookup(&self, cells: &Cells) -> impl FnOnce() -> Lookup + Send + use<> {
+        let (row_of, cells) = (self.rows.0.row_of.clone(), *cells);
+        let selected = Arc::new(bits(self.selected.0, self.rows.0.n_elements()));
+        let bands = self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect();
+        move || Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands }
+    }
 }
 
 #[derive(PartialEq, Clone, Copy)]
@@ -37,13 +55,17 @@ pub struct Density {
     shown: Option<(Key, Grid)>,
     texture: Option<TextureHandle>,
     job: Option<(Key, mpsc::Receiver<(Grid, ColorImage)>)>,
+    /// A first look from the coarse tiles, where the last good picture does not reach.
+    preview: Option<(Key, Grid, TextureHandle)>,
 }
 
 impl Density {
-    /// Brings the picture up to date, or starts a job that will; the last good picture stays until then.
-    pub fn update(&mut self, ctx: &egui::Context, history: &History, wish: &Wish<'_>) {
+    /// Brings the picture up to date, or starts a job that will. Until then there is the last good picture, or a first look
+    /// where that does not reach.
+    pub fn update(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, wish: &Wish<'_>) {
         self.collect(ctx);
-        let key = Key { cells: wish.cells, rows: wish.rows.1, selected: wish.selected.1 };
+        let (level, cells) = choose(history, pyramid, wish);
+        let key = Key { cells, rows: wish.rows.1, selected: wish.selected.1 };
         if let Some((shown, grid)) = &mut self.shown
             && shown.rows == key.rows
             && shown.selected == key.selected
@@ -58,21 +80,33 @@ impl Density {
                 _ => self.paint_all(ctx),
             }
         } else if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
-            self.start(ctx, history, wish, key);
+            self.start(ctx, (history, pyramid), wish, level, key);
+        }
+        let reaches = |(shown, _): &(Key, Grid)| shown.rows == wish.rows.1 && shown.cells.covers(&wish.window);
+        if self.job.is_none() || self.shown.as_ref().is_some_and(reaches) {
+            self.preview = None;
+        } else {
+            self.look(ctx, history, pyramid, wish);
         }
     }
 
-    fn start(&mut self, ctx: &egui::Context, history: &History, wish: &Wish<'_>, key: Key) {
-        let job = Job::new(history, &key.cells);
-        let (row_of, cells, inks) = (wish.rows.0.row_of.clone(), key.cells, wish.inks);
-        let selected = Arc::new(bits(wish.selected.0, wish.rows.0.n_elements()));
+    fn start(
+        &mut self,
+        ctx: &egui::Context,
+        (history, pyramid): (&History, &Pyramid),
+        wish: &Wish<'_>,
+        level: Level,
+        key: Key,
+    ) {
+        let (cells, inks) = (key.cells, wish.inks);
+        let job = Job::new(history, pyramid, level, &cells);
+        let lookup = wish.lookup(&cells);
         let count = move || {
-            let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected };
-            let grid = Grid::of(cells, lookup, &job, inks);
+            let grid = Grid::of(cells, lookup(), &job, inks);
             let image = grid.image(0..cells.columns);
             (grid, image)
         };
-        if job_len(history, &cells) <= AT_ONCE {
+        if history.count(cells.first_step(), cells.end_step()) <= AT_ONCE {
             let (grid, image) = count();
             self.show(ctx, key, grid, image);
             return;
@@ -85,6 +119,28 @@ impl Density {
             wake.request_repaint();
         });
         self.job = Some((key, receiver));
+    }
+
+    /// A first look: only from tiles, since it is taken on the window's thread.
+    fn look(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, wish: &Wish<'_>) {
+        let all = wish.cells((1, 1));
+        let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else { return };
+        let cells = wish.cells(units);
+        let key = Key { cells, rows: wish.rows.1, selected: 0 };
+        if self.preview.as_ref().is_some_and(|(known, ..)| *known == key) {
+            return;
+        }
+        let grid =
+            Grid::of(cells, wish.lookup(&cells)(), &Job::new(history, pyramid, Level::Coarse, &cells), wish.inks);
+        let image = grid.image(0..cells.columns);
+        let texture = match self.preview.take() {
+            Some((.., mut texture)) => {
+                texture.set(image, TextureOptions::NEAREST);
+                texture
+            }
+            None => ctx.load_texture("raster preview", image, TextureOptions::NEAREST),
+        };
+        self.preview = Some((key, grid, texture));
     }
 
     fn collect(&mut self, ctx: &egui::Context) {
@@ -135,33 +191,19 @@ impl Density {
         }
     }
 
-    /// Draws the picture where its times and rows lie in the present window.
+    /// Draws the picture, or the first look, where its times and rows lie in the present window.
     pub fn paint(&self, painter: &Painter, plot: Rect, window: &Window) {
-        let (Some((_, grid)), Some(texture)) = (&self.shown, &self.texture) else { return };
-        let cells = grid.cells;
-        let x = |column: i64| {
-            let step = column as f64 * f64::from(cells.steps);
-            plot.left() + ((step - window.t0) / window.span()) as f32 * plot.width()
-        };
-        let y = |row: u32| plot.bottom() - ((f64::from(row) - window.r0) / window.rows()) as f32 * plot.height();
-        let (top, bottom) = (y(cells.row0 + cells.height as u32 * cells.rows), y(cells.row0));
-        let (ring, start) = (cells.columns as i64, grid.slot(cells.first) as i64);
-        let turn = cells.first + ring - start;
-        let mut mesh = Mesh::with_texture(texture.id());
-        for (from, to) in [(cells.first, turn), (turn, cells.first + ring)] {
-            let u = |column: i64| (column - from + grid.slot(from) as i64) as f32 / ring as f32;
-            let place = Rect::from_min_max(Pos2::new(x(from), top), Pos2::new(x(to), bottom));
-            let uv = Rect::from_min_max(Pos2::new(u(from), 0.0), Pos2::new(u(to), 1.0));
-            if to > from {
-                mesh.add_rect_with_uv(place, uv, Color32::WHITE);
-            }
+        match (&self.preview, &self.shown, &self.texture) {
+            (Some((_, grid, texture)), ..) => lay(grid, texture, painter, plot, window),
+            (None, Some((_, grid)), Some(texture)) => lay(grid, texture, painter, plot, window),
+            _ => {}
         }
-        painter.with_clip_rect(plot.intersect(painter.clip_rect())).add(mesh);
     }
 
     /// The counts shown.
     pub fn grid(&self) -> Option<&Grid> {
-        self.shown.as_ref().map(|(_, grid)| grid)
+        let preview = self.preview.as_ref().map(|(_, grid, _)| grid);
+        preview.or(self.shown.as_ref().map(|(_, grid)| grid))
     }
 
     /// Whether a finer picture is being made.
@@ -170,6 +212,39 @@ impl Density {
     }
 }
 
-fn job_len(history: &History, cells: &Cells) -> usize {
-    history.count(cells.first_step(), cells.end_step())
+/// From what to count, and in which cells: from the spikes themselves while they are few or some are marked, else from
+/// fine tiles when their cells are not larger than about a pixel.
+fn choose(history: &History, pyramid: &Pyramid, wish: &Wish<'_>) -> (Level, Cells) {
+    let cells = wish.cells((1, 1));
+    let (from, to) = (cells.first_step(), cells.end_step());
+    if !wish.selected.0.is_empty() || history.count(from, to) <= FROM_TILES {
+        return (Level::Spikes, cells);
+    }
+    match pyramid.quanta(history, Level::Fine, from, to) {
+        Some(units) if units.0 <= cells.steps * 2 && units.1 <= cells.rows * 2 => (Level::Fine, wish.cells(units)),
+        _ => (Level::Spikes, cells),
+    }
+}
+
+/// Lays a ring of columns where its times and rows are.
+fn lay(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, window: &Window) {
+    let cells = grid.cells;
+    let x = |column: i64| {
+        let step = column as f64 * f64::from(cells.steps);
+        plot.left() + ((step - window.t0) / window.span()) as f32 * plot.width()
+    };
+    let y = |row: u32| plot.bottom() - ((f64::from(row) - window.r0) / window.rows()) as f32 * plot.height();
+    let (top, bottom) = (y(cells.row0 + cells.height as u32 * cells.rows), y(cells.row0));
+    let (ring, start) = (cells.columns as i64, grid.slot(cells.first) as i64);
+    let turn = cells.first + ring - start;
+    let mut mesh = Mesh::with_texture(texture.id());
+    for (from, to) in [(cells.first, turn), (turn, cells.first + ring)] {
+        let u = |column: i64| (column - from + grid.slot(from) as i64) as f32 / ring as f32;
+        let place = Rect::from_min_max(Pos2::new(x(from), top), Pos2::new(x(to), bottom));
+        let uv = Rect::from_min_max(Pos2::new(u(from), 0.0), Pos2::new(u(to), 1.0));
+        if to > from {
+            mesh.add_rect_with_uv(place, uv, Color32::WHITE);
+        }
+    }
+    painter.with_clip_rect(plot.intersect(painter.clip_rect())).add(mesh);
 }

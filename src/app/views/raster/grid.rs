@@ -2,15 +2,21 @@
 //! only new spikes.
 
 use super::{
-    history::{History, between},
+    tiles::{Level, Pyramid, Tile, Tiles},
     window::Cells,
 };
-use crate::{app::views::colors, sim::Spike};
+use crate::{
+    app::{
+        time::spikes::{History, between},
+        views::colors,
+    },
+    sim::Spike,
+};
 use egui::{Color32, ColorImage};
 use std::sync::Arc;
 
 /// The bit of a count that marks a cell in which a selected element spiked.
-const SELECTED: u16 = 1 << 15;
+const SELECTED: u32 = 1 << 31;
 
 /// What a job needs to know of the elements: the cell row of each, and whether it is selected.
 #[derive(Clone)]
@@ -19,10 +25,12 @@ pub struct Lookup {
     pub row_of: Arc<Vec<u16>>,
     /// One bit per element; empty when nothing is selected.
     pub selected: Arc<Vec<u64>>,
+    /// The cell rows that are counted but not coloured: of groups shown as their rate.
+    pub bands: Vec<usize>,
 }
 
 impl Lookup {
-    fn mark(&self, lane: u32) -> u16 {
+    fn mark(&self, lane: u32) -> u32 {
         let word = self.selected.get(lane as usize / 64).copied().unwrap_or(0);
         if word >> (lane % 64) & 1 == 1 { SELECTED } else { 0 }
     }
@@ -40,9 +48,47 @@ pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
     words
 }
 
+/// From counts to brightness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Logarithmic.
+    #[default]
+    Log,
+    /// Square root.
+    Root,
+    /// Linear.
+    Linear,
+}
+
+impl Scale {
+    /// All of them, in menu order.
+    pub const ALL: [Self; 3] = [Self::Log, Self::Root, Self::Linear];
+
+    /// As menu and caption say it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Root => "sqrt",
+            Self::Linear => "linear",
+        }
+    }
+
+    /// Where a count lies between one (0) and the highest (1).
+    fn place(self, count: u32, highest: u32) -> f32 {
+        let of = |n: f32| match self {
+            Self::Log => n.ln_1p(),
+            Self::Root => n.sqrt(),
+            Self::Linear => n,
+        };
+        of((count - 1) as f32) / of(highest as f32)
+    }
+}
+
 /// How counts become colours.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inks {
+    /// From counts to brightness.
+    pub scale: Scale,
     /// Of a cell with a selected element.
     pub accent: Color32,
     /// Which theme.
@@ -51,21 +97,35 @@ pub struct Inks {
     pub dim: bool,
 }
 
-/// The spikes a grid is counted from, and the place in the sequence up to which they go.
+/// Something to count.
+enum Part {
+    Spikes(Arc<Vec<Spike>>),
+    Tiles(Arc<Tiles>, Level),
+}
+
+/// What a grid is counted from, and the place in the sequence up to which it goes.
 pub struct Job {
-    spikes: Vec<Arc<Vec<Spike>>>,
+    parts: Vec<Part>,
     sequence: u64,
     last_step: u32,
 }
 
 impl Job {
-    /// What a window needs of a history.
-    pub fn new(history: &History, cells: &Cells) -> Self {
-        Self {
-            spikes: history.share(cells.first_step(), cells.end_step()),
-            sequence: history.sequence(),
-            last_step: history.last_step().unwrap_or(0),
+    /// What a window needs of a history: full chunks shared, as tiles of this level where there are, the tail copied.
+    pub fn new(history: &History, pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
+        let (from, to) = (cells.first_step(), cells.end_step());
+        let touches =
+            |c: &Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
+        let part = |(number, chunk): (u64, &Arc<Vec<Spike>>)| match (level, pyramid.get(number)) {
+            (Level::Fine | Level::Coarse, Some(tiles)) => Part::Tiles(tiles.clone(), level),
+            _ => Part::Spikes(chunk.clone()),
+        };
+        let mut parts: Vec<Part> = history.chunks().filter(|(_, c)| touches(c)).map(part).collect();
+        let tail = between(history.tail(), from, to);
+        if !tail.is_empty() {
+            parts.push(Part::Spikes(Arc::new(tail.to_vec())));
         }
+        Self { parts, sequence: history.sequence(), last_step: history.last_step().unwrap_or(0) }
     }
 }
 
@@ -75,10 +135,10 @@ pub struct Grid {
     pub cells: Cells,
     lookup: Lookup,
     /// Column-major; column `c` of time is at `c mod columns`.
-    counts: Vec<u16>,
+    counts: Vec<u32>,
     totals: Vec<u32>,
-    max: u16,
-    table_max: u16,
+    max: u32,
+    table_max: u32,
     inks: Inks,
     table: Vec<Color32>,
     sequence: u64,
@@ -101,8 +161,12 @@ impl Grid {
             binned_to: job.last_step,
         };
         let (from, to) = (cells.first_step(), cells.end_step());
-        for chunk in &job.spikes {
-            grid.add(between(chunk, from, to));
+        for part in &job.parts {
+            match part {
+                Part::Spikes(spikes) => grid.add(between(spikes, from, to)),
+                Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse),
+                Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine),
+            }
         }
         grid.make_table();
         grid
@@ -127,8 +191,36 @@ impl Grid {
             let cell = &mut self.counts[base + usize::from(row)];
             let count = ((*cell & !SELECTED) + 1).min(SELECTED - 1);
             *cell = count | (*cell & SELECTED) | self.lookup.mark(spike.lane);
-            self.max = self.max.max(count);
+            // A band shown as a rate counts a whole group: it must not decide how bright the others are.
+            if !self.lookup.bands.contains(&usize::from(row)) {
+                self.max = self.max.max(count);
+            }
             self.totals[slot] += 1;
+        }
+    }
+
+    /// Adds the counts of a tile whose columns and cells fit into those of the grid.
+    fn add_tile(&mut self, tile: &Tile) {
+        let Cells { steps, columns, height, .. } = self.cells;
+        let place: Vec<usize> =
+            (0..tile.height).map(|r| self.cells.cell_of(r as u32 * tile.rows).unwrap_or(usize::MAX)).collect();
+        let ring = self.cells.first..self.cells.first + columns as i64;
+        for (c, counts) in tile.counts.chunks_exact(tile.height.max(1)).enumerate() {
+            let column = i64::from((tile.first + c as u32 * tile.steps) / steps);
+            if !ring.contains(&column) {
+                continue;
+            }
+            let slot = self.slot(column);
+            let cells = &mut self.counts[slot * height..(slot + 1) * height];
+            for (place, n) in place.iter().zip(counts).filter(|(_, n)| **n > 0) {
+                if let Some(cell) = cells.get_mut(*place) {
+                    *cell += u32::from(*n);
+                    self.totals[slot] += u32::from(*n);
+                    if !self.lookup.bands.contains(place) {
+                        self.max = self.max.max(*cell);
+                    }
+                }
+            }
         }
     }
 
@@ -180,22 +272,21 @@ impl Grid {
 
     fn make_table(&mut self) {
         self.table_max = self.max.max(4);
-        let top = f32::from(self.table_max).ln_1p();
-        let ink = |count: u16| match count {
+        let ink = |count: u32| match count {
             0 => Color32::TRANSPARENT,
             n => {
-                let color = colors::density(f32::from(n - 1).ln_1p() / top, self.inks.dark);
+                let color = colors::density(self.inks.scale.place(n, self.table_max), self.inks.dark);
                 if self.inks.dim { color.gamma_multiply(0.4) } else { color }
             }
         };
         self.table = (0..=self.table_max.min(4095)).map(ink).collect();
     }
 
-    fn color(&self, count: u16) -> Color32 {
+    fn color(&self, count: u32) -> Color32 {
         if count & SELECTED != 0 {
             return self.inks.accent;
         }
-        self.table[usize::from(count).min(self.table.len() - 1)]
+        self.table[(count as usize).min(self.table.len() - 1)]
     }
 
     /// A picture of columns (of the ring, not of time) in the order they lie in the texture.
@@ -208,6 +299,10 @@ impl Grid {
                 pixels[(height - 1 - y) * slots.len() + x] = self.color(*count);
             }
         }
+        for y in &self.lookup.bands {
+            let line = (height - 1 - y) * slots.len();
+            pixels[line..line + slots.len()].fill(Color32::TRANSPARENT);
+        }
         ColorImage::new([slots.len(), height], pixels)
     }
 
@@ -215,6 +310,13 @@ impl Grid {
     pub fn total(&self, column: i64) -> u32 {
         let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
         if inside { self.totals[column.rem_euclid(self.cells.columns as i64) as usize] } else { 0 }
+    }
+
+    /// Spikes in one cell; 0 when its column is not in the ring.
+    pub fn count(&self, column: i64, cell: usize) -> u32 {
+        let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
+        let at = self.slot(column) * self.cells.height + cell;
+        if inside && cell < self.cells.height { self.counts[at] & !SELECTED } else { 0 }
     }
 
     /// Spikes in all columns.
@@ -231,7 +333,10 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::views::raster::window::Window;
+    use crate::app::views::raster::{
+        rows::{Order, Rows},
+        window::Window,
+    };
 
     fn history(steps: u32) -> History {
         let mut history = History::default();
@@ -245,9 +350,10 @@ mod tests {
         let window = Window { t0: t1 - 4000.0, t1, r0: 0.0, r1: 100.0 };
         let cells = Cells::of(&window, 400, 50, 100);
         let row_of: Vec<u32> = (0..100).collect();
-        let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected: Arc::new(bits(&[5], 100)) };
-        let inks = Inks { accent: Color32::RED, dark: true, dim: false };
-        Grid::of(cells, lookup, &Job::new(history, &cells), inks)
+        let selected = Arc::new(bits(&[5], 100));
+        let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands: vec![] };
+        let inks = Inks { scale: Scale::Log, accent: Color32::RED, dark: true, dim: false };
+        Grid::of(cells, lookup, &Job::new(history, &Pyramid::default(), Level::Spikes, &cells), inks)
     }
 
     #[test]
@@ -261,6 +367,35 @@ mod tests {
         assert_eq!(scrolled.counts, anew.counts);
         assert_eq!(scrolled.spikes(), anew.spikes());
         assert!(anew.spikes() >= 12_000);
+    }
+
+    #[test]
+    fn tiles_count_what_spikes_count() {
+        let mut history = History::default();
+        let spikes: Vec<Spike> =
+            (0..300_000u32).map(|i| Spike { step: i / 9, lane: i.wrapping_mul(2_654_435_761) % 5_000 }).collect();
+        history.push(&spikes, 40_000);
+        let set = crate::sim::ElementSet { name: "cells", len: 5_000, ..Default::default() };
+        let rows = Rows::new(&set, &Order::default(), &[], |_| true);
+        let mut pyramid = Pyramid::default();
+        let ctx = egui::Context::default();
+        while pyramid.quanta(&history, Level::Fine, 0, u32::MAX).is_none() {
+            pyramid.update(&ctx, &history, &rows, 1);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let window = Window { t0: 3_000.0, t1: 30_000.0, r0: 0.0, r1: 5_000.0 };
+        for level in [Level::Fine, Level::Coarse] {
+            let units = pyramid.quanta(&history, level, 3_000, 30_000).unwrap();
+            assert!(units.0 > 1 && units.1 > 1);
+            let cells = Cells::in_units(&window, (200, 40), 5_000, units);
+            let lookup =
+                Lookup { row_of: Arc::new(cells.rows_of(&rows.row_of)), selected: Arc::new(vec![]), bands: vec![] };
+            let inks = Inks { scale: Scale::Root, accent: Color32::RED, dark: true, dim: false };
+            let count = |level| Grid::of(cells, lookup.clone(), &Job::new(&history, &pyramid, level, &cells), inks);
+            let (exact, tiled) = (count(Level::Spikes), count(level));
+            assert!(exact.spikes() > 200_000);
+            assert_eq!((&exact.counts, exact.max), (&tiled.counts, tiled.max));
+        }
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use super::{Raster, draw::Layout};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{
+        time::{paint, spikes::History},
+        views::{ViewCtx, kit},
+    },
     sim::Spike,
 };
 use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Ui};
@@ -13,38 +16,67 @@ const REACH: f32 = 5.0;
 const LOOK_AT: usize = 60_000;
 
 impl Raster {
-    pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) -> Response {
+    pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) {
         let response = ui.interact(layout.canvas, ui.scope_id().with("raster"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Spike raster"));
         let plot = layout.plot;
-        self.drag(&response, plot);
-        self.wheel(ui, &response, layout);
+        let times = plot.with_max_y(layout.strip.bottom());
+        let line = self.link.line(&ctx.time.axis).clone();
+        if !paint::choose_range(&response, times, &line, &mut ctx.time.axis) {
+            self.drag(&response, plot, ctx);
+        }
+        self.wheel(ui, &response, layout, ctx);
         if response.double_clicked() {
-            self.fit();
+            self.fit(ctx);
         }
         if response.hovered() && ui.input(|i| i.key_pressed(Key::End)) {
-            self.follow = true;
+            self.link.line_mut(&mut ctx.time.axis).follow = true;
         }
-        self.hover_ui(&response, plot, ctx);
-        response
+        self.link.update(ui, ctx.clock.step as f64);
+        if let Some(at) = response.hover_pos().filter(|p| times.contains(*p)) {
+            ctx.time.axis.point_at(line.step_at(plot, at.x), ui.ctx().cumulative_pass_nr());
+        }
+        if !self.gutter_ui(&response, plot) {
+            self.hover_ui(&response, plot, ctx);
+        }
     }
 
-    fn drag(&mut self, response: &Response, plot: Rect) {
+    /// The groups at the left are buttons: a click shows a group as its rate, or its rows again.
+    fn gutter_ui(&mut self, response: &Response, plot: Rect) -> bool {
+        let Some(at) = response.hover_pos().filter(|p| p.x < plot.left() && plot.y_range().contains(p.y)) else {
+            return false;
+        };
+        let row = self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows();
+        let Some(group) = self.rows.group(row.max(0.0) as u32).cloned() else { return false };
+        response.ctx.set_cursor_icon(egui::CursorIcon::PointingHand);
+        if response.clicked() {
+            let collapsed = &mut self.arrange.order.collapsed;
+            if !collapsed.remove(&group.code) {
+                collapsed.insert(group.code);
+            }
+            self.arrange.ask(true);
+        }
+        let (label, n) = (group.label.replace('_', " "), kit::thousands(u64::from(group.len)));
+        let what = if group.is_collapsed { "click for its rows" } else { "click for its rate" };
+        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows, {what}"));
+        true
+    }
+
+    fn drag(&mut self, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) {
         if !response.dragged_by(PointerButton::Primary) && !response.dragged_by(PointerButton::Middle) {
             return;
         }
         let delta = response.drag_delta();
-        let steps = -f64::from(delta.x) * self.window.span() / f64::from(plot.width());
-        let rows = f64::from(delta.y) * self.window.rows() / f64::from(plot.height());
         if delta.x.abs() > 0.5 {
-            self.follow = false;
+            let steps = -f64::from(delta.x) * self.window.span() / f64::from(plot.width());
+            self.link.line_mut(&mut ctx.time.axis).pan(steps);
         }
-        let steps = if self.follow { 0.0 } else { steps };
-        self.window.pan(steps, rows, self.rows.len());
+        let rows = f64::from(delta.y) * self.window.rows() / f64::from(plot.height());
+        self.window.pan_rows(rows, self.rows.len());
     }
 
     /// Plain: both ways. With Ctrl or over the time axis: time. With Shift or over the groups: rows.
-    fn wheel(&mut self, ui: &Ui, response: &Response, layout: &Layout) {
+    fn wheel(&mut self, ui: &Ui, response: &Response, layout: &Layout, ctx: &mut ViewCtx<'_>) {
         let Some(at) = response.hover_pos() else { return };
         let (scroll, pinch, shift) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers.shift));
         let notches = if shift && scroll.y == 0.0 { scroll.x } else { scroll.y };
@@ -55,7 +87,8 @@ impl Raster {
         let plot = layout.plot;
         let (below, beside) = (at.y > plot.bottom(), at.x < plot.left());
         if !(shift || beside) {
-            self.zoom_time(1.0 / factor, f64::from((at.x - plot.left()) / plot.width()).clamp(0.0, 1.0));
+            let share = f64::from((at.x - plot.left()) / plot.width());
+            self.link.line_mut(&mut ctx.time.axis).zoom(1.0 / factor, share);
         }
         if !(below || (pinch - 1.0).abs() > 1e-6) {
             let from_bottom = f64::from((plot.bottom() - at.y) / plot.height()).clamp(0.0, 1.0);
@@ -63,22 +96,14 @@ impl Raster {
         }
     }
 
-    fn zoom_time(&mut self, factor: f64, at: f64) {
-        if self.follow {
-            self.span = (self.span * factor).clamp(50.0, 5e8);
-        } else {
-            self.window.zoom_time(factor, at);
-            self.span = self.window.span();
-        }
-    }
-
     fn hover_ui(&mut self, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) {
         let Some(set) = self.set.clone() else { return };
         let Some(at) = response.hover_pos().filter(|p| plot.contains(*p)) else { return };
-        let found = self.spike_at(plot, at);
+        let time = &*ctx.time;
+        let found = self.probe.and_then(|p| time.past.train(p)).and_then(|t| self.spike_at(&t.history, plot, at));
         let row_height = plot.height() / self.window.rows() as f32;
         let row = (self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows()) as usize;
-        let tall = (row_height >= 4.0).then(|| self.rows.element_of.get(row).copied()).flatten();
+        let tall = (row_height >= 4.0).then(|| self.rows.element(row as u32)).flatten();
         let element = found.map(|s| s.lane).or(tall);
         if ctx.selection.set == set.name || ctx.selection.set.is_empty() {
             ctx.selection.hovered = element;
@@ -100,7 +125,7 @@ impl Raster {
     }
 
     /// The spike nearest to the pointer, within reach.
-    fn spike_at(&self, plot: Rect, at: Pos2) -> Option<Spike> {
+    fn spike_at(&self, history: &History, plot: Rect, at: Pos2) -> Option<Spike> {
         let steps_per_pt = self.window.span() / f64::from(plot.width());
         let step = self.window.t0 + f64::from(at.x - plot.left()) * steps_per_pt;
         let reach = f64::from(REACH) * steps_per_pt;
@@ -108,13 +133,15 @@ impl Raster {
         let rows_per_pt = self.window.rows() / f64::from(plot.height());
         let row = self.window.r0 + f64::from(plot.bottom() - at.y) * rows_per_pt;
         let distance = |spike: &Spike| {
-            let spike_row = f64::from(self.rows.row(spike.lane)?) + 0.5;
+            let spike_row =
+                self.rows.row(spike.lane).filter(|r| !self.rows.group(*r).is_some_and(|g| g.is_collapsed))?;
+            let spike_row = f64::from(spike_row) + 0.5;
             let dx = (f64::from(spike.step) + 0.5 - step) / steps_per_pt;
             let dy = (spike_row - row) / rows_per_pt;
             let d2 = dx * dx + dy * dy;
             (d2 <= f64::from(REACH * REACH)).then_some(d2)
         };
-        let near = self.history.slices(from, to).flatten().take(LOOK_AT);
+        let near = history.slices(from, to).flatten().take(LOOK_AT);
         let best = near.filter_map(|s| distance(s).map(|d| (d, *s)));
         best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, s)| s)
     }

@@ -1,11 +1,69 @@
-//! The order of the rows: elements permuted so that a category stands together.
+//! The order of the rows: elements permuted so that a category stands together, sorted inside.
 
 use crate::{
     app::{theme::Tokens, views::colors},
     sim::ElementSet,
 };
 use egui::Color32;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// A collapsed group is as high as this share of all rows.
+const BAND: u32 = 16;
+
+/// What decides the order inside a group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Sort {
+    /// The element's index.
+    #[default]
+    Index,
+    /// Spikes so far: the busiest on top.
+    Rate,
+    /// A coordinate, by its number.
+    Position(usize),
+    /// A category, by the name of its column.
+    Category(String),
+}
+
+impl Sort {
+    /// What a set can be sorted by, as the menu says it.
+    pub fn options(set: &ElementSet) -> Vec<(Self, String)> {
+        let mut options = vec![(Self::Index, "index".to_owned()), (Self::Rate, "rate".to_owned())];
+        if !set.positions.is_empty() {
+            options.extend(["x", "y", "depth"].into_iter().enumerate().map(|(i, n)| (Self::Position(i), n.into())));
+        }
+        options.extend(set.columns.iter().map(|c| (Self::Category(c.name.clone()), c.name.replace('_', " "))));
+        options
+    }
+
+    /// A number per element to sort by; none when the index decides.
+    fn keys(&self, set: &ElementSet, counts: &[u32]) -> Vec<u32> {
+        match self {
+            Self::Index => vec![],
+            Self::Rate => counts.to_vec(),
+            Self::Position(axis) => set.positions.iter().map(|p| ordered(p[*axis])).collect(),
+            Self::Category(name) => {
+                set.column(name).map(|c| c.codes.iter().map(|c| u32::from(*c)).collect()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Bits that compare like the number.
+fn ordered(v: f32) -> u32 {
+    let bits = v.to_bits();
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+/// Which rows there are, in which order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Order {
+    /// The column grouped by; empty when ungrouped.
+    pub column: String,
+    /// Inside a group.
+    pub sort: Sort,
+    /// The groups shown as their rate, by code.
+    pub collapsed: BTreeSet<u16>,
+}
 
 /// A block of rows of one category.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +76,20 @@ pub struct Group {
     pub end: u32,
     /// Index of the category in its column.
     pub code: u16,
+    /// Elements in it.
+    pub len: u32,
+    /// Whether it is shown as its rate.
+    pub is_collapsed: bool,
 }
 
-/// The row of an element that has none.
+impl Group {
+    /// The row all spikes of a collapsed group are counted in.
+    pub fn middle(&self) -> u32 {
+        u32::midpoint(self.first, self.end)
+    }
+}
+
+/// The row of an element that has none, and the element of a row that has none.
 pub const NOWHERE: u32 = u32::MAX;
 
 /// Elements put in rows; row 0 is at the bottom.
@@ -28,52 +97,55 @@ pub const NOWHERE: u32 = u32::MAX;
 pub struct Rows {
     /// Row of each element, or [`NOWHERE`].
     pub row_of: Arc<Vec<u32>>,
-    /// Element of each row.
+    /// Element of each row, or [`NOWHERE`] in a collapsed group.
     pub element_of: Arc<Vec<u32>>,
     /// The blocks, from the bottom; empty when ungrouped.
     pub groups: Vec<Group>,
     /// The column grouped by; empty when ungrouped.
     pub column: String,
+    /// Elements that have a row, or share one.
+    pub n_shown: u32,
 }
 
 impl Rows {
-    /// In order of a column's categories, largest at the bottom, elements by index inside; by index alone
-    /// without such a column. Only elements that `has_row` allows get a row.
-    pub fn new(set: &ElementSet, column: &str, has_row: impl Fn(u32) -> bool) -> Self {
-        let Some(column) = set.column(column).filter(|c| c.codes.len() == set.len as usize) else {
-            return Self::in_order(set, has_row);
+    /// In order of a column's categories, largest at the bottom, sorted inside. Only elements that `has_row` allows get a
+    /// row.
+    pub fn new(set: &ElementSet, order: &Order, counts: &[u32], has_row: impl Fn(u32) -> bool) -> Self {
+        let column = set.column(&order.column).filter(|c| c.codes.len() == set.len as usize);
+        let code = |element: u32| column.map_or(0, |c| c.codes[element as usize]);
+        let keys = order.sort.keys(set, counts);
+        let key = |element: u32| keys.get(element as usize).copied().unwrap_or(0);
+        let mut elements: Vec<u32> = (0..set.len).filter(|e| has_row(*e)).collect();
+        elements.sort_unstable_by_key(|e| (code(*e), key(*e), *e));
+        let band = (elements.len() as u32 / BAND).max(1);
+        let mut rows = Self {
+            column: column.map(|c| c.name.clone()).unwrap_or_default(),
+            n_shown: elements.len() as u32,
+            ..Self::default()
         };
-        let mut counts = vec![0u32; column.labels.len()];
-        for (_, code) in column.codes.iter().enumerate().filter(|(element, _)| has_row(*element as u32)) {
-            counts[usize::from(*code)] += 1;
+        let (mut row_of, mut element_of) = (vec![NOWHERE; set.len as usize], Vec::with_capacity(elements.len()));
+        for block in elements.chunk_by(|a, b| code(*a) == code(*b)) {
+            let (first, code) = (element_of.len() as u32, code(block[0]));
+            let is_collapsed = column.is_some() && order.collapsed.contains(&code);
+            if is_collapsed {
+                element_of.resize(element_of.len() + band as usize, NOWHERE);
+            } else {
+                element_of.extend(block);
+            }
+            let end = element_of.len() as u32;
+            let len = block.len() as u32;
+            let label = column.map(|c| c.labels[usize::from(code)].clone()).unwrap_or_default();
+            let label = if label.is_empty() { "—".to_owned() } else { label };
+            let group = Group { label, first, end, code, len, is_collapsed };
+            for (i, element) in block.iter().enumerate() {
+                row_of[*element as usize] = if is_collapsed { group.middle() } else { first + i as u32 };
+            }
+            if column.is_some() {
+                rows.groups.push(group);
+            }
         }
-        let mut groups = vec![];
-        let mut next = vec![0u32; counts.len()];
-        let mut row = 0;
-        for (code, count) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let label = if column.labels[code].is_empty() { "—".to_owned() } else { column.labels[code].clone() };
-            groups.push(Group { label, first: row, end: row + count, code: code as u16 });
-            next[code] = row;
-            row += count;
-        }
-        let mut row_of = vec![NOWHERE; set.len as usize];
-        let mut element_of = vec![0; row as usize];
-        for (element, code) in column.codes.iter().enumerate().filter(|(element, _)| has_row(*element as u32)) {
-            let row = &mut next[usize::from(*code)];
-            row_of[element] = *row;
-            element_of[*row as usize] = element as u32;
-            *row += 1;
-        }
-        Self { row_of: Arc::new(row_of), element_of: Arc::new(element_of), groups, column: column.name.clone() }
-    }
-
-    fn in_order(set: &ElementSet, has_row: impl Fn(u32) -> bool) -> Self {
-        let element_of: Vec<u32> = (0..set.len).filter(|e| has_row(*e)).collect();
-        let mut row_of = vec![NOWHERE; set.len as usize];
-        for (row, element) in element_of.iter().enumerate() {
-            row_of[*element as usize] = row as u32;
-        }
-        Self { row_of: Arc::new(row_of), element_of: Arc::new(element_of), groups: vec![], column: String::new() }
+        (rows.row_of, rows.element_of) = (Arc::new(row_of), Arc::new(element_of));
+        rows
     }
 
     /// Number of rows.
@@ -91,6 +163,21 @@ impl Rows {
         self.row_of.get(element as usize).copied().filter(|row| *row != NOWHERE)
     }
 
+    /// The element of a row that has one.
+    pub fn element(&self, row: u32) -> Option<u32> {
+        self.element_of.get(row as usize).copied().filter(|element| *element != NOWHERE)
+    }
+
+    /// The block a row is in.
+    pub fn group(&self, row: u32) -> Option<&Group> {
+        self.groups.get(self.groups.partition_point(|g| g.end <= row))
+    }
+
+    /// The groups shown as their rate.
+    pub fn collapsed(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|g| g.is_collapsed)
+    }
+
     /// One colour per block.
     pub fn colors(&self, set: &ElementSet, tokens: &Tokens) -> Vec<Color32> {
         let of_column = set.column(&self.column).map(|c| colors::of_column(c, tokens)).unwrap_or_default();
@@ -103,34 +190,64 @@ mod tests {
     use super::*;
     use crate::sim::Column;
 
+    fn set(texts: &[&str]) -> ElementSet {
+        let column = Column::from_texts("class", texts);
+        let positions = (0..texts.len()).map(|i| [0.0, 0.0, -(i as f32)]).collect();
+        ElementSet { name: "cells", len: texts.len() as u32, columns: vec![column], positions, ..Default::default() }
+    }
+
+    fn by(column: &str) -> Order {
+        Order { column: column.into(), ..Order::default() }
+    }
+
     #[test]
     fn rows_are_a_permutation_in_blocks() {
-        let column = Column::from_texts("class", &["b", "a", "b", "", "a", "b"]);
-        let set = ElementSet { name: "cells", len: 6, columns: vec![column], ..Default::default() };
-        let rows = Rows::new(&set, "class", |_| true);
+        let rows = Rows::new(&set(&["b", "a", "b", "", "a", "b"]), &by("class"), &[], |_| true);
         let mut sorted = rows.row_of.to_vec();
         sorted.sort_unstable();
         assert_eq!(sorted, [0, 1, 2, 3, 4, 5]);
         for (element, row) in rows.row_of.iter().enumerate() {
-            assert_eq!(rows.element_of[*row as usize], element as u32);
+            assert_eq!(rows.element(*row), Some(element as u32));
         }
-        let blocks: Vec<_> = rows.groups.iter().map(|g| (g.label.as_str(), g.first, g.end)).collect();
-        assert!(blocks.contains(&("b", rows.groups[0].first, rows.groups[0].end)) || blocks.len() == 3);
-        let b: Vec<u32> = rows.groups.iter().find(|g| g.label == "b").map(|g| (g.first..g.end).collect()).unwrap();
-        assert_eq!(b.iter().map(|r| rows.element_of[*r as usize]).collect::<Vec<_>>(), [0, 2, 5]);
-        assert_eq!(Rows::new(&set, "nothing", |_| true).groups, []);
+        let b = rows.groups.iter().find(|g| g.label == "b").unwrap();
+        assert_eq!((b.first..b.end).filter_map(|r| rows.element(r)).collect::<Vec<_>>(), [0, 2, 5]);
+        assert_eq!(Rows::new(&set(&["a", "b"]), &by("nothing"), &[], |_| true).groups, []);
+    }
+
+    #[test]
+    fn sorted_inside_a_group_by_rate_or_place() {
+        let set = set(&["a", "a", "b", "a"]);
+        let order = |sort| Order { sort, ..by("class") };
+        let rate = Rows::new(&set, &order(Sort::Rate), &[9, 1, 0, 5], |_| true);
+        let a = rate.groups.iter().find(|g| g.label == "a").unwrap();
+        assert_eq!((a.first..a.end).filter_map(|r| rate.element(r)).collect::<Vec<_>>(), [1, 3, 0]);
+        let depth = Rows::new(&set, &order(Sort::Position(2)), &[], |_| true);
+        assert!(depth.row(3) < depth.row(1) && depth.row(1) < depth.row(0));
+        assert!(ordered(-2.0) < ordered(-1.0) && ordered(-1.0) < ordered(0.5));
+    }
+
+    #[test]
+    fn a_collapsed_group_shares_one_row_of_a_band() {
+        let texts: Vec<&str> = (0..160).map(|i| if i < 100 { "many" } else { "few" }).collect();
+        let set = set(&texts);
+        let code = set.column("class").unwrap().codes[0];
+        let order = Order { collapsed: [code].into(), ..by("class") };
+        let rows = Rows::new(&set, &order, &[], |_| true);
+        assert_eq!((rows.len(), rows.n_shown), (10 + 60, 160));
+        let band = rows.collapsed().next().unwrap();
+        assert!((0..100).all(|e| rows.row(e) == Some(band.middle())));
+        assert!((band.first..band.end).all(|r| rows.element(r).is_none()));
+        assert_eq!(rows.group(rows.row(120).unwrap()).map(|g| g.len), Some(60));
     }
 
     #[test]
     fn only_those_that_may_get_a_row() {
-        let column = Column::from_texts("class", &["b", "a", "b", "a"]);
-        let set = ElementSet { name: "cells", len: 4, columns: vec![column], ..Default::default() };
         for column in ["class", "nothing"] {
-            let rows = Rows::new(&set, column, |e| e >= 2);
+            let rows = Rows::new(&set(&["b", "a", "b", "a"]), &by(column), &[], |e| e >= 2);
             assert_eq!((rows.len(), rows.n_elements()), (2, 4));
             assert_eq!((rows.row(0), rows.row(1)), (None, None));
             for row in 0..2 {
-                assert_eq!(rows.row(rows.element_of[row as usize]), Some(row));
+                assert_eq!(rows.element(row).and_then(|e| rows.row(e)), Some(row));
             }
         }
     }

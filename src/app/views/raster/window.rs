@@ -24,13 +24,6 @@ impl Window {
         self.r1 - self.r0
     }
 
-    /// Shrinks (factor < 1) or grows the times around a fixed fraction of the width.
-    pub fn zoom_time(&mut self, factor: f64, at: f64) {
-        let span = (self.span() * factor).clamp(20.0, 4e9);
-        let fixed = self.t0 + at * self.span();
-        (self.t0, self.t1) = (fixed - at * span, fixed + (1.0 - at) * span);
-    }
-
     /// Shrinks or grows the rows around a fixed fraction of the height from the bottom, within `0..rows`.
     pub fn zoom_rows(&mut self, factor: f64, at: f64, rows: u32) {
         let most = f64::from(rows.max(1));
@@ -41,10 +34,8 @@ impl Window {
         self.keep_rows_inside(rows);
     }
 
-    /// Moves by steps and rows.
-    pub fn pan(&mut self, steps: f64, rows_up: f64, rows: u32) {
-        self.t0 += steps;
-        self.t1 += steps;
+    /// Moves by rows.
+    pub fn pan_rows(&mut self, rows_up: f64, rows: u32) {
         self.r0 += rows_up;
         self.r1 += rows_up;
         self.keep_rows_inside(rows);
@@ -78,13 +69,20 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The finest cells not smaller than a pixel. One column more than fits, so that a window that follows the
-    /// newest data may end inside one.
+    /// The finest cells not smaller than a pixel. As many columns wherever the window begins, so that one that follows the
+    /// newest data scrolls.
     pub fn of(window: &Window, width_px: usize, height_px: usize, rows: u32) -> Self {
+        Self::in_units(window, (width_px, height_px), rows, (1, 1))
+    }
+
+    /// The same in multiples of so many steps and rows.
+    pub fn in_units(window: &Window, (width_px, height_px): (usize, usize), rows: u32, units: (u32, u32)) -> Self {
         let steps = (window.span() / width_px.max(1) as f64).ceil().max(1.0) as u32;
+        let steps = steps.div_ceil(units.0).saturating_mul(units.0);
         let first = (window.t0 / f64::from(steps)).floor() as i64;
-        let columns = (window.t1 / f64::from(steps)).ceil() as i64 - first;
+        let columns = (window.span() / f64::from(steps)).ceil() as i64 + 1;
         let per_cell = (window.rows() / height_px.max(1) as f64).ceil().max(1.0) as u32;
+        let per_cell = per_cell.div_ceil(units.1) * units.1;
         let row0 = (window.r0.max(0.0) / f64::from(per_cell)).floor() as u32 * per_cell;
         let top = window.r1.min(f64::from(rows)).ceil().max(f64::from(row0) + 1.0) as u32;
         let height = (top - row0).div_ceil(per_cell) as usize;
@@ -99,6 +97,23 @@ impl Cells {
     /// One past the last relative step.
     pub fn end_step(&self) -> u32 {
         ((self.first + self.columns as i64).max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The cell row of a row in view.
+    pub fn cell_of(&self, row: u32) -> Option<usize> {
+        let cell = (row.checked_sub(self.row0)? / self.rows) as usize;
+        (cell < self.height).then_some(cell)
+    }
+
+    /// Whether a window lies inside, up to a cell at each end.
+    pub fn covers(&self, window: &Window) -> bool {
+        let (from, to) = (self.first as f64, (self.first + self.columns as i64) as f64);
+        let (step, row) = (f64::from(self.steps), f64::from(self.rows));
+        let top = f64::from(self.row0) + self.height as f64 * row;
+        window.t0 >= (from - 1.0) * step
+            && window.t1 <= (to + 1.0) * step
+            && window.r0 >= f64::from(self.row0) - row
+            && window.r1 <= top + row
     }
 
     /// Whether both are cut alike and only the first column differs: one scrolls into the other.
@@ -130,6 +145,15 @@ mod tests {
     }
 
     #[test]
+    fn cells_in_units_start_at_multiples() {
+        let window = Window { t0: 1234.5, t1: 56_789.0, r0: 10.0, r1: 138_639.0 };
+        let cells = Cells::in_units(&window, (1000, 600), 138_639, (64, 136));
+        assert_eq!((cells.steps % 64, cells.rows % 136, cells.row0 % cells.rows), (0, 0, 0));
+        assert!(cells.covers(&window));
+        assert!(!cells.covers(&Window { t1: 90_000.0, ..window }));
+    }
+
+    #[test]
     fn a_followed_window_only_scrolls() {
         let at = |t1: f64| Cells::of(&Window { t0: t1 - 10_000.0, t1, r0: 0.0, r1: 500.0 }, 1000, 300, 500);
         let step = f64::from(at(20_000.0).steps);
@@ -139,7 +163,7 @@ mod tests {
     #[test]
     fn panning_stays_inside() {
         let mut window = Window { t0: 0.0, t1: 100.0, r0: 0.0, r1: 50.0 };
-        window.pan(5.0, -10.0, 100);
+        window.pan_rows(-10.0, 100);
         assert_eq!((window.r0, window.r1), (0.0, 50.0));
         window.zoom_rows(4.0, 0.5, 100);
         assert_eq!((window.r0, window.r1), (0.0, 100.0));

@@ -4,9 +4,9 @@ use crate::sim::Spike;
 use std::{collections::VecDeque, sync::Arc};
 
 /// Spikes per chunk.
-const CHUNK: usize = 1 << 16;
-/// Spikes kept: 64 MB.
-pub const CAPACITY: usize = 8 << 20;
+pub const CHUNK: usize = 1 << 16;
+/// Spikes kept: 160 MB.
+pub const CAPACITY: usize = 20_000_000;
 
 /// All spikes since a step, sorted by step. Chunks are shared with jobs on the pool, the tail is not.
 pub struct History {
@@ -57,6 +57,11 @@ impl History {
         }
     }
 
+    /// Number of spikes kept.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -104,16 +109,41 @@ impl History {
         self.tail.last().or_else(|| self.chunks.back().and_then(|c| c.last())).map(|s| s.step)
     }
 
-    /// What a job on the pool takes with it: the chunks shared, the tail copied.
-    pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
-        let overlaps =
-            |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
-        let mut shared: Vec<_> = self.chunks.iter().filter(overlaps).cloned().collect();
-        let tail = between(&self.tail, from, to);
-        if !tail.is_empty() {
-            shared.push(Arc::new(tail.to_vec()));
+    /// Relative step of the oldest spike.
+    pub fn first_step(&self) -> Option<u32> {
+        self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
+    }
+
+    /// The full chunks, each with its number since the history began.
+    pub fn chunks(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
+        let first = self.dropped / CHUNK as u64;
+        self.chunks.iter().enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
+    }
+
+    /// The spikes that do not fill a chunk yet.
+    pub fn tail(&self) -> &[Spike] {
+        &self.tail
+    }
+
+    /// For each of `n` elements the steps since its last spike before relative step `at`; −1 where there is none within
+    /// `steps` before, or among the last `most` spikes.
+    pub fn since_last(&self, at: u32, steps: u32, most: usize, n: usize) -> Vec<f32> {
+        let mut since = vec![-1.0; n];
+        let mut left = most;
+        let from = at.saturating_sub(steps);
+        let slices: Vec<&[Spike]> = self.slices(from, at).collect();
+        for spike in slices.iter().rev().flat_map(|s| s.iter().rev()) {
+            if let Some(value) = since.get_mut(spike.lane as usize)
+                && *value < 0.0
+            {
+                *value = (at - spike.step) as f32;
+            }
+            left -= 1;
+            if left == 0 {
+                break;
+            }
         }
-        shared
+        since
     }
 }
 
@@ -154,12 +184,23 @@ mod tests {
             history.push(&spikes(block * 10_000..(block + 1) * 10_000), (block + 1) * 10_000);
         }
         assert_eq!(history.count(65_000, 140_000), 75_000);
-        assert_eq!(history.share(0, u32::MAX).iter().map(|c| c.len()).sum::<usize>(), 300_000);
+        let whole: usize = history.chunks().map(|(_, c)| c.len()).sum();
+        assert_eq!(whole + history.tail().len(), 300_000);
         let steps: Vec<u32> = history.slices(65_530, 65_540).flatten().map(|s| s.step).collect();
         assert_eq!(steps, (65_530..65_540).collect::<Vec<_>>());
         let after: Vec<u32> = history.after(131_070).flatten().map(|s| s.step).collect();
         assert_eq!((after.len(), after[0]), (300_000 - 131_070, 131_070));
         assert_eq!(history.after(300_000).flatten().count(), 0);
+    }
+
+    #[test]
+    fn the_last_spike_before_a_step_is_found() {
+        let mut history = History::default();
+        history.push(&spikes(0..200_000), 200_000);
+        let since = history.since_last(150_003, 8, usize::MAX, 11);
+        // Element e spiked at 150,000 + e for e = 0, 1, 2 and at 149,990 + e for the others.
+        assert_eq!(since[..3], [3.0, 2.0, 1.0]);
+        assert_eq!((since[9], since[3], since[10]), (4.0, -1.0, -1.0));
     }
 
     #[test]

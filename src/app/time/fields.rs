@@ -1,0 +1,92 @@
+//! Fields as they were: few, evenly spread over the run, within a bounded memory.
+
+use crate::sim::{Clock, ProbeId};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// Bytes kept of all fields together.
+pub const CAPACITY: usize = 64 << 20;
+/// Seconds between two kept states at first; twice as long whenever the memory is full.
+const EVERY_SECS: f64 = 0.05;
+
+/// One field at some steps.
+type States = VecDeque<(u64, Arc<Vec<f32>>)>;
+
+/// The kept states of all fields that were on screen.
+#[derive(Default)]
+pub struct Fields {
+    states: BTreeMap<ProbeId, States>,
+    every: u64,
+    n_bytes: usize,
+}
+
+impl Fields {
+    /// Keeps a state when it is time to.
+    pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &[f32]) {
+        if self.every == 0 {
+            self.every = ((EVERY_SECS / clock.secs_per_step) as u64).max(1);
+        }
+        let states = self.states.entry(probe).or_default();
+        if states.back().is_some_and(|(last, _)| clock.step < last + self.every) {
+            return;
+        }
+        states.push_back((clock.step, Arc::new(values.to_vec())));
+        self.n_bytes += size_of_val(values);
+        while self.n_bytes > CAPACITY && self.states.values().any(|s| s.len() > 2) {
+            self.thin();
+        }
+    }
+
+    /// Forgets every second state.
+    fn thin(&mut self) {
+        self.every = self.every.saturating_mul(2);
+        for states in self.states.values_mut() {
+            let mut is_odd = false;
+            states.retain(|_| {
+                is_odd = !is_odd;
+                is_odd
+            });
+        }
+        self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
+    }
+
+    /// A field as it was at a step, or the last time before that it was kept, and when that was.
+    pub fn at(&self, probe: ProbeId, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
+        let states = self.states.get(&probe)?;
+        let after = states.partition_point(|(at, _)| *at <= step);
+        states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    /// Steps between two kept states.
+    pub fn every(&self) -> u64 {
+        self.every
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_is_kept_thinly_and_to_its_beginning() {
+        let mut fields = Fields::default();
+        let state = vec![0.5_f32; 200_000];
+        for step in 0..2_000 {
+            let mut state = state.clone();
+            state[0] = step as f32;
+            fields.push(3, Clock { step: step * 500, secs_per_step: 1e-4 }, &state);
+        }
+        assert!(fields.n_bytes() <= CAPACITY && fields.every() > 500);
+        assert_eq!(fields.at(3, 0).map(|(step, v)| (step, v[0])), Some((0, 0.0)));
+        let (step, values) = fields.at(3, 700_000).unwrap();
+        assert!(step <= 700_000 && step + fields.every() > 650_000 && values[0] == (step / 500) as f32);
+        assert!(fields.at(4, 0).is_none());
+    }
+}

@@ -1,0 +1,103 @@
+//! What all views of time have in common: spans and the chosen range behind the data; cursor, pointer and edits over it.
+
+use super::{Axis, Time, Timeline};
+use crate::app::{theme::Tokens, views::kit};
+use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
+
+/// Spans of stimuli and lesions, and the chosen range.
+pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    let across = |from: f64, to: f64| {
+        let (left, right) = (x(from).max(plot.left()), x(to.min(1e15)).min(plot.right()));
+        (left < right).then(|| Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())))
+    };
+    for span in &time.spans {
+        let Some(rect) = across(span.from, span.to) else { continue };
+        let color = if span.is_lesion { tokens.error } else { tokens.warn };
+        painter.rect_filled(rect, 0.0, color.gamma_multiply(0.07));
+        let edge = color.gamma_multiply(0.5);
+        for at in [span.from, span.to].map(&x).into_iter().filter(|at| plot.x_range().contains(*at)) {
+            painter.vline(at, plot.y_range(), (1.0, edge));
+        }
+    }
+    if let Some(rect) = time.axis.range.and_then(|(from, to)| across(from, to)) {
+        painter.rect_filled(rect, 0.0, tokens.accent.gamma_multiply(0.12));
+    }
+}
+
+/// The cursor, the time under the pointer in whichever view, and edits as ticks at the top.
+pub fn before(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    let inside = |step: f64| Some(x(step)).filter(|x| plot.x_range().contains(*x));
+    for at in time.edits.iter().filter_map(|edit| inside(edit.step as f64)) {
+        painter.vline(at, plot.top()..=plot.top() + 6.0, (1.5, tokens.accent.gamma_multiply(0.8)));
+    }
+    let pass = painter.ctx().cumulative_pass_nr();
+    if let Some(at) = time.axis.pointed(pass).and_then(inside) {
+        painter.vline(at, plot.y_range(), (1.0, tokens.text_sub.gamma_multiply(0.4)));
+    }
+    if let Some(at) = time.axis.cursor().and_then(inside) {
+        painter.vline(at, plot.y_range(), (1.0, tokens.accent));
+    }
+}
+
+/// A time in a chip under the axis.
+pub fn chip(painter: &Painter, plot: Rect, x: f32, text: String, font: &FontId, tokens: &Tokens) {
+    let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_strong);
+    let half = galley.size().x / 2.0 + 5.0;
+    let middle = x.clamp(plot.left() + half, (plot.right() - half).max(plot.left() + half));
+    let chip = Rect::from_center_size(pos2(middle, plot.bottom() + 11.0), galley.size() + Vec2::new(10.0, 4.0));
+    painter.rect_filled(chip, 4.0, tokens.hover);
+    painter.galley(chip.min + Vec2::new(5.0, 2.0), galley, tokens.text_strong);
+}
+
+/// Notes the pointer's time for all views.
+pub fn point(response: &Response, plot: Rect, line: &Timeline, axis: &mut Axis) {
+    if let Some(at) = pointer(response, plot) {
+        axis.point_at(line.step_at(plot, at.x), response.ctx.cumulative_pass_nr());
+    }
+}
+
+/// The pointer's time in a chip, over everything else.
+pub fn pointer_chip(
+    painter: &Painter,
+    response: &Response,
+    plot: Rect,
+    line: &Timeline,
+    (clock, font, tokens): (crate::sim::Clock, &FontId, &Tokens),
+) {
+    let Some(at) = pointer(response, plot) else { return };
+    let secs = line.step_at(plot, at.x) * clock.secs_per_step;
+    chip(painter, plot, at.x, line.unit(clock).text(secs, clock.secs_per_step), font, tokens);
+}
+
+fn pointer(response: &Response, plot: Rect) -> Option<Pos2> {
+    response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged())
+}
+
+/// Dragging along the axis under a plot chooses a range. Whether this drag is one.
+pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut Axis) -> bool {
+    let origin = response.ctx.input(|i| i.pointer.press_origin());
+    let (Some(from), Some(to)) = (origin, response.interact_pointer_pos()) else { return false };
+    if from.y <= plot.bottom() || !response.dragged() {
+        return false;
+    }
+    let step = |p: Pos2| line.step_at(plot, p.x.clamp(plot.left(), plot.right())).max(0.0);
+    let (a, b) = (step(from), step(to));
+    if (from.x - to.x).abs() > 2.0 {
+        axis.range = Some((a.min(b), a.max(b)));
+    }
+    true
+}
+
+/// Labels of spans, inside their left edges.
+pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    let mut free = plot.left();
+    for span in &time.spans {
+        let (left, right) = (x(span.from).max(free + 2.0), x(span.to.min(1e15)).min(plot.right()));
+        if right - left < 24.0 {
+            continue;
+        }
+        let color = if span.is_lesion { tokens.error } else { tokens.warn };
+        let text = kit::elide(painter, &span.label, font, right - left - 6.0);
+        free = painter.text(pos2(left + 3.0, plot.top() + 1.0), Align2::LEFT_TOP, text, font.clone(), color).right();
+    }
+}

@@ -1,0 +1,102 @@
+//! The mean rate of the rows in view, under the spikes.
+
+use super::{Raster, draw::nice_above};
+use crate::app::{theme::Tokens, views::kit};
+use egui::{Align2, Mesh, Painter, Pos2, Rect, pos2};
+
+/// A bin of a rate is at least this wide, points.
+const BIN: f64 = 3.0;
+
+impl Raster {
+    /// What rates are in.
+    pub(super) fn rate_unit(&self) -> &'static str {
+        if self.clock.secs_per_step >= 1.0 { "" } else { "Hz" }
+    }
+
+    /// Steps per bin of a rate over a plot.
+    fn bin_columns(&self, plot: Rect) -> i64 {
+        let Some(grid) = self.density.grid() else { return 1 };
+        let columns_per_pt = self.window.span() / f64::from(grid.cells.steps) / f64::from(plot.width().max(1.0));
+        (BIN * columns_per_pt).ceil().max(1.0) as i64
+    }
+
+    /// Middles of bins and their rates, for counts per column and a number of elements.
+    pub(super) fn bins(&self, plot: Rect, count: impl Fn(i64) -> u64, n_elements: u32) -> Vec<(f64, f64)> {
+        let Some(grid) = self.density.grid() else { return vec![] };
+        let (cells, per_bin) = (grid.cells, self.bin_columns(plot));
+        let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.secs_per_step;
+        // Where steps have no length, how many events a step has in all rows.
+        let per = if self.clock.secs_per_step >= 1.0 { 1 } else { n_elements.max(1) };
+        let scale = 1.0 / (f64::from(per) * secs);
+        let (first, last) = (cells.first.div_euclid(per_bin), (cells.first + cells.columns as i64).div_euclid(per_bin));
+        let end = self.now();
+        let bin = |bin: i64| {
+            let from = bin * per_bin;
+            let n: u64 = (from..from + per_bin).map(&count).sum();
+            ((from as f64 + per_bin as f64 * 0.5) * f64::from(cells.steps), n as f64 * scale)
+        };
+        let in_view = |(step, _): &(f64, f64)| *step < end && *step >= self.window.t0 && *step <= self.window.t1;
+        (first..=last).map(bin).filter(in_view).collect()
+    }
+
+    /// Mean rate of the rows in view, in bins of at least three points and one step.
+    pub(super) fn paint_rate(&self, painter: &Painter, strip: Rect, font: &egui::FontId, tokens: &Tokens) {
+        let Some(grid) = self.density.grid() else { return };
+        let bins = self.bins(strip, |column| u64::from(grid.total(column)), self.elements_in_view());
+        let unit = self.rate_unit();
+        let name = if unit.is_empty() { "per step  0" } else { "rate  0" };
+        let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
+        let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
+        let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
+        let color = tokens.text_sub.lerp_to_gamma(tokens.text, 0.6);
+        let mut area = Mesh::default();
+        let points: Vec<Pos2> = bins.iter().map(|(s, v)| pos2(self.x_of(strip, *s), y(*v))).collect();
+        for (i, p) in points.iter().enumerate() {
+            area.colored_vertex(*p, color.gamma_multiply(0.22));
+            area.colored_vertex(pos2(p.x, strip.bottom()), color.gamma_multiply(0.05));
+            if i > 0 {
+                let k = (i as u32) * 2;
+                area.add_triangle(k - 2, k - 1, k);
+                area.add_triangle(k - 1, k, k + 1);
+            }
+        }
+        let inside = painter.with_clip_rect(strip.intersect(painter.clip_rect()));
+        inside.add(area);
+        inside.line(points, egui::Stroke::new(1.25, color));
+        painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
+        // Beside the strip when there is a gutter, else inside it.
+        let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
+        let (x, align) = if has_gutter {
+            (strip.left() - 6.0, Align2::RIGHT_CENTER)
+        } else {
+            (strip.left() + 5.0, Align2::LEFT_CENTER)
+        };
+        if highest > 0.0 {
+            painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
+            painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
+            let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
+            let bin = match unit {
+                "Hz" => format!("bin {}", kit::duration(steps * self.clock.secs_per_step)),
+                _ => format!("bin {} steps", kit::value(steps)),
+            };
+            painter.text(
+                strip.right_top() - egui::vec2(2.0, 0.0),
+                Align2::RIGHT_TOP,
+                bin,
+                font.clone(),
+                tokens.text_sub,
+            );
+        }
+        painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
+    }
+
+    /// Elements whose rows are in view; of groups shown as their rate all.
+    fn elements_in_view(&self) -> u32 {
+        let (from, to) = (self.window.r0.max(0.0) as u32, (self.window.r1.ceil() as u32).min(self.rows.len()));
+        let band = |g: &super::rows::Group| -> i64 {
+            let inside = i64::from(g.end.min(to)) - i64::from(g.first.max(from));
+            if inside > 0 { i64::from(g.len) - inside } else { 0 }
+        };
+        (i64::from(to.saturating_sub(from)) + self.rows.collapsed().map(band).sum::<i64>()).max(1) as u32
+    }
+}

@@ -1,0 +1,98 @@
+//! Single spikes, when they are few enough to be drawn one by one.
+
+use super::{
+    Raster,
+    rows::Rows,
+    window::{Cells, Window},
+};
+use crate::{
+    app::{time::spikes::History, views::ViewCtx},
+    sim::Spike,
+};
+use egui::{Mesh, Painter, Rect, Vec2, pos2};
+
+/// Up to this many spikes in view are drawn one by one.
+const MOST: usize = 50_000;
+/// More spikes than this in the times in view are not worth a look for those in the rows in view.
+const SCAN: usize = 250_000;
+
+/// The spikes in view.
+#[derive(Default)]
+pub struct Ticks {
+    spikes: Vec<Spike>,
+    key: Option<(Cells, u64, u64)>,
+}
+
+impl Ticks {
+    /// Whether spikes are drawn one by one.
+    pub fn are_shown(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.spikes.len()
+    }
+
+    /// Collects those in view. `counted` is how many the density picture of these very cells has, when it is up to date.
+    pub fn update(
+        &mut self,
+        history: &History,
+        window: &Window,
+        (rows, generation): (&Rows, u64),
+        cells: Cells,
+        counted: Option<u64>,
+    ) {
+        let key = (cells, history.sequence(), generation);
+        if self.key == Some(key) {
+            return;
+        }
+        self.key = None;
+        self.spikes.clear();
+        let (from, to) = (window.t0.max(0.0) as u32, window.t1.ceil().max(0.0) as u32);
+        if counted.is_some_and(|n| n > MOST as u64) || history.count(from, to) > SCAN {
+            return;
+        }
+        let (r0, r1) = (window.r0.floor().max(0.0) as u32, window.r1.ceil() as u32);
+        for spike in history.slices(from, to).flatten() {
+            if rows.row_of.get(spike.lane as usize).is_some_and(|r| (r0..r1).contains(r)) {
+                self.spikes.push(*spike);
+                if self.spikes.len() > MOST {
+                    return self.spikes.clear();
+                }
+            }
+        }
+        self.key = Some(key);
+    }
+}
+
+impl Raster {
+    pub(super) fn paint_ticks(&self, painter: &Painter, plot: Rect, ctx: &ViewCtx<'_>) {
+        let Some(set) = &self.set else { return };
+        let colors = self.rows.colors(set, ctx.tokens);
+        let dimmed: Vec<_> = colors.iter().map(|c| c.gamma_multiply(0.35)).collect();
+        let selected = ctx.selection.of(set.name);
+        let row_height = plot.height() / self.window.rows() as f32;
+        let height = (row_height * 0.8).clamp(3.0, 14.0);
+        let width = (plot.width() / self.window.span() as f32 * 0.7).clamp(1.25, 2.5);
+        let mut mesh = Mesh::default();
+        mesh.reserve_triangles(self.ticks.spikes.len() * 2);
+        mesh.reserve_vertices(self.ticks.spikes.len() * 4);
+        for spike in &self.ticks.spikes {
+            let row = self.rows.row_of[spike.lane as usize];
+            let group = self.rows.groups.partition_point(|g| g.end <= row);
+            if self.rows.groups.get(group).is_some_and(|g| g.is_collapsed) {
+                continue;
+            }
+            let of = |colors: &[egui::Color32]| colors.get(group).copied().unwrap_or(ctx.tokens.text);
+            let color = match (selected.is_empty(), selected.binary_search(&spike.lane).is_ok()) {
+                (true, _) => of(&colors),
+                (false, true) => ctx.tokens.accent,
+                (false, false) => of(&dimmed),
+            };
+            let at = pos2(self.x_of(plot, f64::from(spike.step) + 0.5), self.y_of(plot, f64::from(row) + 0.5));
+            mesh.add_colored_rect(Rect::from_center_size(at, Vec2::new(width, height)), color);
+        }
+        painter.with_clip_rect(plot.intersect(painter.clip_rect())).add(mesh);
+    }
+}

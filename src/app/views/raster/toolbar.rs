@@ -1,0 +1,66 @@
+//! The raster's toolbar.
+
+use super::{
+    Raster,
+    grid::Scale,
+    rows::{Order, Sort},
+};
+use crate::{
+    app::views::{View as _, ViewCtx, kit, probes_where},
+    sim::{ElementSet, Shape},
+};
+
+/// Points that the rarer choices take.
+const REST: f32 = 330.0;
+
+impl Raster {
+    pub(super) fn toolbar_ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>) {
+        let Some(set) = self.set.clone() else { return };
+        let before = self.arrange.order.clone();
+        let mut columns: Vec<(String, String)> =
+            set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
+        columns.push((String::new(), "nothing".into()));
+        self.events_ui(ui, ctx);
+        if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.arrange.order.column, &columns) {
+            self.arrange.order.collapsed.clear();
+        }
+        kit::time_ui(ui, ctx, &mut self.link);
+        ui.separator();
+        kit::overflow_ui(ui, REST, |ui| self.rest_ui(ui, &set, ctx));
+        if self.arrange.order != before {
+            let Order { column, collapsed, .. } = &before;
+            let refit = *column != self.arrange.order.column || *collapsed != self.arrange.order.collapsed;
+            self.arrange.ask(refit);
+        }
+    }
+
+    /// Which events, when there are several kinds of them.
+    fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
+        let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
+        let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, p.name.replace('_', " "))).collect();
+        let mut chosen = self.probe.unwrap_or_default();
+        if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Events", &mut chosen, &all) {
+            self.probe = Some(chosen);
+            self.reset(ctx.exhibit);
+        }
+    }
+
+    fn rest_ui(&mut self, ui: &mut egui::Ui, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        kit::choice_ui(ui, ctx.tokens, "Sort", &mut self.arrange.order.sort, &Sort::options(set));
+        let scales: Vec<_> = Scale::ALL.map(|s| (s, s.label().to_owned())).into();
+        kit::choice_ui(ui, ctx.tokens, "Scale", &mut self.scale, &scales);
+        let hint = "Rows only for those that have spiked since the run began; the caption says how many";
+        if ui.toggle_value(&mut self.is_active_only, "Active only").on_hover_text(hint).changed() {
+            self.arrange.ask(true);
+        }
+        if ui.button("Fit").on_hover_text("All rows, newest second (double-click)").clicked() {
+            self.fit(ctx);
+        }
+    }
+
+    /// All rows, newest data.
+    pub(super) fn fit(&mut self, ctx: &mut ViewCtx<'_>) {
+        (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
+        self.link.line_mut(&mut ctx.time.axis).fit(ctx.clock.secs_per_step);
+    }
+}
