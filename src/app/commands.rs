@@ -55,6 +55,20 @@ pub enum UiCommand {
     SaveSelection,
     /// Shows and records the selected elements.
     Probe,
+    /// Moves the time cursor by this many times N steps; back when negative.
+    MoveCursor(i32),
+    /// The time cursor to the oldest remembered step.
+    GoStart,
+    /// Back to the present.
+    GoLive,
+    /// Plays what is remembered from the cursor, or stops.
+    PlayPast,
+    /// Playing starts over at the end of the chosen range.
+    Loop,
+    /// Views show the chosen range.
+    ZoomToRange,
+    /// No range is chosen.
+    ClearRange,
     /// Nothing is selected.
     SelectNone,
     /// Shows a view.
@@ -142,6 +156,8 @@ impl UiCommand {
             Self::Record,
         ]);
         all.extend(workspace::view_names(app).map(Self::ShowView));
+        all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
+        all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
         use egui::ThemePreference::{Dark, Light, System};
         all.extend([Dark, Light, System].map(Self::Theme));
         all.extend([Self::ZoomIn, Self::ZoomOut, Self::ZoomReset, Self::FullScreen]);
@@ -176,7 +192,6 @@ impl UiCommand {
             Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
                 ("Simulation", false)
             }
-            Self::Rebuild | Self::Record => ("Simulation", true),
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_) | Self::CloseWorkspace | Self::NextPanel | Self::PreviousPanel | Self::RedoLayout => {
                 ("Window", false)
@@ -186,6 +201,10 @@ impl UiCommand {
             Self::ApplyLayout(_) | Self::ToggleInspector | Self::ToggleLog => ("Window", false),
             Self::ToggleTree => ("Window", true),
             Self::ZoomIn => ("View", true),
+            Self::MoveCursor(_) | Self::GoLive | Self::PlayPast | Self::Loop | Self::ZoomToRange | Self::ClearRange => {
+                ("Simulation", false)
+            }
+            Self::Rebuild | Self::Record | Self::GoStart => ("Simulation", true),
             Self::Theme(t) => ("View", matches!(t, egui::ThemePreference::Dark)),
             Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
             Self::Palette | Self::Help => ("Help", false),
@@ -232,6 +251,12 @@ impl UiCommand {
             Self::Theme(egui::ThemePreference::System) => "Theme of the system",
             Self::Step => return format!("Step × {}", app.step_size),
             Self::StepMore => return format!("Step × {}", app.step_size.saturating_mul(10)),
+            Self::MoveCursor(n) => {
+                let way = if *n < 0 { "back" } else { "forward" };
+                return format!("Time cursor {way} by {} steps", app.step_size.saturating_mul(n.unsigned_abs()));
+            }
+            Self::PlayPast if app.time.player.is_playing => "Pause the playback",
+            Self::Loop if app.time.axis.is_looping => "Do not loop the range",
             Self::Open => "Open…",
             Self::Save => "Save",
             Self::SaveAs => "Save as…",
@@ -250,6 +275,12 @@ impl UiCommand {
             Self::SaveSelection => "Save the selection as a set",
             Self::Probe => "Probe the selection",
             Self::SelectNone => "Clear the selection",
+            Self::GoStart => "Time cursor to the start",
+            Self::GoLive => "Back to LIVE",
+            Self::PlayPast => "Play from the cursor",
+            Self::Loop => "Loop the range",
+            Self::ZoomToRange => "Zoom to the range",
+            Self::ClearRange => "Clear the range",
             Self::ToggleTree => "Project tree",
             Self::ToggleInspector => "Inspector",
             Self::ToggleLog => "Log",
@@ -293,6 +324,13 @@ impl UiCommand {
             Self::SaveSelection => "Adds a named selection to the project",
             Self::Probe => "Names the selection, shows its traces and records them",
             Self::SelectNone => "Nothing is selected in any view",
+            Self::MoveCursor(_) => "All linked views show the states at the cursor",
+            Self::GoStart => "The oldest step that is still remembered",
+            Self::GoLive => "Views follow the newest data again",
+            Self::PlayPast => "Moves the cursor through what is remembered, at the speed of the run or in real time",
+            Self::Loop => "Playing starts over at the end of the range",
+            Self::ZoomToRange => "All linked views show the range",
+            Self::ClearRange => "No range of time is chosen",
             Self::ShowView(_) => "Brings the view to the front, or adds it",
             Self::OpenAnother(_) => "A second panel with a view of its own",
             Self::Home => "Examples, recent projects, import",
@@ -336,6 +374,12 @@ impl UiCommand {
             Self::Stimulate => icons::LIGHTNING,
             Self::Silence => icons::SCISSORS,
             Self::Probe => icons::CROSSHAIR,
+            Self::PlayPast => icons::PLAY,
+            Self::Loop => icons::LOOP,
+            Self::GoStart => icons::REWIND,
+            Self::GoLive => icons::RECORD,
+            Self::MoveCursor(_) => icons::STEP,
+            Self::ZoomToRange | Self::ClearRange => icons::SEARCH,
             Self::SaveSelection | Self::SelectNone => icons::SELECTION,
             Self::ShowView(_) | Self::OpenAnother(_) | Self::ResetLayout(_) | Self::ApplyLayout(_) => icons::GRID,
             Self::Home => icons::HOUSE,
@@ -377,6 +421,13 @@ impl UiCommand {
             Self::Step => (Modifiers::NONE, Key::Period),
             Self::StepMore => (Modifiers::SHIFT, Key::Period),
             Self::Rewind => (CTRL, Key::Backspace),
+            Self::MoveCursor(-1) => (Modifiers::NONE, Key::ArrowLeft),
+            Self::MoveCursor(1) => (Modifiers::NONE, Key::ArrowRight),
+            Self::MoveCursor(-10) => (Modifiers::SHIFT, Key::ArrowLeft),
+            Self::MoveCursor(10) => (Modifiers::SHIFT, Key::ArrowRight),
+            Self::GoStart => (Modifiers::NONE, Key::Home),
+            Self::GoLive => (Modifiers::NONE, Key::End),
+            Self::PlayPast => (Modifiers::SHIFT, Key::Space),
             Self::Rebuild => (CTRL, Key::R),
             Self::Stimulate => (Modifiers::NONE, Key::S),
             Self::Silence => (Modifiers::NONE, Key::X),
@@ -436,6 +487,12 @@ impl UiCommand {
             }
             Self::ShowView("runs") | Self::OpenAnother("runs") => None,
             Self::ShowView(_) | Self::OpenAnother(_) => loaded,
+            Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
+                loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "Nothing has happened yet"))
+            }
+            Self::ZoomToRange | Self::ClearRange => {
+                needs(app.time.axis.range.is_some(), "No range is chosen: drag over the bands of the time panel")
+            }
             _ => None,
         }
     }

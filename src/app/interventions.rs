@@ -1,7 +1,7 @@
 //! From what is selected on screen to entries of the document. Works for every kind that declares a list
 //! `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
 
-use super::views::Selection;
+use super::{time::Span, views::Selection};
 use crate::{
     engine::Exhibit,
     params::{Change, ParamId, Params, Value, ValueType},
@@ -119,6 +119,36 @@ pub fn query_of(selection: &Selection) -> String {
     format!("idx = {}", parts.join(", "))
 }
 
+/// When the enabled items of `interventions` act, for kinds that give them `from_ms` and `to_ms`.
+pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
+    let Some(group) = list(params, "interventions") else { return vec![] };
+    let field = |name| field(params, group, name);
+    let (Some(name), Some(from), Some(to)) = (field("name"), field("from_ms"), field("to_ms")) else { return vec![] };
+    let real = |item, f| if let Value::Real(ms) = params.get(at(group, item, f)) { ms } else { 0.0 };
+    let is_enabled = |item: &usize| field("enabled").is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
+    let step = |ms: f64| ms * 1e-3 / secs_per_step;
+    let span = |item| {
+        let end = real(item, to);
+        let named = if let Value::Text(text) = params.get(at(group, item, name)) { text } else { String::new() };
+        let effect = field("effect").map(|f| choice(params, group, item, f)).unwrap_or_default();
+        Span {
+            label: if named.is_empty() { effect.to_owned() } else { named },
+            from: step(real(item, from)),
+            to: if end > 0.0 { step(end) } else { f64::INFINITY },
+            is_lesion: effect.starts_with("Silence") || effect.starts_with("Scale") || effect.starts_with("Sign"),
+        }
+    };
+    (0..params.len(group as u8)).filter(is_enabled).map(span).collect()
+}
+
+/// The name of an item's choice.
+fn choice(params: &dyn Params, group: usize, item: usize, field: usize) -> &'static str {
+    match (params.groups()[group].params[field].kind, params.get(at(group, item, field))) {
+        (ValueType::Choice(choices), Value::Choice(c)) => choices.get(usize::from(c)).map_or("", |c| c.name),
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +175,10 @@ mod tests {
         add(params, &exhibit, &two, Deed::Silence);
         assert_eq!(params.len(group as u8), 2);
         assert_eq!(params.len(list(params, "selections").unwrap() as u8), 1);
+        let to = field(params, group, "to_ms").unwrap();
+        params.set(&Change { id: at(group, 1, to), value: Value::Real(250.0) });
+        let spans = spans(params, 1e-4);
+        assert_eq!(spans.iter().map(|s| (s.to, s.is_lesion)).collect::<Vec<_>>(), [(f64::INFINITY, false), (2_500.0, true)]);
+        assert!(!spans[0].is_bounded() && spans[0].label == "Stimulate 2 neurons");
     }
 }

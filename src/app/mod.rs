@@ -40,6 +40,7 @@ mod status;
 mod stopwatch;
 mod text;
 pub mod time;
+mod time_panel;
 mod toasts;
 mod topbar;
 mod tree;
@@ -103,6 +104,7 @@ pub struct App {
     pub(crate) config_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
     pub(crate) time: time::Time,
+    pub(crate) time_panel: time_panel::TimePanel,
     pub(crate) inspector: inspector::Inspector,
     pub(crate) palette: Option<palette::Palette>,
     pub(crate) dialog: Option<dialogs::Dialog>,
@@ -144,6 +146,7 @@ impl App {
             config_dir: start.config_dir.clone(),
             panels: side::Panels::default(),
             time: time::Time::default(),
+            time_panel: time_panel::TimePanel::default(),
             inspector: inspector::Inspector::default(),
             palette: None,
             dialog: None,
@@ -219,7 +222,7 @@ impl App {
                     self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
-                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &mut self.time, &frame),
+                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &mut self.time, frame),
                 live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
                 live::News::Said(level, text) => self.say(level, text),
                 live::News::Recorded(folder, took) => self.recorded(&folder, took),
@@ -253,12 +256,28 @@ impl App {
         runbar::notice_ui(ui, self, queue);
         status::ui(ui, self, queue);
         log_panel::ui(ui, self);
+        time_panel::ui(ui, self, queue);
         side::docked_ui(ui, self, queue);
+        time_panel::banner_ui(ui, self, queue);
         let t = Tokens::of(ui.ctx());
         let frame = egui::Frame::new().fill(t.canvas);
         let centre = ui.available_rect_before_wrap();
         egui::CentralPanel::default().frame(frame).show(ui, |ui| self.centre_ui(ui, queue));
         side::drawers_ui(ui, centre, self, queue);
+        self.watch();
+    }
+
+    /// Tells the engine what is on screen: nothing else is read for it.
+    fn watch(&mut self) {
+        let session = &self.session;
+        let mut taps = self.workspace.taps(&session.live.exhibit, &session.selection);
+        for tap in time_panel::taps(self) {
+            if taps.iter().all(|t| t.probe != tap.probe) {
+                taps.push(tap);
+            }
+        }
+        taps.sort_by_key(|tap| tap.probe);
+        self.session.live.watch(taps);
     }
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
@@ -269,6 +288,7 @@ impl App {
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
+        self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
@@ -286,7 +306,6 @@ impl App {
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
             now.generation += 1;
         }
-        session.live.watch(self.workspace.taps(&session.live.exhibit, &session.selection));
         let (commands, messages) = workspace::commands_of(requests);
         queue.extend(commands);
         for text in messages {

@@ -50,6 +50,13 @@ impl App {
             }
             UiCommand::Probe => self.probe_selection(ctx),
             UiCommand::SelectNone => self.select_none(),
+            UiCommand::MoveCursor(n) => self.move_cursor(f64::from(n) * f64::from(self.step_size)),
+            UiCommand::GoStart => self.move_cursor(f64::NEG_INFINITY),
+            UiCommand::GoLive => self.time.axis.go_live(),
+            UiCommand::PlayPast => self.toggle_playback(),
+            UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,
+            UiCommand::ZoomToRange => self.time.axis.zoom_to_range(),
+            UiCommand::ClearRange => self.time.axis.range = None,
             UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
             UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.exhibit),
             UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,

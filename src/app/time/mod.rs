@@ -3,16 +3,20 @@
 
 mod active;
 mod axis;
+mod band;
 mod fields;
 pub mod paint;
 mod past;
+mod scrub;
 pub mod spikes;
 mod timeline;
 
 pub use active::Active;
 pub use axis::{Axis, Link};
-pub use fields::Fields;
+pub use band::Band;
+pub use fields::{CAPACITY as FIELDS_CAPACITY, Fields};
 pub use past::{Past, Train};
+pub use scrub::Player;
 pub use timeline::Timeline;
 
 use crate::{engine::Exhibit, sim::Frame};
@@ -28,6 +32,13 @@ pub struct Span {
     pub to: f64,
     /// Whether it takes activity away rather than bringing some.
     pub is_lesion: bool,
+}
+
+impl Span {
+    /// Whether it begins or ends during the run: what lasts all the time needs no shading.
+    pub fn is_bounded(&self) -> bool {
+        self.from > 0.0 || self.to.is_finite()
+    }
 }
 
 /// An edit the running simulation took up.
@@ -50,6 +61,11 @@ pub struct Time {
     pub spans: Vec<Span>,
     /// Parameters changed while it ran.
     pub edits: Vec<Edit>,
+    /// Plays what is remembered.
+    pub player: Player,
+    /// Whose states the views show: those of a step, or of the present.
+    shown_states: Option<u64>,
+    epoch: u64,
 }
 
 impl Time {
@@ -57,6 +73,7 @@ impl Time {
     pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
         self.past.absorb(exhibit, frame);
+        self.epoch = frame.epoch;
         if is_first {
             self.axis.line.fit(frame.clock.secs_per_step);
         }
@@ -67,6 +84,8 @@ impl Time {
         self.axis.reset();
         self.past = Past::default();
         self.edits.clear();
+        self.player = Player::default();
+        self.shown_states = None;
     }
 
     /// The step that is shown: where the cursor is, else the present.

@@ -10,7 +10,7 @@ pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: im
         let (left, right) = (x(from).max(plot.left()), x(to.min(1e15)).min(plot.right()));
         (left < right).then(|| Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())))
     };
-    for span in &time.spans {
+    for span in time.spans.iter().filter(|s| s.is_bounded()) {
         let Some(rect) = across(span.from, span.to) else { continue };
         let color = if span.is_lesion { tokens.error } else { tokens.warn };
         painter.rect_filled(rect, 0.0, color.gamma_multiply(0.07));
@@ -91,7 +91,7 @@ pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut
 /// Labels of spans, inside their left edges.
 pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let mut free = plot.left();
-    for span in &time.spans {
+    for span in time.spans.iter().filter(|s| s.is_bounded()) {
         let (left, right) = (x(span.from).max(free + 2.0), x(span.to.min(1e15)).min(plot.right()));
         if right - left < 24.0 {
             continue;

@@ -1,6 +1,6 @@
 //! What the window remembers of the run: bounded, in memory, shared by all views.
 
-use super::{Active, Fields, spikes::History};
+use super::{Active, Band, Fields, spikes::History};
 use crate::{
     engine::Exhibit,
     sim::{Frame, ProbeId, Reading, Shape},
@@ -16,6 +16,8 @@ pub struct Train {
     pub active: Active,
     /// Spikes of each element since the run began.
     pub counts: Vec<u32>,
+    /// How dense they were over the whole run.
+    pub band: Band,
     /// Spikes that came while nobody took them.
     pub skipped: u64,
 }
@@ -26,6 +28,8 @@ pub struct Past {
     trains: BTreeMap<ProbeId, Train>,
     /// Fields, decimated.
     pub fields: Fields,
+    /// The newest state of each field.
+    latest: BTreeMap<ProbeId, Vec<f32>>,
     /// Where the run was when the window first heard of it.
     first: Option<u64>,
     /// Where it was last.
@@ -41,7 +45,12 @@ impl Past {
             match reading {
                 Reading::Spikes(spikes) => {
                     let train = self.trains.entry(*id).or_default();
+                    let known = train.history.sequence();
                     train.history.push(spikes, frame.clock.step);
+                    let origin = train.history.origin();
+                    for new in train.history.after(known) {
+                        train.band.push(new, origin);
+                    }
                     train.active.note(spikes);
                     train.skipped += frame.skipped;
                     let shape = exhibit.probes.get(usize::from(*id)).map(|p| p.shape);
@@ -54,7 +63,10 @@ impl Past {
                         }
                     }
                 }
-                Reading::Field(values) => self.fields.push(*id, frame.clock, values),
+                Reading::Field(values) => {
+                    self.fields.push(*id, frame.clock, values);
+                    self.latest.entry(*id).or_default().clone_from(values);
+                }
                 _ => {}
             }
         }
@@ -80,6 +92,11 @@ impl Past {
         self.trains.iter().map(|(id, train)| (*id, train))
     }
 
+    /// The newest state of a field.
+    pub fn latest(&self, probe: ProbeId) -> Option<&Vec<f32>> {
+        self.latest.get(&probe)
+    }
+
     /// The oldest step that can be gone back to.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
@@ -103,6 +120,7 @@ impl Past {
     /// Bytes held.
     pub fn n_bytes(&self) -> usize {
         let of = |train: &Train| train.history.len() * 8 + train.counts.len() * 4;
-        self.trains.values().map(of).sum::<usize>() + self.fields.n_bytes()
+        let latest: usize = self.latest.values().map(|v| v.len() * 4).sum();
+        self.trains.values().map(of).sum::<usize>() + self.fields.n_bytes() + latest
     }
 }

@@ -27,8 +27,16 @@ pub struct Timeline {
     pub follow: bool,
     /// Steps across.
     pub span: f64,
-    /// Where it is going: from, to, and the share of the way, 0 to 1.
-    ease: Option<((f64, f64), (f64, f64), f64)>,
+    ease: Option<Ease>,
+}
+
+/// On the way from one range to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ease {
+    from: (f64, f64),
+    to: (f64, f64),
+    /// The share of the way, 0 to 1.
+    done: f64,
 }
 
 impl Default for Timeline {
@@ -70,13 +78,13 @@ impl Timeline {
 
     /// Takes the next bit of the way to a new range; whether there is more to come.
     pub fn settle(&mut self, dt_secs: f64, at_once: bool) -> bool {
-        let Some((from, to, done)) = self.ease else { return false };
+        let Some(Ease { from, to, done }) = self.ease else { return false };
         let done = if at_once { 1.0 } else { (done + dt_secs / EASE_SECS).min(1.0) };
         let eased = 1.0 - (1.0 - done).powi(3);
         self.t0 = from.0 + (to.0 - from.0) * eased;
         self.t1 = from.1 + (to.1 - from.1) * eased;
         self.span = self.t1 - self.t0;
-        self.ease = (done < 1.0).then_some((from, to, done));
+        self.ease = (done < 1.0).then_some(Ease { from, to, done });
         self.ease.is_some()
     }
 
@@ -84,7 +92,7 @@ impl Timeline {
     pub fn show(&mut self, from: f64, to: f64) {
         self.follow = false;
         let span = (to - from).clamp(*SPANS.start(), *SPANS.end());
-        self.ease = Some(((self.t0, self.t1), (from, from + span), 0.0));
+        self.ease = Some(Ease { from: (self.t0, self.t1), to: (from, from + span), done: 0.0 });
     }
 
     /// The newest second, or the newest thousand steps where steps have no length.

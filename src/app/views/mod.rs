@@ -43,6 +43,13 @@ pub struct ViewCtx<'a> {
     pub requests: &'a mut Vec<ViewRequest>,
 }
 
+impl ViewCtx<'_> {
+    /// When what is shown was: at the cursor, else now.
+    pub fn shown_clock(&self) -> crate::sim::Clock {
+        crate::sim::Clock { step: self.time.shown(self.clock.step), ..self.clock }
+    }
+}
+
 /// What a view wants of the shell.
 pub enum ViewRequest {
     /// As if chosen from the menu.

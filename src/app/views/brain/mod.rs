@@ -195,10 +195,11 @@ impl Brain {
             _ => total,
         };
         let n_selected = ctx.selection.of(set.name).len() as u64;
-        let clock = if ctx.clock.secs_per_step >= 1.0 {
-            format!("step {}", kit::thousands(ctx.clock.step))
+        let at = ctx.shown_clock();
+        let clock = if at.secs_per_step >= 1.0 {
+            format!("step {}", kit::thousands(at.step))
         } else {
-            format!("t = {:.3} s", ctx.clock.secs())
+            format!("t = {:.3} s", at.secs())
         };
         format!(
             "{} of {} {} · {} selected · {clock}",

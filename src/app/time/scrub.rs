@@ -1,0 +1,147 @@
+//! The past as a frame: what the views would have been told at the cursor.
+
+use super::{Past, Time};
+use crate::{
+    engine::Exhibit,
+    sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape},
+};
+
+/// The last spike of an element is looked for this far back, seconds of simulated time; longer ago nothing glows.
+const LOOK_BACK_SECS: f64 = 1.5;
+/// And among this many spikes.
+const MOST_SPIKES: usize = 400_000;
+
+impl Time {
+    /// The states at the cursor, once whenever it has moved; those of the present, once when it came back to it. `None` while
+    /// nothing changes.
+    pub fn states_to_show(&mut self, exhibit: &Exhibit, clock: Clock) -> Option<Frame> {
+        let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
+        if self.shown_states == wanted {
+            return None;
+        }
+        self.shown_states = wanted;
+        let step = wanted.unwrap_or(clock.step);
+        let fields = exhibit.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p.shape));
+        let reading = |(id, shape): (ProbeId, Shape)| {
+            let Shape::Field { over, meaning, .. } = shape else { return None };
+            let values = match (wanted, meaning) {
+                (None, _) => self.past.latest(id)?.clone(),
+                (Some(_), Meaning::Since) => since(&self.past, exhibit, over, Clock { step, ..clock })?,
+                (Some(_), _) => self.past.fields.at(id, step).map(|(_, values)| values.to_vec())?,
+            };
+            Some((id, Reading::Field(values)))
+        };
+        let readings = fields.filter_map(reading).collect();
+        Some(Frame { clock: Clock { step, ..clock }, readings, epoch: self.epoch, ..Frame::default() })
+    }
+}
+
+/// Milliseconds since the last spike of each element of a set, from the remembered spikes.
+fn since(past: &Past, exhibit: &Exhibit, over: &str, at: Clock) -> Option<Vec<f32>> {
+    let is_of = |id: &ProbeId| matches!(exhibit.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(());
+    let train = past.trains().find(|(id, _)| is_of(id).is_some())?.1;
+    let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
+    let back = (LOOK_BACK_SECS / at.secs_per_step).min(f64::from(u32::MAX)) as u32;
+    let n = exhibit.set(over)?.len as usize;
+    let ms = (at.secs_per_step * 1e3) as f32;
+    let mut since = train.history.since_last(relative, back, MOST_SPIKES, n);
+    since.iter_mut().filter(|v| **v > 0.0).for_each(|v| *v *= ms);
+    Some(since)
+}
+
+/// Plays what is remembered, or a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Player {
+    /// Whether the cursor moves by itself.
+    pub is_playing: bool,
+}
+
+impl Time {
+    /// Moves the cursor by so much simulated time. At the end of a range that loops it starts over; at the newest step it
+    /// stops: live again, or at the end of a recording. Whether it goes on.
+    pub fn play(&mut self, steps: f64, is_recording: bool) -> bool {
+        let Some(cursor) = self.axis.cursor().filter(|_| self.player.is_playing) else {
+            self.player.is_playing = false;
+            return false;
+        };
+        let (oldest, newest) = (self.past.oldest() as f64, self.past.newest() as f64);
+        let range = self.axis.range.unwrap_or((oldest, newest));
+        let mut next = cursor + steps;
+        if self.axis.is_looping && (next >= range.1 || next < range.0) {
+            next = range.0;
+        }
+        if next < newest {
+            self.axis.place(next);
+        } else {
+            self.player.is_playing = false;
+            if is_recording { self.axis.place(newest) } else { self.axis.go_live() }
+        }
+        self.player.is_playing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{ElementSet, ProbeSpec, Spike};
+    use std::sync::Arc;
+
+    const PROBES: &[ProbeSpec] = &[
+        ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+        ProbeSpec {
+            name: "last",
+            docs: "",
+            unit: "ms",
+            shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Since },
+        },
+        ProbeSpec {
+            name: "v",
+            docs: "",
+            unit: "",
+            shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },
+        },
+    ];
+
+    fn a_second() -> (Time, Exhibit) {
+        let set = ElementSet { name: "cells", len: 4, ..ElementSet::default() };
+        let exhibit = Exhibit { probes: PROBES, sets: vec![Arc::new(set)], ..Exhibit::default() };
+        let mut time = Time::default();
+        for step in (0..1_000).step_by(100) {
+            let spikes = (step..step + 100).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
+            let clock = Clock { step: step + 100, secs_per_step: 1e-3 };
+            let readings =
+                vec![(0, Reading::Spikes(spikes)), (1, Reading::Field(vec![0.0; 4])), (2, Reading::Field(vec![step as f32; 4]))];
+            time.absorb(&exhibit, &Frame { clock, readings, epoch: 1, ..Frame::default() });
+        }
+        (time, exhibit)
+    }
+
+    #[test]
+    fn the_states_at_the_cursor_and_back() {
+        let (mut time, exhibit) = a_second();
+        let clock = Clock { step: 1_000, secs_per_step: 1e-3 };
+        assert!(time.states_to_show(&exhibit, clock).is_none());
+        time.axis.scrub(452.0, 0.0, 1_000.0);
+        let then = time.states_to_show(&exhibit, clock).unwrap();
+        assert_eq!(then.clock.step, 452);
+        // 451 was the first element's step, then 450 the last's; the fourth never spikes.
+        assert_eq!(then.reading(1), Some(&Reading::Field(vec![2.0, 1.0, 3.0, -1.0])));
+        assert_eq!(then.reading(2), Some(&Reading::Field(vec![300.0; 4])));
+        assert!(time.states_to_show(&exhibit, clock).is_none());
+        time.axis.go_live();
+        assert_eq!(time.states_to_show(&exhibit, clock).unwrap().reading(2), Some(&Reading::Field(vec![900.0; 4])));
+    }
+
+    #[test]
+    fn playing_loops_or_ends_at_the_present() {
+        let (mut time, _) = a_second();
+        time.axis.scrub(800.0, 0.0, 1_000.0);
+        time.player.is_playing = true;
+        (time.axis.range, time.axis.is_looping) = (Some((300.0, 850.0)), true);
+        assert!(time.play(100.0, false));
+        assert_eq!(time.axis.cursor(), Some(300.0));
+        time.axis.is_looping = false;
+        assert!(time.play(600.0, false) && !time.play(600.0, false));
+        assert_eq!((time.axis.cursor(), time.axis.line.follow), (None, true));
+    }
+}

@@ -1,0 +1,107 @@
+//! The run from its oldest remembered step to the present, and what the pointer does on it.
+
+use super::{App, UiCommand, paint, sense};
+use egui::{PointerButton, Rect, Response, Ui, pos2};
+
+/// Height of the ruler.
+const RULER: f32 = 24.0;
+/// Height of the lane of stimuli.
+const SPANS: f32 = 12.0;
+
+/// Where steps are on the panel.
+#[derive(Clone, Copy)]
+pub struct Map {
+    /// Everything.
+    pub all: Rect,
+    /// First step.
+    pub from: f64,
+    /// Last step.
+    pub to: f64,
+}
+
+impl Map {
+    /// The ruler on top.
+    pub fn ruler(&self) -> Rect {
+        self.all.with_max_y(self.all.top() + RULER.min(self.all.height()))
+    }
+
+    /// Event densities.
+    pub fn bands(&self) -> Rect {
+        let bottom = (self.all.bottom() - SPANS - 4.0).max(self.ruler().bottom());
+        Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
+    }
+
+    /// Stimuli.
+    pub fn spans(&self) -> Rect {
+        Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
+    }
+
+    /// Screen x of a step.
+    pub fn x(&self, step: f64) -> f32 {
+        self.all.left() + ((step - self.from) / (self.to - self.from)) as f32 * self.all.width()
+    }
+
+    /// The step at a screen x.
+    pub fn step(&self, x: f32) -> f64 {
+        let share = f64::from((x - self.all.left()) / self.all.width()).clamp(0.0, 1.0);
+        self.from + share * (self.to - self.from)
+    }
+}
+
+pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiCommand>) {
+    let past = &app.time.past;
+    let (from, newest) = (past.oldest() as f64, past.newest() as f64);
+    let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
+    let map = Map { all, from, to };
+    let ruler = sense(ui, map.ruler(), "Time cursor");
+    cursor(&ruler, app, &map, newest);
+    if !app.time_panel.is_folded {
+        let body = Rect::from_min_max(map.bands().min, map.spans().max);
+        let body = sense(ui, body, "Range of time");
+        range(&body, app, &map, newest);
+        menu(&body, app, queue);
+        paint::labels_ui(&body, app, &map);
+    }
+    paint::paint(ui, app, &map);
+    if let Some(at) = ruler.hover_pos() {
+        paint::chip(ui, app, &map, at.x);
+    }
+}
+
+/// The ruler moves the cursor.
+fn cursor(ruler: &Response, app: &mut App, map: &Map, newest: f64) {
+    let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
+    if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
+        app.time.player.is_playing = false;
+        app.time.axis.scrub(map.step(at.x), map.from, newest);
+    }
+    ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
+}
+
+/// Dragging chooses a range; a click moves the cursor; a double click clears the range.
+fn range(body: &Response, app: &mut App, map: &Map, newest: f64) {
+    let origin = body.ctx.input(|i| i.pointer.press_origin());
+    if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())
+        && (a.x - b.x).abs() > 2.0
+    {
+        let (a, b) = (map.step(a.x), map.step(b.x));
+        app.time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
+    } else if body.double_clicked() {
+        app.time.axis.range = None;
+    } else if let Some(at) = body.interact_pointer_pos().filter(|_| body.clicked()) {
+        app.time.axis.scrub(map.step(at.x), map.from, newest);
+    }
+}
+
+fn menu(body: &Response, app: &App, queue: &mut Vec<UiCommand>) {
+    body.context_menu(|ui| {
+        for command in [UiCommand::ZoomToRange, UiCommand::ClearRange, UiCommand::Loop, UiCommand::PlayPast, UiCommand::GoLive] {
+            let why_not = command.why_not(app);
+            let response = ui.add_enabled(why_not.is_none(), egui::Button::new(command.text(app)));
+            if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+                queue.push(command);
+                ui.close();
+            }
+        }
+    });
+}

@@ -1,0 +1,271 @@
+//! The time panel: the whole remembered run at the bottom of the window, with its events, what was done to it, the cursor and
+//! the chosen range.
+
+mod map;
+mod paint;
+mod stats;
+
+use super::{App, commands::UiCommand, icons, theme::Tokens, time::Edit, views::kit, widgets};
+use crate::engine::Logged;
+use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
+pub use stats::Stats;
+
+/// With bands.
+const HEIGHT: f32 = 96.0;
+/// Only the ruler.
+const RULER_ONLY: f32 = 28.0;
+/// The column of buttons at the left.
+const SIDE: f32 = 156.0;
+
+/// How the panel is shown.
+#[derive(Default)]
+pub struct TimePanel {
+    /// Only the ruler: costs nothing on the engine.
+    pub is_folded: bool,
+    /// The highest density, followed slowly so that bands do not jump.
+    highest: Vec<f32>,
+    stats: Stats,
+    /// How many logged commands the edits were made of.
+    n_logged: usize,
+}
+
+/// Draws the panel when there is a simulation.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    if !app.session.live.is_loaded() || app.workspace.is_home {
+        return;
+    }
+    app.note_marks();
+    app.play_past(ui);
+    let t = Tokens::of(ui.ctx());
+    let height = if app.time_panel.is_folded { RULER_ONLY } else { HEIGHT };
+    let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(0, 0));
+    Panel::bottom("time").exact_size(height).frame(frame).show(ui, |ui| {
+        let all = ui.max_rect();
+        ui.painter().hline(all.x_range(), all.top() + 0.5, (1.0, t.line));
+        let side = Rect::from_min_max(all.min, pos2(all.left() + SIDE, all.bottom()));
+        ui.scope_builder(UiBuilder::new().max_rect(side.shrink2(egui::vec2(10.0, 2.0))), |ui| side_ui(ui, app, queue));
+        ui.painter().vline(side.right(), all.y_range(), (1.0, t.line));
+        let right = Rect::from_min_max(pos2(side.right() + 8.0, all.top()), pos2(all.right() - 12.0, all.bottom()));
+        if right.width() > 60.0 {
+            map::ui(ui, app, right, queue);
+        }
+    });
+}
+
+/// Play, loop, live; what is remembered.
+fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.spacing_mut().item_spacing = egui::vec2(2.0, 1.0);
+    ui.horizontal(|ui| {
+        let is_playing = app.time.player.is_playing;
+        let (glyph, name) =
+            if is_playing { (icons::PAUSE, "Pause the playback") } else { (icons::PLAY, "Play from the cursor") };
+        if widgets::icon_toggle(ui, glyph, name, is_playing).clicked() {
+            queue.push(UiCommand::PlayPast);
+        }
+        let is_looping = app.time.axis.is_looping;
+        if widgets::icon_toggle(ui, icons::LOOP, "Loop the range", is_looping).clicked() {
+            queue.push(UiCommand::Loop);
+        }
+        let mut is_live = app.time.axis.cursor().is_none() && app.time.axis.line.follow;
+        let was = is_live;
+        kit::live_ui(ui, &t, &mut is_live, app.session.live.running);
+        if is_live && !was {
+            queue.push(UiCommand::GoLive);
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let folded = app.time_panel.is_folded;
+            let (glyph, name) = if folded {
+                (icons::CARET_RIGHT, "Show the time panel")
+            } else {
+                (icons::CARET_DOWN, "Fold the time panel to its ruler")
+            };
+            if widgets::icon_button(ui, glyph, name).clicked() {
+                app.time_panel.is_folded = !folded;
+            }
+        });
+    });
+    if app.time_panel.is_folded {
+        return;
+    }
+    let small = |text: String| RichText::new(text).small().color(t.text_sub);
+    ui.label(small(app.kept_text())).on_hover_text(app.memory_text());
+    if app.time.axis.range.is_some() {
+        range_ui(ui, app, queue);
+    } else {
+        let hint = "drag: range · ruler: cursor";
+        ui.label(RichText::new(hint).small().color(Tokens::fade(t.text_sub, 0.7)));
+    }
+}
+
+/// The chosen range: how long, and what can be done with it.
+fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let Some((from, to)) = app.time.axis.range else { return };
+    ui.label(RichText::new(format!("range {}", app.span_text(to - from))).small().color(t.accent));
+    ui.horizontal(|ui| {
+        let small = |text: &str| egui::Button::new(RichText::new(text).small()).small();
+        if ui.add(small("Zoom")).on_hover_text(UiCommand::ZoomToRange.tooltip()).clicked() {
+            queue.push(UiCommand::ZoomToRange);
+        }
+        let button = ui.add(small("Stats")).on_hover_text("Statistics of the range");
+        egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+            stats::ui(ui, app, (from, to));
+        });
+        if ui.add(small("Clear")).on_hover_text(UiCommand::ClearRange.tooltip()).clicked() {
+            queue.push(UiCommand::ClearRange);
+        }
+    });
+}
+
+/// Above the views while the cursor is in the past.
+pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let Some(cursor) = app.time.axis.cursor().filter(|_| app.session.live.is_loaded()) else { return };
+    let t = Tokens::of(ui.ctx());
+    let fill = t.panel.lerp_to_gamma(t.warn, if t.dark { 0.16 } else { 0.12 });
+    let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
+    Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest() as f64));
+            ui.label(RichText::new(format!("scrubbed: {at} of {of}")).color(t.text_strong));
+            let back = ui.add(egui::Link::new(RichText::new("back to LIVE").color(t.warn)));
+            if back.on_hover_text("End").clicked() {
+                queue.push(UiCommand::GoLive);
+            }
+            let note = app.state_note(cursor);
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.add(egui::Label::new(widgets::sub(ui, note).small()).truncate());
+            });
+        });
+    });
+}
+
+impl App {
+    /// A step as a time.
+    pub(crate) fn time_text(&self, step: f64) -> String {
+        let secs_per_step = self.session.live.clock.secs_per_step;
+        let secs = step * secs_per_step;
+        kit::TimeUnit::of(secs_per_step, secs, 0.0).text(secs, secs_per_step)
+    }
+
+    /// A number of steps as a duration.
+    fn span_text(&self, steps: f64) -> String {
+        match self.session.live.clock.secs_per_step {
+            secs if secs >= 1.0 => format!("{} steps", kit::thousands(steps.round() as u64)),
+            secs => kit::duration(steps * secs),
+        }
+    }
+
+    /// How much of the run can be gone back to.
+    fn kept_text(&self) -> String {
+        let past = &self.time.past;
+        let kept = past.newest().saturating_sub(past.oldest());
+        format!("{} of {} kept", self.span_text(kept as f64), self.span_text(past.seen() as f64))
+    }
+
+    fn memory_text(&self) -> String {
+        use super::{text::bytes, time};
+        let past = &self.time.past;
+        let n_spikes: usize = past.trains().map(|(_, t)| t.history.len()).sum();
+        let every = self.span_text(past.fields.every() as f64);
+        let fields = match past.fields.n_bytes() {
+            0 => "no fields kept yet".to_owned(),
+            n => format!("fields every {every}, {}", bytes(n as u64)),
+        };
+        format!(
+            "Remembered in {}: {} events (at most {} in {}), {fields} (at most {}). The oldest events go first; fields thin out",
+            bytes(past.n_bytes() as u64),
+            kit::thousands(n_spikes as u64),
+            kit::thousands(time::spikes::CAPACITY as u64),
+            bytes(time::spikes::CAPACITY as u64 * 8),
+            bytes(time::FIELDS_CAPACITY as u64),
+        )
+    }
+
+    /// From when the states are that the views show.
+    fn state_note(&self, cursor: f64) -> String {
+        let exhibit = &self.session.live.exhibit;
+        let is_kept = |id: usize| {
+            let shape = exhibit.probes[id].shape;
+            shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::Since)
+        };
+        let fields = &self.time.past.fields;
+        let kept = (0..exhibit.probes.len()).filter(|id| is_kept(*id));
+        let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
+        newest.map_or_else(String::new, |step| format!("fields as of {}", self.time_text(step as f64)))
+    }
+
+    /// Stimuli as they are declared, edits as they were taken up.
+    fn note_marks(&mut self) {
+        let live = &self.session.live;
+        let model = &self.session.project.model;
+        self.time.spans = super::interventions::spans(model.params(), live.clock.secs_per_step.max(f64::MIN_POSITIVE));
+        let log = live.since_zero().map_or(&[][..], |since| &since.log);
+        if log.len() == self.time_panel.n_logged && self.time.edits.len() == log.len() {
+            return;
+        }
+        let params = model.params();
+        let label = |what: &Logged| match what {
+            Logged::Set(change) => match params.spec(change.id) {
+                Some(spec) => format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value)),
+                None => params.path(change.id),
+            },
+            Logged::Act(action) => action.name.clone(),
+            Logged::Rewind => "rewound".to_owned(),
+        };
+        self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
+        self.time_panel.n_logged = log.len();
+    }
+
+    /// Moves the cursor while it plays, at the run's speed or in real time.
+    fn play_past(&mut self, ui: &Ui) {
+        if !self.time.player.is_playing {
+            return;
+        }
+        let speed = if self.session.project.run.speed > 0.0 { self.session.project.run.speed } else { 1.0 };
+        let secs = f64::from(ui.input(|i| i.stable_dt.min(0.1))) * speed;
+        let steps = match self.session.live.clock.secs_per_step {
+            s if s >= 1.0 => secs * STEPS_PER_SEC,
+            s => secs / s.max(1e-9),
+        };
+        if self.time.play(steps, false) {
+            ui.ctx().request_repaint();
+        }
+    }
+
+    /// Moves the cursor by so many steps from where it is, or from the present.
+    pub(crate) fn move_cursor(&mut self, steps: f64) {
+        let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
+        let from = self.time.axis.cursor().unwrap_or(now);
+        self.time.axis.scrub(from + steps, oldest, now);
+    }
+
+    /// Plays from the cursor, from the start of the range, or from the oldest step; or stops.
+    pub(crate) fn toggle_playback(&mut self) {
+        let is_playing = &mut self.time.player.is_playing;
+        *is_playing = !*is_playing;
+        if *is_playing && self.time.axis.cursor().is_none() {
+            let start = self.time.axis.range.map_or(self.time.past.oldest() as f64, |(from, _)| from);
+            self.time.axis.place(start);
+        }
+    }
+}
+
+/// Where steps have no length, so many are played per second.
+const STEPS_PER_SEC: f64 = 100.0;
+
+/// What the panel needs of the engine: the events it shows. Folded, nothing.
+pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
+    if app.time_panel.is_folded || app.workspace.is_home {
+        return vec![];
+    }
+    let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
+    super::views::probes_where(&app.session.live.exhibit, is_events).map(|(id, _)| super::views::tap(id)).collect()
+}
+
+/// Room for a name on the map.
+fn sense(ui: &Ui, rect: Rect, name: &str) -> egui::Response {
+    let response = ui.interact(rect, ui.scope_id().with(name), Sense::click_and_drag());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, name));
+    response
+}

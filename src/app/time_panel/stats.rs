@@ -1,0 +1,134 @@
+//! Figures of the chosen range, counted on the pool.
+
+use super::App;
+use crate::{
+    app::{
+        theme::Tokens,
+        time::spikes::between,
+        views::{kit, probes_where},
+    },
+    sim::{ProbeId, Shape, Spike},
+};
+use egui::{Grid, RichText, Ui};
+use std::sync::{Arc, mpsc};
+
+/// What was counted of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Figures {
+    events: u64,
+    active: u32,
+    busiest: (u32, u32),
+}
+
+type Key = (u64, u64, u64);
+type Counted = Vec<(ProbeId, Figures)>;
+
+/// The figures last counted, and the job that counts others.
+#[derive(Default)]
+pub struct Stats {
+    shown: Option<(Key, Counted)>,
+    job: Option<(Key, mpsc::Receiver<Counted>)>,
+}
+
+fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
+    let mut counts = vec![0u32; n];
+    for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
+        if let Some(count) = counts.get_mut(spike.lane as usize) {
+            *count += 1;
+        }
+    }
+    let busiest = counts.iter().enumerate().max_by_key(|(_, n)| **n).map_or((0, 0), |(e, n)| (e as u32, *n));
+    Figures {
+        events: counts.iter().map(|n| u64::from(*n)).sum(),
+        active: counts.iter().filter(|n| **n > 0).count() as u32,
+        busiest,
+    }
+}
+
+impl Stats {
+    fn update(&mut self, ctx: &egui::Context, app: &App, key: Key) {
+        if let Some((of, receiver)) = &self.job
+            && let Ok(counted) = receiver.try_recv()
+        {
+            self.shown = Some((*of, counted));
+            self.job = None;
+        }
+        if self.job.is_some() || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
+            return;
+        }
+        let exhibit = &app.session.live.exhibit;
+        let parts: Vec<_> = app
+            .time
+            .past
+            .trains()
+            .filter_map(|(id, train)| {
+                let Shape::Spikes { over } = exhibit.probes.get(usize::from(id))?.shape else { return None };
+                let history = &train.history;
+                let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c.clone()).collect();
+                chunks.push(Arc::new(history.tail().to_vec()));
+                let relative = |step: u64| step.saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
+                Some((id, chunks, relative(key.0), relative(key.1), exhibit.set(over)?.len as usize))
+            })
+            .collect();
+        let (sender, receiver) = mpsc::channel();
+        let wake = ctx.clone();
+        rayon::spawn(move || {
+            let counted = parts.iter().map(|(id, chunks, from, to, n)| (*id, count(chunks, *from, *to, *n))).collect();
+            sender.send(counted).ok(); // the popup may be closed by then
+            wake.request_repaint();
+        });
+        self.job = Some((key, receiver));
+    }
+}
+
+pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
+    let t = Tokens::of(ui.ctx());
+    let sequence = app.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
+    // What came after the range changes nothing in it.
+    let sequence = if to < app.time.past.newest() as f64 { 0 } else { sequence };
+    let mut stats = std::mem::take(&mut app.time_panel.stats);
+    stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
+    ui.set_width(240.0);
+    ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
+    let secs = (to - from) * app.session.live.clock.secs_per_step;
+    let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
+    let exhibit = &app.session.live.exhibit;
+    for (id, spec) in probes_where(exhibit, |s| matches!(s, Shape::Spikes { .. })) {
+        let Some((_, figures)) = shown.iter().find(|(of, _)| *of == id) else { continue };
+        let Shape::Spikes { over } = spec.shape else { continue };
+        let Some(set) = exhibit.set(over) else { continue };
+        Grid::new(("range", id)).num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
+            let mut row = |name: &str, value: String| {
+                ui.label(RichText::new(name).small().color(t.text_sub));
+                ui.label(RichText::new(value).small().monospace().color(t.text));
+                ui.end_row();
+            };
+            row(&spec.name.replace('_', " "), kit::thousands(figures.events));
+            let active = f64::from(figures.active) / f64::from(set.len.max(1)) * 100.0;
+            row("active", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
+            if app.session.live.clock.secs_per_step < 1.0 {
+                let rate = |n: f64| kit::with_unit(n / secs, "Hz");
+                row("mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
+                row("mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));
+            }
+            row("busiest", format!("{} ({})", set.label(figures.busiest.0), kit::thousands(u64::from(figures.busiest.1))));
+        });
+    }
+    if stats.job.is_some() {
+        ui.spinner();
+    }
+    app.time_panel.stats = stats;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_counted_exactly() {
+        let spikes = (0..1_000u32).map(|i| Spike { step: i, lane: i % 7 }).collect();
+        let figures = count(&[Arc::new(spikes)], 100, 171, 10);
+        assert_eq!((figures.events, figures.active), (71, 7));
+        assert_eq!(figures.busiest.1, 11);
+    }
+}
