@@ -502,6 +502,9 @@ impl UiCommand {
 pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
     let typing = ctx.text_edit_focused() || app.is_modal();
     let menu_is_open = egui::Popup::is_any_open(ctx);
+    // A slider or a list that has the keyboard takes the arrows.
+    let has_focus = ctx.memory(|m| m.focused().is_some());
+    let moves = |c: &UiCommand| matches!(c, UiCommand::MoveCursor(_) | UiCommand::GoStart | UiCommand::GoLive);
     let mut all = UiCommand::all(app);
     // Ctrl+Shift+Z must be tried before Ctrl+Z, which would match it as well.
     let extra = |s: KeyboardShortcut| s.modifiers.shift as u8 + s.modifiers.alt as u8;
@@ -522,6 +525,7 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
             let closes_menu = menu_is_open && *command == UiCommand::SelectNone;
+            let leave = leave || (has_focus && moves(command));
             !leave && !closes_menu && !app.is_modal() && input.consume_shortcut(&shortcut)
         })
     })

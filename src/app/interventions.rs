@@ -125,7 +125,8 @@ pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let field = |name| field(params, group, name);
     let (Some(name), Some(from), Some(to)) = (field("name"), field("from_ms"), field("to_ms")) else { return vec![] };
     let real = |item, f| if let Value::Real(ms) = params.get(at(group, item, f)) { ms } else { 0.0 };
-    let is_enabled = |item: &usize| field("enabled").is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
+    let is_enabled =
+        |item: &usize| field("enabled").is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
     let step = |ms: f64| ms * 1e-3 / secs_per_step;
     let span = |item| {
         let end = real(item, to);
@@ -178,7 +179,10 @@ mod tests {
         let to = field(params, group, "to_ms").unwrap();
         params.set(&Change { id: at(group, 1, to), value: Value::Real(250.0) });
         let spans = spans(params, 1e-4);
-        assert_eq!(spans.iter().map(|s| (s.to, s.is_lesion)).collect::<Vec<_>>(), [(f64::INFINITY, false), (2_500.0, true)]);
+        assert_eq!(
+            spans.iter().map(|s| (s.to, s.is_lesion)).collect::<Vec<_>>(),
+            [(f64::INFINITY, false), (2_500.0, true)]
+        );
         assert!(!spans[0].is_bounded() && spans[0].label == "Stimulate 2 neurons");
     }
 }

@@ -38,7 +38,9 @@ impl Time {
 
 /// Milliseconds since the last spike of each element of a set, from the remembered spikes.
 fn since(past: &Past, exhibit: &Exhibit, over: &str, at: Clock) -> Option<Vec<f32>> {
-    let is_of = |id: &ProbeId| matches!(exhibit.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(());
+    let is_of = |id: &ProbeId| {
+        matches!(exhibit.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(())
+    };
     let train = past.trains().find(|(id, _)| is_of(id).is_some())?.1;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
     let back = (LOOK_BACK_SECS / at.secs_per_step).min(f64::from(u32::MAX)) as u32;
@@ -109,8 +111,11 @@ mod tests {
         for step in (0..1_000).step_by(100) {
             let spikes = (step..step + 100).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
             let clock = Clock { step: step + 100, secs_per_step: 1e-3 };
-            let readings =
-                vec![(0, Reading::Spikes(spikes)), (1, Reading::Field(vec![0.0; 4])), (2, Reading::Field(vec![step as f32; 4]))];
+            let readings = vec![
+                (0, Reading::Spikes(spikes)),
+                (1, Reading::Field(vec![0.0; 4])),
+                (2, Reading::Field(vec![step as f32; 4])),
+            ];
             time.absorb(&exhibit, &Frame { clock, readings, epoch: 1, ..Frame::default() });
         }
         (time, exhibit)

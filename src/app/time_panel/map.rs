@@ -95,7 +95,9 @@ fn range(body: &Response, app: &mut App, map: &Map, newest: f64) {
 
 fn menu(body: &Response, app: &App, queue: &mut Vec<UiCommand>) {
     body.context_menu(|ui| {
-        for command in [UiCommand::ZoomToRange, UiCommand::ClearRange, UiCommand::Loop, UiCommand::PlayPast, UiCommand::GoLive] {
+        for command in
+            [UiCommand::ZoomToRange, UiCommand::ClearRange, UiCommand::Loop, UiCommand::PlayPast, UiCommand::GoLive]
+        {
             let why_not = command.why_not(app);
             let response = ui.add_enabled(why_not.is_none(), egui::Button::new(command.text(app)));
             if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {

@@ -207,7 +207,9 @@ impl App {
         let params = model.params();
         let label = |what: &Logged| match what {
             Logged::Set(change) => match params.spec(change.id) {
-                Some(spec) => format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value)),
+                Some(spec) => {
+                    format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value))
+                }
                 None => params.path(change.id),
             },
             Logged::Act(action) => action.name.clone(),

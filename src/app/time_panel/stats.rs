@@ -111,7 +111,10 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
                 row("mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
                 row("mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));
             }
-            row("busiest", format!("{} ({})", set.label(figures.busiest.0), kit::thousands(u64::from(figures.busiest.1))));
+            row(
+                "busiest",
+                format!("{} ({})", set.label(figures.busiest.0), kit::thousands(u64::from(figures.busiest.1))),
+            );
         });
     }
     if stats.job.is_some() {
