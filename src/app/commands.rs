@@ -17,6 +17,8 @@ pub enum UiCommand {
     Open,
     /// A project that was open before, by its place in the list.
     OpenRecent(usize),
+    /// Shows a finished run, by its place in the list.
+    OpenRun(usize),
     /// Saves, asking for a file when there is none.
     Save,
     /// Asks for a file, then saves.
@@ -125,6 +127,9 @@ pub enum UiCommand {
     About,
 }
 
+/// So many of the newest runs are offered in menus and the palette.
+const MOST_RUNS: usize = 20;
+
 /// The menus, in order.
 pub const MENUS: [&str; 6] = ["File", "Edit", "Simulation", "View", "Window", "Help"];
 
@@ -134,6 +139,7 @@ impl UiCommand {
         let mut all: Vec<Self> = Model::all().iter().map(|m| Self::New(m.name())).collect();
         all.extend([Self::Open]);
         all.extend((0..app.recent.paths.len()).map(Self::OpenRecent));
+        all.extend((0..app.runs.len()).rev().take(MOST_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
         all.extend(Format::ALL.map(Self::Export));
         all.extend([
@@ -182,7 +188,7 @@ impl UiCommand {
     /// Which menu it is in, and whether a line goes above it.
     pub const fn menu(&self) -> (&'static str, bool) {
         match self {
-            Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs => ("File", false),
+            Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::OpenRun(_) | Self::SaveAs => ("File", false),
             Self::Save | Self::Quit => ("File", true),
             Self::Export(f) => ("File", matches!(f, Format::Csv)),
             Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => {
@@ -219,6 +225,10 @@ impl UiCommand {
             Self::New(kind) => {
                 let title = Model::by_name(kind).map_or(*kind, |m| m.title());
                 return format!("New project: {}", title.to_lowercase());
+            }
+            Self::OpenRun(i) => {
+                let name = app.runs.get(*i).and_then(|run| run.file_name()).unwrap_or_default();
+                return format!("Open run {}", name.to_string_lossy());
             }
             Self::OpenRecent(i) => {
                 let path = app.recent.paths.get(*i).map(|p| p.display().to_string()).unwrap_or_default();
@@ -303,6 +313,7 @@ impl UiCommand {
             Self::Open | Self::OpenRecent(_) => {
                 "Opens a project file; the present simulation runs on until the new one is ready"
             }
+            Self::OpenRun(_) => "Shows a finished run in the same views, to be scrubbed and played",
             Self::Save | Self::SaveAs => {
                 "Parameters, stimuli, selections, probes and layout; run data is kept in run folders"
             }
@@ -361,6 +372,7 @@ impl UiCommand {
         match self {
             Self::New(_) => icons::FILE_PLUS,
             Self::Open | Self::OpenRecent(_) => icons::FOLDER,
+            Self::OpenRun(_) => icons::FLASK,
             Self::Save | Self::SaveAs => icons::SAVE,
             Self::Export(_) => icons::EXPORT,
             Self::Undo => icons::UNDO,
@@ -465,6 +477,9 @@ impl UiCommand {
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
+            Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
+                Some("This is a recording: rebuild to run its project")
+            }
             Self::Step | Self::StepMore | Self::Rewind | Self::Record => alive.or(loaded),
             Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),

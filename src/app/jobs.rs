@@ -39,6 +39,8 @@ pub enum Done {
     Exported(Result<String, String>),
     /// What a crashed window left behind, if anything.
     Journal(Option<super::journal::Leftover>),
+    /// A run folder was looked into.
+    RunOpened(Result<Box<super::recorded::Opened>, String>),
     /// The runs found beside the project.
     Runs(Vec<PathBuf>),
     /// The user's own layouts.

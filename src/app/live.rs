@@ -1,10 +1,12 @@
 //! The running simulation as the window knows it: engine, loader, and what was last heard of them.
 
 mod edits;
+mod show;
 
 use super::{
     log::Level,
     meter::{Latency, Pace},
+    recorded::Recorded,
     rescue::{Fault, Rescue},
 };
 use crate::{
@@ -93,6 +95,8 @@ pub struct Live {
     pub running: bool,
     /// The recording in progress.
     pub recording: Option<Recording>,
+    /// The finished run on show instead of a simulation.
+    pub recorded: Option<Recorded>,
     /// Why there is no simulation.
     pub error: Option<String>,
     /// What is kept for the day the device fails.
@@ -132,6 +136,7 @@ impl Live {
             clock: Clock::default(),
             running: false,
             recording: None,
+            recorded: None,
             error: None,
             rescue: Rescue::default(),
             pace: Pace::default(),
@@ -200,6 +205,7 @@ impl Live {
         self.cancel_loading();
         self.pause();
         self.sent = None;
+        self.recorded = None;
         self.exhibit = Exhibit::default();
         self.clock = Clock::default();
         self.error = None;
@@ -216,7 +222,7 @@ impl Live {
 
     /// Whether there is a simulation to run.
     pub fn is_loaded(&self) -> bool {
-        self.sent.is_some()
+        self.sent.is_some() || self.recorded.is_some()
     }
 
     /// Whether commands have anywhere to go.
@@ -278,7 +284,7 @@ impl Live {
 
     /// Says which probes are on screen, when that has changed.
     pub fn watch(&mut self, taps: Vec<Tap>) {
-        if self.is_loaded() && self.watched != taps && self.send(Command::Watch(taps.clone())) {
+        if self.sent.is_some() && self.watched != taps && self.send(Command::Watch(taps.clone())) {
             self.watched = taps;
         }
     }
@@ -304,10 +310,12 @@ impl Live {
     pub fn poll(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         self.poll_loader(&mut news);
+        self.poll_recorded(&mut news);
         while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
             self.hear(event, &mut news);
         }
-        if let Some(frame) = self.engine.as_ref().and_then(Engine::take_frame) {
+        let frame = self.engine.as_ref().and_then(Engine::take_frame);
+        if let Some(frame) = frame.filter(|_| self.recorded.is_none()) {
             self.clock = frame.clock;
             self.skipped += frame.skipped;
             self.latency.frame(frame.clock.step);
@@ -375,6 +383,7 @@ impl Live {
         match event {
             Event::Loaded(exhibit) => {
                 self.exhibit = exhibit;
+                self.recorded = None;
                 self.rescue.forget();
                 self.watched.clear();
                 self.latency.forget();

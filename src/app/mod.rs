@@ -30,6 +30,7 @@ pub mod meter;
 mod obey;
 mod palette;
 mod recent;
+mod recorded;
 mod recording;
 pub mod rescue;
 mod runbar;

@@ -11,8 +11,15 @@ use super::{
     palette::Palette,
     views,
 };
-use crate::{kinds::Model, params::Change, project::Project};
-use std::{path::PathBuf, sync::Arc};
+use crate::{
+    kinds::Model,
+    params::Change,
+    project::{Project, run::MANIFEST},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 impl App {
     /// Carries out a command, or says why not.
@@ -23,6 +30,11 @@ impl App {
         match command {
             UiCommand::New(kind) => self.unless_dirty(Intent::New(kind)),
             UiCommand::Open => self.unless_dirty(Intent::Pick),
+            UiCommand::OpenRun(i) => {
+                if let Some(path) = self.runs.get(i).cloned() {
+                    self.unless_dirty(Intent::Open(path));
+                }
+            }
             UiCommand::OpenRecent(i) => {
                 if let Some(path) = self.recent.paths.get(i).cloned() {
                     self.unless_dirty(Intent::Open(path));
@@ -36,6 +48,9 @@ impl App {
             UiCommand::Redo => self.travel(false),
             UiCommand::ResetParameters => self.reset_parameters(),
             UiCommand::RunPause => self.run_pause(),
+            UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.recorded.is_some() => {
+                self.move_in_recording(&command);
+            }
             UiCommand::Step => self.session.live.step(self.step_size.into()),
             UiCommand::StepMore => self.session.live.step(u64::from(self.step_size) * 10),
             UiCommand::Rewind => self.session.live.rewind(),
@@ -120,7 +135,9 @@ impl App {
 
     fn run_pause(&mut self) {
         let live = &mut self.session.live;
-        if live.running {
+        if live.recorded.is_some() {
+            self.toggle_playback();
+        } else if live.running {
             live.pause();
         } else if live.is_loaded() || live.progress().is_some() {
             live.play();
@@ -239,8 +256,11 @@ impl App {
         std::fs::remove_file(left.file).ok();
     }
 
-    /// Reads a project on a thread.
+    /// Reads a project, or a run when it is the folder of one, on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
+        if let Some(folder) = run_folder(&path) {
+            return self.open_run(folder);
+        }
         if let Err(e) = self.jobs.open(path) {
             self.say(Level::Error, e);
         }
@@ -336,6 +356,8 @@ impl App {
             Done::Journal(None) => {}
             Done::Journal(Some(left)) => self.dialog = Some(Dialog::Restore(left)),
             Done::Runs(runs) => self.runs = runs,
+            Done::RunOpened(Ok(opened)) => self.show_recording(*opened),
+            Done::RunOpened(Err(e)) => self.say(Level::Error, format!("Could not open the run: {e}")),
             Done::Layouts(layouts) => self.workspace.layouts.user = layouts,
             Done::LayoutKept(Ok(name)) => self.say(Level::Info, format!("Saved layout “{name}”")),
             Done::LayoutKept(Err(e)) => self.say(Level::Error, format!("Could not save the layout: {e}")),
@@ -370,4 +392,11 @@ impl App {
     pub(super) fn may_close(&self) -> bool {
         self.may_close
     }
+}
+
+/// The folder of the run that a path means, if it is one: the folder, or the manifest in it.
+fn run_folder(path: &Path) -> Option<PathBuf> {
+    let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST);
+    let folder = if is_manifest { path.parent()? } else { path };
+    folder.join(MANIFEST).exists().then(|| folder.to_owned())
 }

@@ -1,6 +1,13 @@
 //! Recording and exporting: from the project's list of probes to run folders, and from those to other formats.
 
-use super::{App, jobs::Done, log::Level, text};
+use super::{
+    App,
+    commands::UiCommand,
+    jobs::Done,
+    log::Level,
+    recorded::{self, Opened},
+    text,
+};
 use crate::{
     export::{self, Format},
     project::{RunFolder, RunStart, RunWriter},
@@ -65,9 +72,52 @@ impl App {
         }
     }
 
+    /// Looks into a run folder, on a thread. Its elements come from its project, built anew.
+    pub(super) fn open_run(&mut self, folder: PathBuf) {
+        let builder = self.session.live.builder();
+        let job = move || Done::RunOpened(recorded::open(&folder, &builder).map(Box::new));
+        match self.jobs.spawn("open run", job) {
+            Ok(()) => self.log.add(Level::Info, "Opening a run: its network is built for places and categories"),
+            Err(e) => self.say(Level::Error, e),
+        }
+    }
+
+    /// A finished run takes the place of the simulation: the same views, a cursor instead of a present.
+    pub(super) fn show_recording(&mut self, opened: Opened) {
+        for note in &opened.notes {
+            self.log.add(Level::Warning, note.clone());
+        }
+        self.workspace.clear();
+        self.session.replace(opened.project.clone(), None);
+        if let Err(e) = self.session.live.show(opened) {
+            return self.say(Level::Error, format!("Could not open the run: {e}"));
+        }
+        self.time.reset();
+        let layout = self.session.layout.take();
+        self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
+        if let Some(recorded) = &self.session.live.recorded {
+            let (first, last) = (recorded.first as f64, recorded.last as f64);
+            self.time.axis.is_recorded = true;
+            self.time.axis.line.show(first, last);
+            self.time.axis.place(first);
+        }
+        self.list_runs();
+    }
+
+    /// Steps and rewinds move the cursor.
+    pub(super) fn move_in_recording(&mut self, command: &UiCommand) {
+        let step = f64::from(self.step_size);
+        self.move_cursor(match command {
+            UiCommand::Step => step,
+            UiCommand::StepMore => step * 10.0,
+            _ => f64::NEG_INFINITY,
+        });
+    }
+
     /// Looks for runs, on a thread.
     pub(super) fn list_runs(&mut self) {
-        if let Err(e) = self.jobs.list_runs(self.session.runs_folder()) {
+        let beside = self.session.live.recorded.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
+        if let Err(e) = self.jobs.list_runs(beside.unwrap_or_else(|| self.session.runs_folder())) {
             self.say(Level::Error, e);
         }
     }

@@ -55,8 +55,13 @@ fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<Ui
 fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     command_button(ui, app, UiCommand::Rewind, queue);
-    let running = app.session.live.running;
-    let (glyph, word) = if running { (icons::PAUSE, "Pause") } else { (icons::PLAY, "Run") };
+    let is_recorded = app.session.live.recorded.is_some();
+    let running = if is_recorded { app.time.player.is_playing } else { app.session.live.running };
+    let (glyph, word) = match (running, is_recorded) {
+        (true, _) => (icons::PAUSE, "Pause"),
+        (false, true) => (icons::PLAY, "Play"),
+        (false, false) => (icons::PLAY, "Run"),
+    };
     let ink = if running { t.text_strong } else { t.on_accent };
     let ready = UiCommand::RunPause.why_not(app);
     let content = (icons::rich(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
@@ -109,6 +114,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) {
     ui.add_space(8.0);
     let failed = live.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {
+        _ if live.recorded.is_some() => (t.warn, "RECORDING"),
         _ if failed => (t.error, "FAILED"),
         (true, _) => (breathing(ui, t.live), "LIVE"),
         (false, true) => (t.text_sub, "PAUSED"),

@@ -190,9 +190,14 @@ const fn glyph_of(shape: Shape) -> &'static str {
 
 fn runs_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     section(ui, "Runs", &app.runs.len().to_string(), |ui| {
-        for run in app.runs.iter().rev().take(20) {
+        let shown = app.session.live.recorded.as_ref().map(|r| &r.folder);
+        for (i, run) in app.runs.iter().enumerate().rev().take(20) {
             let name = run.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            leaf(ui, icons::FLASK, &name, true, |_| {}).on_hover_text(run.display().to_string());
+            let glyph = if shown == Some(run) { icons::PLAY } else { icons::FLASK };
+            let row = leaf(ui, glyph, &name, true, |_| {});
+            if row.on_hover_text(format!("Open this run\n{}", run.display())).clicked() {
+                queue.push(UiCommand::OpenRun(i));
+            }
         }
         if app.runs.is_empty() {
             let hint = leaf(ui, icons::RECORD, "Finished runs appear here", false, |_| {});

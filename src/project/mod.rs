@@ -12,6 +12,7 @@ pub mod replay;
 pub mod run;
 mod scan;
 mod schema;
+pub mod slices;
 pub mod writer;
 
 pub use disk::write_atomic;

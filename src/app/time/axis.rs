@@ -11,6 +11,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Whether playing starts over at the end of the range.
     pub is_looping: bool,
+    /// Whether a finished run is on show: there is no present to go back to, only an end.
+    pub is_recorded: bool,
     /// The time under the pointer in some view, and the pass in which it was.
     hover: Option<(f64, u64)>,
     cursor: Option<f64>,
@@ -24,10 +26,10 @@ impl Axis {
 
     /// Goes back to a step, or to the live edge when it is not in the past. The cursor stays in view.
     pub fn scrub(&mut self, step: f64, oldest: f64, now: f64) {
-        if step >= now {
+        if step >= now && !self.is_recorded {
             return self.go_live();
         }
-        self.place(step.max(oldest));
+        self.place(step.clamp(oldest, now.max(oldest)));
     }
 
     /// The same without a live edge: recordings end where they end.
@@ -39,6 +41,9 @@ impl Axis {
 
     /// Back to the present.
     pub fn go_live(&mut self) {
+        if self.is_recorded {
+            return;
+        }
         self.cursor = None;
         self.line.follow = true;
     }

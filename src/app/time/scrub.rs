@@ -61,7 +61,7 @@ pub struct Player {
 impl Time {
     /// Moves the cursor by so much simulated time. At the end of a range that loops it starts over; at the newest step it
     /// stops: live again, or at the end of a recording. Whether it goes on.
-    pub fn play(&mut self, steps: f64, is_recording: bool) -> bool {
+    pub fn play(&mut self, steps: f64) -> bool {
         let Some(cursor) = self.axis.cursor().filter(|_| self.player.is_playing) else {
             self.player.is_playing = false;
             return false;
@@ -76,7 +76,7 @@ impl Time {
             self.axis.place(next);
         } else {
             self.player.is_playing = false;
-            if is_recording { self.axis.place(newest) } else { self.axis.go_live() }
+            if self.axis.is_recorded { self.axis.place(newest) } else { self.axis.go_live() }
         }
         self.player.is_playing
     }
@@ -143,10 +143,15 @@ mod tests {
         time.axis.scrub(800.0, 0.0, 1_000.0);
         time.player.is_playing = true;
         (time.axis.range, time.axis.is_looping) = (Some((300.0, 850.0)), true);
-        assert!(time.play(100.0, false));
+        assert!(time.play(100.0));
         assert_eq!(time.axis.cursor(), Some(300.0));
         time.axis.is_looping = false;
-        assert!(time.play(600.0, false) && !time.play(600.0, false));
+        assert!(time.play(600.0) && !time.play(600.0));
         assert_eq!((time.axis.cursor(), time.axis.line.follow), (None, true));
+        time.axis.is_recorded = true;
+        time.axis.place(900.0);
+        time.player.is_playing = true;
+        assert!(!time.play(600.0));
+        assert_eq!(time.axis.cursor(), Some(1_000.0));
     }
 }

@@ -67,11 +67,13 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         if widgets::icon_toggle(ui, icons::LOOP, "Loop the range", is_looping).clicked() {
             queue.push(UiCommand::Loop);
         }
-        let mut is_live = app.time.axis.cursor().is_none() && app.time.axis.line.follow;
-        let was = is_live;
-        kit::live_ui(ui, &t, &mut is_live, app.session.live.running);
-        if is_live && !was {
-            queue.push(UiCommand::GoLive);
+        if !app.time.axis.is_recorded {
+            let mut is_live = app.time.axis.cursor().is_none() && app.time.axis.line.follow;
+            let was = is_live;
+            kit::live_ui(ui, &t, &mut is_live, app.session.live.running);
+            if is_live && !was {
+                queue.push(UiCommand::GoLive);
+            }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let folded = app.time_panel.is_folded;
@@ -127,10 +129,15 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest() as f64));
-            ui.label(RichText::new(format!("scrubbed: {at} of {of}")).color(t.text_strong));
-            let back = ui.add(egui::Link::new(RichText::new("back to LIVE").color(t.warn)));
-            if back.on_hover_text("End").clicked() {
-                queue.push(UiCommand::GoLive);
+            match &app.session.live.recorded {
+                Some(run) => recording_ui(ui, run, &at, &of, queue),
+                None => {
+                    ui.label(RichText::new(format!("scrubbed: {at} of {of}")).color(t.text_strong));
+                    let back = ui.add(egui::Link::new(RichText::new("back to LIVE").color(t.warn)));
+                    if back.on_hover_text("End").clicked() {
+                        queue.push(UiCommand::GoLive);
+                    }
+                }
             }
             let note = app.state_note(cursor);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -140,12 +147,27 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
+/// What is on show is not running.
+fn recording_ui(ui: &mut Ui, run: &super::recorded::Recorded, at: &str, of: &str, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.label(icons::rich(icons::FLASK).color(t.warn));
+    ui.label(RichText::new(format!("recording {}: {at} of {of}", run.name())).color(t.text_strong));
+    if run.fraction < 1.0 {
+        ui.add(egui::ProgressBar::new(run.fraction).desired_width(120.0).desired_height(6.0).fill(t.accent));
+        ui.label(widgets::sub(ui, "reading…").small());
+    }
+    let live = ui.add(egui::Link::new(RichText::new("run its project").color(t.warn)));
+    if live.on_hover_text("Builds the simulation from the project as it was at step 0").clicked() {
+        queue.push(UiCommand::Rebuild);
+    }
+}
+
 impl App {
     /// A step as a time.
     pub(crate) fn time_text(&self, step: f64) -> String {
         let secs_per_step = self.session.live.clock.secs_per_step;
-        let secs = step * secs_per_step;
-        kit::TimeUnit::of(secs_per_step, secs, 0.0).text(secs, secs_per_step)
+        let newest = self.time.past.newest() as f64 * secs_per_step;
+        kit::TimeUnit::of(secs_per_step, newest, 1.0).text(step * secs_per_step, secs_per_step)
     }
 
     /// A number of steps as a duration.
@@ -230,7 +252,7 @@ impl App {
             s if s >= 1.0 => secs * STEPS_PER_SEC,
             s => secs / s.max(1e-9),
         };
-        if self.time.play(steps, false) {
+        if self.time.play(steps) {
             ui.ctx().request_repaint();
         }
     }
@@ -239,6 +261,7 @@ impl App {
     pub(crate) fn move_cursor(&mut self, steps: f64) {
         let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
         let from = self.time.axis.cursor().unwrap_or(now);
+        self.time.player.is_playing = false;
         self.time.axis.scrub(from + steps, oldest, now);
     }
 
@@ -246,7 +269,8 @@ impl App {
     pub(crate) fn toggle_playback(&mut self) {
         let is_playing = &mut self.time.player.is_playing;
         *is_playing = !*is_playing;
-        if *is_playing && self.time.axis.cursor().is_none() {
+        let is_at_end = self.time.axis.cursor().is_none_or(|at| at >= self.time.past.newest() as f64);
+        if *is_playing && is_at_end {
             let start = self.time.axis.range.map_or(self.time.past.oldest() as f64, |(from, _)| from);
             self.time.axis.place(start);
         }

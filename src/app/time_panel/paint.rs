@@ -47,7 +47,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
                 ui.ctx().request_repaint();
             }
             let mut mesh = Mesh::default();
-            let color = t.text_sub.lerp_to_gamma(t.text, 0.3);
+            let color = t.canvas.lerp_to_gamma(t.text_sub, 0.6);
             for (x, v) in density.iter().enumerate().filter(|(_, v)| **v > 0.0) {
                 let height = (lane.height() * (v / shown.max(f32::MIN_POSITIVE)).min(1.0)).max(1.5);
                 let left = lane.left() + x as f32;
