@@ -221,3 +221,20 @@ fn probes_and_actions(model: &Model) -> String {
     }
     out
 }
+
+#[test]
+fn presets_can_be_taken_up_and_say_where_they_are_from() {
+    for model in Model::all() {
+        let mut names = HashSet::new();
+        for preset in model.presets() {
+            assert!(names.insert(preset.name), "{} twice", preset.name);
+            assert!(preset.docs.ends_with('.') && preset.source.len() > 8, "{}", preset.name);
+            let mut model = model.clone();
+            for text in preset.set {
+                let change = path::parse(model.params(), text).unwrap_or_else(|e| panic!("{}: {e}", preset.name));
+                assert!(model.params_mut().set(&change), "{}: {text}", preset.name);
+            }
+        }
+        assert!(!names.is_empty(), "{} has no presets", model.name());
+    }
+}

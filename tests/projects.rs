@@ -182,7 +182,7 @@ fn set_speaks_of_seed_run_and_places() {
         ("run.treads=3", "did you mean `run.threads`?"),
         ("seed=-1", "whole number"),
         ("lif.tau_m=1e9", "out of range"),
-        ("lif.tau_m=20 mV", "not a number in ms"),
+        ("lif.tau_m=20 mV", "is a voltage; expected a time in ms"),
         ("lif.tau_m", "no `=`"),
         ("network.source=Nowhere", "none of"),
     ] {

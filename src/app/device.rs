@@ -4,7 +4,7 @@ use crate::{
     gpu::Gpu,
     kinds::Model,
     project::{DeviceChoice, RunPlan},
-    sim::{Device, Progress, Scene, SimError, Simulation},
+    sim::{Device, Place, Progress, Scene, SimError, Simulation},
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -19,6 +19,13 @@ pub struct Described {
     pub is_gpu: bool,
     /// CPU threads.
     pub threads: u32,
+}
+
+impl Described {
+    /// What kind of device it is.
+    pub fn place(&self) -> Place {
+        if self.is_gpu { Place::Cuda } else { Place::Cpu { threads: self.threads.max(1) as usize } }
+    }
 }
 
 /// The devices of this machine, opened when first wanted, and the one in use.

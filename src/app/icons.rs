@@ -117,4 +117,10 @@ icons! {
     LOOP = "\u{e3f6}",
     /// The theme.
     SUN = "\u{e472}",
+    /// A menu of a panel.
+    LIST = "\u{e2f0}",
+    /// Copy.
+    COPY = "\u{e1ca}",
+    /// What was done.
+    CLOCK = "\u{e1a0}",
 }

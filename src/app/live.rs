@@ -2,6 +2,10 @@
 
 mod edits;
 mod show;
+mod taken;
+mod way_on;
+
+pub use taken::Taken;
 
 use super::{
     log::Level,
@@ -12,12 +16,12 @@ use super::{
 use crate::{
     engine::{Command, Engine, Event, Exhibit, Loader, Logged, Outcome, Sink},
     params::ParamId,
-    project::{DeviceChoice, Project},
+    project::Project,
     sim::{Action, Clock, Frame, Progress, Scene, SimError, Tap},
 };
 use std::{
     collections::HashSet,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -105,6 +109,10 @@ pub struct Live {
     pub pace: Pace,
     /// From edit to picture.
     pub latency: Latency,
+    /// What has become of the edits.
+    pub taken: Taken,
+    /// How long building it took.
+    pub build_time: Option<Duration>,
     /// Spikes the window never saw because it was slow.
     pub skipped: u64,
 }
@@ -141,6 +149,8 @@ impl Live {
             rescue: Rescue::default(),
             pace: Pace::default(),
             latency: Latency::default(),
+            taken: Taken::default(),
+            build_time: None,
             skipped: 0,
         })
     }
@@ -150,31 +160,6 @@ impl Live {
         let (builder, wanted) = (self.builder.clone(), project.clone());
         let job = move |progress: &Progress| builder(&wanted, &scene, progress);
         self.load(job, project.clone(), play, None);
-    }
-
-    /// Builds on the CPU after the device has failed: from the last checkpoint when there is one, else `project` from
-    /// step 0. The document keeps asking for the device it asked for.
-    pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
-        let play = self.rescue.fault.as_ref().is_some_and(|fault| fault.play);
-        let checkpoint = self.rescue.way_on().cloned().zip(self.since_zero.clone());
-        let (project, state, resume) = match checkpoint {
-            Some((at, mut since)) => {
-                since.log.truncate(at.n_logged);
-                (at.project, Some(at.state), Some((at.clock.step, since)))
-            }
-            None => (project.clone(), None, None),
-        };
-        let (builder, scene) = (self.builder.clone(), project.scene(folder));
-        let mut on_cpu = project.clone();
-        on_cpu.run.device = DeviceChoice::Cpu;
-        let job = move |progress: &Progress| {
-            let mut sim = builder(&on_cpu, &scene, progress)?;
-            if let Some(Err(error)) = state.map(|state| sim.load(&state)) {
-                tracing::warn!("the checkpoint is left out: {error}");
-            }
-            Ok(sim)
-        };
-        self.load(job, project, play, resume);
     }
 
     fn load(
@@ -301,6 +286,11 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
+    /// The model as it was built.
+    pub fn built_model(&self) -> Option<&crate::kinds::Model> {
+        self.built.as_ref().map(|project| &project.model)
+    }
+
     /// What a recording needs to be replayed.
     pub fn since_zero(&self) -> Option<&SinceZero> {
         self.since_zero.as_ref()
@@ -352,6 +342,8 @@ impl Live {
                 }
                 let resumed = loading.resume.filter(|(step, _)| is_kept(*step)).map(|(_, since)| since);
                 if self.send(Command::Load(sim)) {
+                    self.build_time = Some(loading.loader.since.elapsed());
+                    self.taken = Taken::default();
                     let fresh = || SinceZero { project: loading.project.clone(), log: vec![] };
                     self.since_zero = Some(resumed.unwrap_or_else(fresh));
                     self.built = Some(loading.project.clone());
@@ -404,7 +396,10 @@ impl Live {
             }
             Event::Applied(step, what) => {
                 match &what {
-                    Logged::Set(change) => self.latency.applied(change.id, step),
+                    Logged::Set(change) => {
+                        self.latency.applied(change.id, step);
+                        self.taken.applied(change.id, step);
+                    }
                     Logged::Act(action) => say(Level::Info, format!("{} at step {step}", action.name)),
                     Logged::Rewind => {}
                 }
@@ -414,9 +409,11 @@ impl Live {
             }
             Event::NeedsRebuild(change) => {
                 self.stubborn.insert(change.id);
+                self.taken.refused(change.id);
                 self.unsend(change.id);
             }
             Event::Refused(error) => {
+                self.taken.refused_some();
                 self.rescue.refused(Instant::now());
                 say(Level::Warning, format!("Refused: {error}"));
             }

@@ -29,6 +29,7 @@ mod log_panel;
 pub mod meter;
 mod obey;
 mod palette;
+mod rebuild;
 mod recent;
 mod recorded;
 mod recording;

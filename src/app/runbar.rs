@@ -3,7 +3,7 @@
 use super::{
     App,
     commands::UiCommand,
-    icons,
+    icons, rebuild,
     rescue::Fault,
     text,
     theme::{METRIC, Tokens},
@@ -72,7 +72,8 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         queue.push(UiCommand::RunPause);
     }
     command_button(ui, app, UiCommand::Step, queue);
-    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× "))
+    let parse = |typed: &str| crate::params::Unit::Steps.parse(typed.trim_start_matches('×')).ok();
+    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× ").custom_parser(parse))
         .accessible_name("Steps per step");
 }
 
@@ -216,6 +217,8 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
+                let place = app.devices.chosen().place();
+                ui.label(rebuild::cost(live, &app.session.project.model, place));
                 ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     if widgets::primary(ui, "Rebuild now").clicked() {

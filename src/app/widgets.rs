@@ -58,8 +58,9 @@ pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
     response
 }
 
-/// The dot at the end of a parameter row: hollow at the default, filled when changed. A click resets.
-pub fn state_dot(ui: &mut Ui, changed: bool, name: &str) -> Response {
+/// The dot at the end of a parameter row: hollow at the default, filled when changed, a ring around it while an edit is
+/// on its way to the simulation. A click resets.
+pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(14.0, ROW - 4.0), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, ui.is_enabled(), name));
@@ -67,6 +68,9 @@ pub fn state_dot(ui: &mut Ui, changed: bool, name: &str) -> Response {
         true => ui.painter().circle_filled(rect.center(), 3.5, t.accent),
         false => ui.painter().circle_stroke(rect.center(), 3.0, Stroke::new(1.0, Tokens::fade(t.text_sub, 0.55))),
     };
+    if pending {
+        ui.painter().circle_stroke(rect.center(), 5.5, Stroke::new(1.5, t.accent));
+    }
     focus_ring(ui, &response, rect);
     if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
 }

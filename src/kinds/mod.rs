@@ -3,7 +3,7 @@
 use crate::{
     gpu::{Memory, ModuleSpec},
     params::Params,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use std::sync::Arc;
 
@@ -91,6 +91,9 @@ macro_rules! kinds {
 
             /// What can be done to its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::ACTIONS, )* } }
+
+            /// Sets of values with a name and a citation.
+            pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::PRESETS, )* } }
 
             /// Its CUDA modules.
             pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::MODULES, )* } }

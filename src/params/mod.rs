@@ -6,11 +6,15 @@
 //! lists of groups into the parameters of a kind.
 
 mod declare;
+pub mod dimension;
+pub mod expression;
 pub mod path;
 pub mod reference;
+mod spec;
 pub mod unit;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+pub use spec::ParamSpec;
 pub use unit::Unit;
 
 /// How a slider spreads its range.
@@ -74,94 +78,6 @@ pub enum ValueType {
     Path,
     /// A query over a set of elements (`class = sensory and side = left`).
     Query,
-}
-
-/// Everything the program knows about one parameter.
-#[derive(Clone, Copy, Debug)]
-pub struct ParamSpec {
-    /// Field name; also the RON key and the last segment of `--set group.name=value`.
-    pub name: &'static str,
-    /// The doc comment: tooltip and reference.
-    pub docs: &'static str,
-    /// What it holds.
-    pub kind: ValueType,
-    /// Unit the value is stored in.
-    pub unit: Unit,
-    /// Slider range, inclusive.
-    pub soft: (f64, f64),
-    /// Accepted range, inclusive; the slider range unless declared wider.
-    pub hard: (f64, f64),
-    /// Slider spread.
-    pub scale: Scale,
-    /// When an edit takes effect.
-    pub apply: Apply,
-    /// The field's symbol, when it has one (`τ_m`).
-    pub symbol: &'static str,
-}
-
-impl ParamSpec {
-    /// A dimensionless live parameter on `0..=1`; the builder methods refine it.
-    pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
-        let range = (0.0, 1.0);
-        Self {
-            name,
-            docs,
-            kind,
-            unit: Unit::One,
-            soft: range,
-            hard: range,
-            scale: Scale::Linear,
-            apply: Apply::Live,
-            symbol: "",
-        }
-    }
-
-    /// Sets the unit.
-    pub const fn unit(mut self, unit: Unit) -> Self {
-        self.unit = unit;
-        self
-    }
-
-    /// Sets the slider range, and the accepted range with it.
-    pub const fn range(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
-        self.soft = (*range.start(), *range.end());
-        self.hard = self.soft;
-        self
-    }
-
-    /// Widens the accepted range beyond the slider's. Comes after `range`.
-    pub const fn hard(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
-        self.hard = (*range.start(), *range.end());
-        self
-    }
-
-    /// Sets the slider spread.
-    pub const fn scale(mut self, scale: Scale) -> Self {
-        self.scale = scale;
-        self
-    }
-
-    /// Sets when an edit takes effect.
-    pub const fn apply(mut self, apply: Apply) -> Self {
-        self.apply = apply;
-        self
-    }
-
-    /// Sets the symbol.
-    pub const fn symbol(mut self, symbol: &'static str) -> Self {
-        self.symbol = symbol;
-        self
-    }
-
-    /// Whether the accepted range admits the value; texts and switches always fit.
-    pub fn admits(&self, value: &Value) -> bool {
-        match value {
-            Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,
-            Value::Int(x) => *x as f64 >= self.hard.0 && *x as f64 <= self.hard.1,
-            Value::Choice(i) => matches!(self.kind, ValueType::Choice(c) if usize::from(*i) < c.len()),
-            _ => true,
-        }
-    }
 }
 
 /// A type a parameter can have.

@@ -1,6 +1,6 @@
 //! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
 
-use super::{Change, ParamId, ParamSpec, Params, Value, ValueType};
+use super::{Change, ParamId, ParamSpec, Params, Value, ValueType, expression::without_groups};
 
 /// Why a `path=value` was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -130,7 +130,9 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
         ValueType::Int => Value::Int(match text.parse::<i64>() {
             Ok(i) => i,
             Err(_) => {
-                let x = spec.unit.parse(text)?;
+                // Counts are shown in groups of three, so that is how they come back.
+                let plain = without_groups(text).unwrap_or_else(|| text.to_owned());
+                let x = spec.unit.parse(&plain)?;
                 if x.fract() != 0.0 {
                     return Err(format!("`{text}` is not a whole number"));
                 }

@@ -102,6 +102,19 @@ impl Progress {
     }
 }
 
+/// Values that belong together and where they are from.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name in the menu.
+    pub name: &'static str,
+    /// What one gets, as a sentence.
+    pub docs: &'static str,
+    /// Citation.
+    pub source: &'static str,
+    /// What it sets, as `--set` takes it; the rest stays.
+    pub set: &'static [&'static str],
+}
+
 /// What [`kinds!`](crate::kinds) collects.
 pub trait Kind {
     /// Name in menus.
@@ -118,6 +131,8 @@ pub trait Kind {
     const SPANS: &'static [(&'static str, &'static str)];
     /// Its CUDA modules.
     const MODULES: &'static [ModuleSpec];
+    /// Sets of values with a name and a citation.
+    const PRESETS: &'static [Preset];
     /// What the project file holds.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// What is made of it on the host: wiring, weights, tokens. Heavy, immutable, shared.

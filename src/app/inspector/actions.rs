@@ -1,11 +1,12 @@
 //! What a kind declares can be done to its running simulation: a form and a button each.
 
+use super::number::NumberField;
 use crate::{
     app::{App, text, theme::Tokens, widgets},
     params::{ParamSpec, Value, ValueType},
     sim::{Action, ActionSpec},
 };
-use egui::{Button, ComboBox, DragValue, TextEdit, Ui};
+use egui::{Button, ComboBox, TextEdit, Ui};
 use std::collections::BTreeMap;
 
 /// Arguments as last typed, by action.
@@ -53,18 +54,14 @@ fn first_values(action: &ActionSpec) -> Vec<Value> {
 
 fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
     let name = format!("{action}.{}", spec.name);
-    let speed = (spec.soft.1 - spec.soft.0) / 400.0;
-    let unit = spec.unit;
     let response = match (value, spec.kind) {
         (Value::Bool(on), _) => widgets::switch(ui, on, &name),
-        (Value::Int(i), _) => {
-            let range = spec.hard.0 as i64..=spec.hard.1 as i64;
-            ui.add(DragValue::new(i).speed(speed.max(0.25)).range(range).suffix(format!(" {}", unit.suffix())))
-        }
-        (Value::Real(x), _) => {
-            let field = DragValue::new(x).speed(speed).range(spec.hard.0..=spec.hard.1);
-            let field = field.custom_formatter(move |x, _| format!("{} {}", text::number(x), unit.suffix()));
-            ui.add(field.custom_parser(move |typed| unit.parse(&typed.replace('−', "-")).ok()))
+        (value @ (Value::Int(_) | Value::Real(_)), _) => {
+            let (response, new) = NumberField { spec, name: &name, width: 84.0, with_unit: true }.show(ui, value);
+            if let Some(new) = new {
+                *value = new;
+            }
+            response
         }
         (Value::Choice(chosen), ValueType::Choice(choices)) => {
             let shown = choices.get(usize::from(*chosen)).map_or("?", |c| c.name);

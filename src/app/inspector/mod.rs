@@ -3,12 +3,16 @@
 
 mod actions;
 mod list;
+pub mod number;
+mod presets;
 mod row;
 mod selection;
 
 pub use list::item_name;
 
-use super::{App, commands::UiCommand, icons, jobs::Purpose, text, theme::Tokens, widgets};
+use super::{
+    App, commands::UiCommand, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens, widgets,
+};
 use crate::{
     params::{GroupSpec, ParamId, Params},
     project::PlanTree,
@@ -47,6 +51,12 @@ pub(super) struct Rows<'a> {
     defaults: &'a dyn Params,
     /// Edits that wait for a rebuild.
     waiting: &'a [ParamId],
+    /// The simulation that follows them, when one does.
+    live: Option<&'a Live>,
+    /// What a rebuild costs, when that is known.
+    cost: &'a str,
+    /// What was done by keys over a row, or could not be.
+    said: Vec<(Level, String)>,
     /// The button beside a path was clicked.
     browse: Option<ParamId>,
     search: String,
@@ -54,6 +64,10 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    fn needs_rebuild(&self, id: ParamId) -> bool {
+        self.live.is_some_and(|live| live.needs_rebuild(self.params, id))
+    }
+
     fn is_changed(&self, id: ParamId) -> bool {
         self.params.get(id) != self.defaults.get(id)
     }
@@ -76,8 +90,10 @@ impl Rows<'_> {
 
 /// Draws the content of the panel.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let only_changed = &mut app.inspector.only_changed;
+    let mut said = vec![];
     panel_head(ui, "Inspector", |ui| {
+        presets::menu_ui(ui, &mut app.session, &mut said);
+        let only_changed = &mut app.inspector.only_changed;
         if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
             *only_changed = !*only_changed;
         }
@@ -86,6 +102,9 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
+    for (level, text) in said {
+        app.say(level, text);
+    }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         selection::ui(ui, app, queue);
@@ -112,12 +131,17 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 
 /// The kind's groups. The parameter whose file is to be chosen, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
+    let place = app.devices.chosen().place();
     let session = &mut app.session;
     let waiting = session.live.waiting_for_rebuild(&session.project.model);
+    let cost = rebuild::cost(&session.live, &session.project.model, place);
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         defaults: session.defaults.params(),
         waiting: &waiting,
+        live: Some(&session.live),
+        cost: &cost,
+        said: vec![],
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
@@ -134,7 +158,11 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
             ui.scroll_to_rect(area, Some(Align::TOP));
         }
     }
-    rows.browse
+    let (browse, said) = (rows.browse, rows.said);
+    for (level, text) in said {
+        app.say(level, text);
+    }
+    browse
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
@@ -195,11 +223,18 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         params: &mut plan,
         defaults: &defaults,
         waiting: &[],
+        live: None,
+        cost: "",
+        said: vec![],
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
     };
     group_ui(ui, &mut rows, 0);
+    let said = rows.said;
+    for (level, text) in said {
+        app.say(level, text);
+    }
     if plan.run != app.session.project.run {
         app.session.project.run = plan.run;
     }
@@ -217,7 +252,8 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
             ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
         });
         row::plain(ui, "Seed", |ui| {
-            ui.add(egui::DragValue::new(&mut project.seed))
+            let parse = |typed: &str| crate::params::Unit::One.parse(typed).ok();
+            ui.add(egui::DragValue::new(&mut project.seed).custom_parser(parse))
                 .accessible_name("Seed")
                 .on_hover_text("Of every random draw")
         });

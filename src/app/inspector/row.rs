@@ -1,17 +1,23 @@
 //! One parameter: label, slider, value, unit, state dot. All of it from the declaration.
 
-use super::Rows;
+use super::{
+    Rows,
+    number::{NumberField, tidy},
+};
 use crate::{
     app::{
-        icons, text,
+        icons,
+        log::Level,
+        text,
         theme::{ROW, Tokens},
         widgets,
     },
-    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
+    params::{Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
+    project::clip,
 };
 use egui::{
-    Align, ComboBox, DragValue, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider,
-    SliderClamping, TextEdit, Ui, UiBuilder,
+    Align, ComboBox, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
+    TextEdit, Ui, UiBuilder,
     text::{LayoutJob, TextFormat},
     vec2,
 };
@@ -68,12 +74,49 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     // Named after the parameter, so that rows that come and go above do not end a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
     ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+    if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
+        hover_keys(ui, rows, id);
+    }
+}
+
+/// Over a row, Backspace resets, Ctrl+C copies the value with its unit, Ctrl+V takes one.
+fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
+    if ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::Backspace)) {
+        let value = rows.defaults.get(id);
+        rows.params.set(&Change { id, value });
+    }
+    let mut pasted = None;
+    let copied = ui.input_mut(|i| {
+        let before = i.events.len();
+        i.events.retain(|e| !matches!(e, Event::Copy));
+        let copied = i.events.len() < before;
+        i.events.retain(|e| match e {
+            Event::Paste(text) => {
+                pasted = Some(text.clone());
+                false
+            }
+            _ => true,
+        });
+        copied
+    });
+    if copied {
+        let text = clip::copy_one(rows.params, id);
+        rows.said.push((Level::Info, format!("Copied {text}")));
+        ui.ctx().copy_text(text);
+    }
+    if let Some(text) = pasted {
+        match clip::paste_one(rows.params, id, &text) {
+            Ok(change) => drop(rows.params.set(&change)),
+            Err(why) => rows.said.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
+        }
+    }
 }
 
 fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
     let (changed, old) = (rows.is_changed(id), rows.params.get(id));
-    let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, rows.waiting.contains(&id)));
-    label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id)));
+    let badge = rows.needs_rebuild(id).then(|| (rows.waiting.contains(&id), rows.cost));
+    let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge));
+    label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
     let new = match (&old, spec.kind) {
         (Value::Real(_) | Value::Int(_), _) => number_ui(ui, cells, spec, name, &old, changed),
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
@@ -98,20 +141,31 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     if matches!(old, Value::Real(_) | Value::Int(_)) {
         cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
     }
-    let reset = cell(ui, cells.dot, left(), |ui| {
-        let default = path::show(spec, &rows.defaults.get(id));
-        let dot = widgets::state_dot(ui, changed, &format!("Reset {name}"));
-        dot.on_hover_text(if changed {
-            format!("Changed; click for the default, {default}")
-        } else {
-            "The default".into()
-        })
-        .clicked()
-    });
+    let reset = cell(ui, cells.dot, left(), |ui| dot_ui(ui, rows, id, spec, name));
     let value = if reset && changed { Some(rows.defaults.get(id)) } else { new };
     if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
         rows.params.set(&Change { id, value });
     }
+}
+
+/// The state dot: whether it was changed, and what the simulation has of it.
+fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
+    let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.taken));
+    let pending = taken.is_some_and(|taken| taken.waits(id));
+    let dot = widgets::state_dot(ui, changed, pending, &format!("Reset {name}"));
+    let dot = dot.on_hover_ui(|ui| {
+        ui.label(match changed {
+            true => format!("Changed; click for the default, {}", path::show(spec, &rows.defaults.get(id))),
+            false => "The default".to_owned(),
+        });
+        let what = match taken.and_then(|taken| taken.since(id)) {
+            _ if pending => "On its way to the simulation".to_owned(),
+            Some(step) => format!("Taken up before step {}", text::count(step + 1)),
+            None => return,
+        };
+        ui.label(widgets::sub(ui, what).small());
+    });
+    dot.clicked()
 }
 
 /// A row that is not a declared parameter.
@@ -129,38 +183,23 @@ fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
         Value::Real(x) => *x,
         _ => return None,
     };
-    let mut value = now;
-    cell(ui, cells.slider, left(), |ui| slider_ui(ui, spec, name, &mut value, whole, changed));
-    cell(ui, cells.value, left(), |ui| {
-        let speed = match spec.scale {
-            Scale::Log => value.abs().max(1e-6) * 0.01,
-            Scale::Linear => (spec.soft.1 - spec.soft.0) / 400.0,
-        };
-        ui.spacing_mut().button_padding.x = 4.0;
-        let field = DragValue::new(&mut value)
-            .speed(if whole { speed.max(0.25) } else { speed })
-            .range(spec.hard.0..=spec.hard.1)
-            .clamp_existing_to_range(false)
-            .update_while_editing(false)
-            .min_size(vec2(VALUE, 20.0))
-            .custom_formatter(move |x, _| if whole { format!("{x:.0}") } else { text::number(x) })
-            .custom_parser(|typed| spec.unit.parse(&typed.replace('−', "-")).ok());
-        let hint =
-            format!("{} {}: drag, or type a value with any unit of this kind", text::number(now), spec.unit.suffix());
-        ui.add(field).accessible_name(format!("{name} value")).on_hover_text(hint);
+    let mut slid = now;
+    cell(ui, cells.slider, left(), |ui| slider_ui(ui, spec, name, &mut slid, whole, changed));
+    let typed = cell(ui, cells.value, left(), |ui| {
+        let name = format!("{name} value");
+        let field = NumberField { spec, name: &name, width: VALUE, with_unit: false };
+        let (response, typed) = field.show(ui, old);
+        response.on_hover_ui(|ui| {
+            ui.label(RichText::new(path::show(spec, old)).monospace());
+            ui.label(widgets::sub(ui, "Drag, or click and type: 0.02 s, 1/3, 2*pi. Arrow keys step").small());
+        });
+        typed
     });
-    if value == now || value.is_nan() {
-        return None;
-    }
-    Some(if whole { Value::Int(value.round() as i64) } else { Value::Real(tidy(value, spec)) })
-}
-
-/// Twelve digits are more than a slider means, and `0.1 + 0.2` reads badly in a file.
-fn tidy(x: f64, spec: &ParamSpec) -> f64 {
-    let span = (spec.soft.1 - spec.soft.0).abs().max(x.abs()).max(1e-12);
-    let digits = 10_f64.powf(12.0 - span.log10().ceil());
-    let rounded = (x * digits).round() / digits;
-    if rounded.is_finite() { rounded } else { x }
+    typed.or_else(|| match whole {
+        _ if slid == now || slid.is_nan() => None,
+        true => Some(Value::Int(slid.round() as i64)),
+        false => Some(Value::Real(tidy(slid, spec))),
+    })
 }
 
 fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: bool, changed: bool) {
@@ -225,13 +264,27 @@ fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     (response.lost_focus() && text != now).then_some(Value::Text(text))
 }
 
-fn label_ui(ui: &mut Ui, spec: &ParamSpec, waits: bool) -> Response {
+/// Whether an edit waits for a rebuild, and what a rebuild costs; none for what is taken up while it runs.
+type Badge<'a> = Option<(bool, &'a str)>;
+
+fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing.x = 4.0;
-    if waits {
-        ui.label(icons::rich(icons::HAMMER).size(12.0).color(t.warn)).on_hover_text("Waits for a rebuild");
+    if let Some((waits, _)) = badge {
+        let ink = if waits { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
+        ui.label(icons::rich(icons::HAMMER).size(12.0).color(ink)).on_hover_text(apply_text(badge));
     }
     ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::hover()))
+}
+
+fn apply_text(badge: Badge<'_>) -> String {
+    match badge {
+        None => "Takes effect while it runs".to_owned(),
+        Some((true, "")) => "Waits for a rebuild".to_owned(),
+        Some((true, cost)) => format!("Waits for a rebuild: {cost}"),
+        Some((false, "")) => "Takes effect when the simulation is rebuilt".to_owned(),
+        Some((false, cost)) => format!("Takes effect when the simulation is rebuilt: {cost}"),
+    }
 }
 
 /// The symbol, its index set low, and a few words.
@@ -282,11 +335,14 @@ fn first_words(sentence: &str, longest: usize) -> &str {
     ends.into_iter().rfind(|e| fits(e) && !hangs(e)).map_or(clause, |end| &clause[..end])
 }
 
-fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value) {
+fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
     let t = Tokens::of(ui.ctx());
     ui.set_max_width(380.0);
     ui.label(RichText::new(name).monospace().color(t.text_strong));
     ui.label(text::unwrap(spec.docs));
+    if !spec.formula.is_empty() {
+        ui.label(RichText::new(spec.formula).monospace().color(t.text));
+    }
     ui.add_space(2.0);
     let unit = spec.unit.suffix();
     let mut facts = vec![format!("Default {}", path::show(spec, default))];
@@ -297,9 +353,11 @@ fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value) {
         facts.push(format!("Symbol {}", spec.symbol));
     }
     ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
-    if spec.apply == Apply::Rebuild {
-        ui.label(RichText::new("Takes effect when the simulation is rebuilt").small().color(t.warn));
+    if !spec.source.is_empty() {
+        ui.label(widgets::sub(ui, format!("Default after {}", spec.source)).small());
     }
+    let ink = if badge.is_some() { t.warn } else { t.text_sub };
+    ui.label(RichText::new(apply_text(badge)).small().color(ink));
 }
 
 #[cfg(test)]
@@ -318,12 +376,5 @@ mod tests {
         assert_eq!(words("F64"), "F64");
         assert_eq!(first_words("Decay time constant of the synaptic drive g", 22), "Decay time constant");
         assert_eq!(first_words("Depolarising drive per synapse: an edge", 22), "Depolarising drive");
-    }
-
-    #[test]
-    fn sliders_write_round_numbers() {
-        let spec = crate::kinds::Model::all()[0].params().groups()[1].params[0];
-        assert_eq!(tidy(0.1 + 0.2, &spec), 0.3);
-        assert_eq!(tidy(1e9, &spec), 1e9);
     }
 }

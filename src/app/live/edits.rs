@@ -22,6 +22,7 @@ impl Live {
                 break; // the rest goes with the next frame
             }
             self.latency.sent(change.id);
+            self.taken.sent(change.id);
             if let Some(sent) = &mut self.sent {
                 sent.model.params_mut().set(&change);
             }

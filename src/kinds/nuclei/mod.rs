@@ -54,7 +54,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use cpu::CpuSim;
 use std::sync::Arc;
@@ -73,6 +73,7 @@ impl Kind for Card {
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
+    const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;
 

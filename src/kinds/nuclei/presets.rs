@@ -1,5 +1,7 @@
 //! Presets: what is not the default. The default is what a user should see.
 
+use crate::sim::Preset;
+
 use super::{ChildBase, Dynamics, Frequencies, FuseKey, Integrator, Method, Norm, OrderSeen, Params, Source};
 
 impl Params {
@@ -37,5 +39,78 @@ impl Params {
         params.tunnelling.r_threshold = 0.0;
         params.phases.dynamics = Dynamics::Still;
         params
+    }
+}
+
+/// What the menu offers.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "Rules of the origin",
+        docs: "As the model was first written down: for regression and comparison.",
+        source: "SODA-QD1102 (2025)",
+        set: &[
+            "population.sigma=0.01",
+            "population.death_rate=0",
+            "population.fuse_key=Entropy",
+            "population.child_base=Fused",
+            "tunnelling.hbar=1",
+            "tunnelling.seen=Global",
+            "phases.substeps=1",
+        ],
+    },
+    Preset {
+        name: "Kuramoto, 1024 oscillators",
+        docs: "Phases alone: no task, no birth, no death; Lorentz-distributed frequencies and coupling to the mean.",
+        source: "Kuramoto 1975, Self-entrainment of a population of coupled non-linear oscillators",
+        set: &[
+            "task.source=Nothing",
+            "task.n_inputs=1",
+            "population.n_start=1024",
+            "population.capacity=1024",
+            "population.k_worst=0",
+            "population.m_fuse=0",
+            "population.death_rate=0",
+            "phases.integrator=Rk4",
+            "phases.norm=Number",
+            "phases.substeps=1",
+            "phases.frequencies=LorentzQuantiles",
+            "phases.omega_scale=1",
+            "coupling.method=MeanField",
+        ],
+    },
+    Preset {
+        name: "Birth and death alone",
+        docs: "An open barrier and phases that stand still: births and fusions against death.",
+        source: "Gillespie 1977, Exact stochastic simulation of coupled chemical reactions",
+        set: &[
+            "task.source=Nothing",
+            "task.n_inputs=1",
+            "population.death_rate=0.01",
+            "tunnelling.r_threshold=0",
+            "phases.dynamics=Still",
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Params as _, path};
+
+    fn preset(name: &str) -> Params {
+        let preset = PRESETS.iter().find(|p| p.name.starts_with(name)).unwrap();
+        let mut params = Params::default();
+        for text in preset.set {
+            let change = path::parse(&params, text).unwrap();
+            assert!(params.set(&change));
+        }
+        params
+    }
+
+    #[test]
+    fn the_menu_says_what_the_code_says() {
+        assert_eq!(preset("Rules"), Params::compat());
+        assert_eq!(preset("Kuramoto"), Params::kuramoto(1024));
+        assert_eq!(preset("Birth"), Params::population(0.01));
     }
 }

@@ -44,6 +44,7 @@ pub mod leaky;
 pub mod measure;
 mod params;
 pub mod predict;
+mod presets;
 pub mod probes;
 pub mod saved;
 pub mod select;
@@ -53,7 +54,7 @@ pub use params::*;
 
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    sim::{ActionSpec, Bytes, Device, Kind, Place, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
 };
 use cpu::{CpuSim, leaky::LeakySim};
 use cuda::CudaSim;
@@ -75,6 +76,7 @@ impl Kind for Card {
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] =
         &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE, cuda::kernels::UnitKernels::SPEC];
+    const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;
 

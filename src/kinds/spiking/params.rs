@@ -73,35 +73,35 @@ params! {
     /// Leaky integrate-and-fire neurons with exponential synapses (Shiu et al. 2024), the same for all neurons.
     pub struct Lif {
         /// Membrane time constant.
-        #[param(unit = Ms, range = 1.0..=100.0, hard = 0.1..=10_000.0, scale = Log, symbol = "τ_m")]
+        #[param(unit = Ms, range = 1.0..=100.0, hard = 0.1..=10_000.0, scale = Log, symbol = "τ_m", formula = "τ_m dv/dt = v_0 - v + g", source = "Shiu et al. 2024")]
         tau_m: f64 = 20.0,
 
         /// Decay time constant of the synaptic drive g.
-        #[param(unit = Ms, range = 0.5..=50.0, hard = 0.1..=10_000.0, scale = Log, symbol = "τ_syn")]
+        #[param(unit = Ms, range = 0.5..=50.0, hard = 0.1..=10_000.0, scale = Log, symbol = "τ_syn", formula = "τ_syn dg/dt = -g", source = "Shiu et al. 2024")]
         tau_syn: f64 = 5.0,
 
         /// Resting potential.
-        #[param(unit = Mv, range = -90.0..=-30.0, hard = -1000.0..=1000.0, symbol = "v_0")]
+        #[param(unit = Mv, range = -90.0..=-30.0, hard = -1000.0..=1000.0, symbol = "v_0", formula = "τ_m dv/dt = v_0 - v + g", source = "Shiu et al. 2024")]
         v_rest: f64 = -52.0,
 
         /// Potential after a spike.
-        #[param(unit = Mv, range = -90.0..=-30.0, hard = -1000.0..=1000.0, symbol = "v_rst")]
+        #[param(unit = Mv, range = -90.0..=-30.0, hard = -1000.0..=1000.0, symbol = "v_rst", source = "Shiu et al. 2024")]
         v_reset: f64 = -52.0,
 
         /// A spike is fired when the potential lies strictly above this.
-        #[param(unit = Mv, range = -60.0..=-20.0, hard = -1000.0..=1000.0, symbol = "v_th")]
+        #[param(unit = Mv, range = -60.0..=-20.0, hard = -1000.0..=1000.0, symbol = "v_th", formula = "v > v_th: v ← v_rst, g ← 0", source = "Shiu et al. 2024")]
         v_threshold: f64 = -45.0,
 
         /// After a spike the neuron is frozen this long, and input that reaches it is lost.
-        #[param(unit = Ms, range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "t_ref")]
+        #[param(unit = Ms, range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "t_ref", source = "Shiu et al. 2024")]
         t_refractory: f64 = 2.2,
 
         /// Depolarising drive per synapse: an edge of n synapses adds n times this to g.
-        #[param(unit = Mv, range = 0.0..=1.0, hard = -100.0..=100.0, symbol = "w_syn")]
+        #[param(unit = Mv, range = 0.0..=1.0, hard = -100.0..=100.0, symbol = "w_syn", formula = "g ← g + n w_syn", source = "Shiu et al. 2024")]
         w_syn: f64 = 0.275,
 
         /// From a spike to its effect on g, the same for all synapses.
-        #[param(unit = Ms, range = 0.1..=10.0, hard = 0.01..=1000.0, symbol = "t_dly", apply = Rebuild)]
+        #[param(unit = Ms, range = 0.1..=10.0, hard = 0.01..=1000.0, symbol = "t_dly", apply = Rebuild, source = "Shiu et al. 2024")]
         t_delay: f64 = 1.8,
 
         /// Time step.

@@ -1,0 +1,49 @@
+//! What a rebuild will cost, said before it is asked for.
+
+use super::{live::Live, text};
+use crate::{kinds::Model, sim::Place};
+use std::time::Duration;
+
+/// `138,639 neurons, about 1.2 s, 410 MB`: as far as the last build and the declarations say.
+pub fn cost(live: &Live, model: &Model, on: Place) -> String {
+    let bytes = |model: &Model| model.predict(on).iter().map(|(_, n)| n).sum::<u64>();
+    let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
+    let mut parts = vec![];
+    if wanted == built
+        && let Some(set) = live.exhibit.sets.iter().max_by_key(|s| s.len)
+    {
+        parts.push(format!("{} {}", text::count(set.len.into()), set.name));
+    }
+    if let Some(last) = live.build_time {
+        parts.push(format!("about {}", seconds(last, wanted, built)));
+    }
+    if wanted > 0 {
+        parts.push(text::bytes(wanted));
+    }
+    parts.join(", ")
+}
+
+/// The last build's time, in proportion to what is to be built when both are known.
+fn seconds(last: Duration, wanted: u64, built: u64) -> String {
+    let ratio = if wanted > 0 && built > 0 { wanted as f64 / built as f64 } else { 1.0 };
+    match last.as_secs_f64() * ratio {
+        s if s < 0.95 => format!("{:.1} s", s.max(0.1)),
+        s if s < 60.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_follows_the_size() {
+        let two = Duration::from_secs(2);
+        assert_eq!(seconds(two, 0, 0), "2 s");
+        assert_eq!(seconds(two, 300, 100), "6 s");
+        assert_eq!(seconds(two, 10, 100), "0.2 s");
+        assert_eq!(seconds(Duration::from_micros(1), 1, 1), "0.1 s");
+        assert_eq!(seconds(two, 6000, 100), "2 min");
+    }
+}

@@ -1,0 +1,143 @@
+//! The declaration of one parameter.
+
+use super::{Apply, Scale, Unit, Value, ValueType};
+
+/// Everything the program knows about one parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamSpec {
+    /// Field name; also the RON key and the last segment of `--set group.name=value`.
+    pub name: &'static str,
+    /// The doc comment: tooltip and reference.
+    pub docs: &'static str,
+    /// What it holds.
+    pub kind: ValueType,
+    /// Unit the value is stored in.
+    pub unit: Unit,
+    /// Slider range, inclusive.
+    pub soft: (f64, f64),
+    /// Accepted range, inclusive; the slider range unless declared wider.
+    pub hard: (f64, f64),
+    /// Slider spread.
+    pub scale: Scale,
+    /// When an edit takes effect.
+    pub apply: Apply,
+    /// The field's symbol, when it has one (`τ_m`).
+    pub symbol: &'static str,
+    /// The equation it stands in, when one says more than the documentation.
+    pub formula: &'static str,
+    /// Where its default comes from, when somewhere: a citation.
+    pub source: &'static str,
+}
+
+impl ParamSpec {
+    /// A dimensionless live parameter on `0..=1`; the builder methods refine it.
+    pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
+        let range = (0.0, 1.0);
+        Self {
+            name,
+            docs,
+            kind,
+            unit: Unit::One,
+            soft: range,
+            hard: range,
+            scale: Scale::Linear,
+            apply: Apply::Live,
+            symbol: "",
+            formula: "",
+            source: "",
+        }
+    }
+
+    /// Sets the unit.
+    pub const fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// Sets the slider range, and the accepted range with it.
+    pub const fn range(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
+        self.soft = (*range.start(), *range.end());
+        self.hard = self.soft;
+        self
+    }
+
+    /// Widens the accepted range beyond the slider's. Comes after `range`.
+    pub const fn hard(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
+        self.hard = (*range.start(), *range.end());
+        self
+    }
+
+    /// Sets the slider spread.
+    pub const fn scale(mut self, scale: Scale) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// Sets when an edit takes effect.
+    pub const fn apply(mut self, apply: Apply) -> Self {
+        self.apply = apply;
+        self
+    }
+
+    /// Sets the symbol.
+    pub const fn symbol(mut self, symbol: &'static str) -> Self {
+        self.symbol = symbol;
+        self
+    }
+
+    /// Sets the equation.
+    pub const fn formula(mut self, formula: &'static str) -> Self {
+        self.formula = formula;
+        self
+    }
+
+    /// Sets where the default comes from.
+    pub const fn source(mut self, source: &'static str) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// What an arrow key adds: a round hundredth of the slider, 1 for counts; in the middle of the value's own decade
+    /// where the slider is logarithmic.
+    pub fn nudge(&self, now: f64) -> f64 {
+        let span = match self.scale {
+            Scale::Log => now.abs().max(self.soft.0),
+            Scale::Linear => self.soft.1 - self.soft.0,
+        };
+        let rough = span / if self.scale == Scale::Log { 10.0 } else { 100.0 };
+        let decade = 10_f64.powf(rough.abs().max(1e-300).log10().floor());
+        let step = [5.0, 2.0, 1.0].into_iter().find(|m| m * decade <= rough * 1.000_001).unwrap_or(1.0) * decade;
+        if self.kind == ValueType::Int { step.round().max(1.0) } else { step }
+    }
+
+    /// Why the accepted range does not admit the value; `None` when it does.
+    pub fn refusal(&self, value: &Value) -> Option<String> {
+        let unit = self.unit.suffix();
+        let space = if unit.is_empty() { "" } else { " " };
+        let (low, high) = self.hard;
+        let beyond = |x: f64, side: &str, end: f64| {
+            format!(
+                "{x} is {side} {end}{space}{unit}, the {} accepted",
+                if side == "below" { "lowest" } else { "highest" }
+            )
+        };
+        match *value {
+            _ if self.admits(value) => None,
+            Value::Real(x) if x < low => Some(beyond(x, "below", low)),
+            Value::Real(x) if x > high => Some(beyond(x, "above", high)),
+            Value::Int(x) if (x as f64) < low => Some(beyond(x as f64, "below", low)),
+            Value::Int(x) => Some(beyond(x as f64, "above", high)),
+            _ => Some("that is not a value of this parameter".to_owned()),
+        }
+    }
+
+    /// Whether the accepted range admits the value; texts and switches always fit.
+    pub fn admits(&self, value: &Value) -> bool {
+        match value {
+            Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,
+            Value::Int(x) => *x as f64 >= self.hard.0 && *x as f64 <= self.hard.1,
+            Value::Choice(i) => matches!(self.kind, ValueType::Choice(c) if usize::from(*i) < c.len()),
+            _ => true,
+        }
+    }
+}

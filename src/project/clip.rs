@@ -1,0 +1,123 @@
+//! Parameters as text for the clipboard: a RON map from path to value with its unit, to be pasted into another project
+//! or into a message. Items of lists are made as they are named.
+
+use super::file::from_ron;
+use crate::params::{Change, ParamId, Params, ValueType, path};
+use std::fmt::Write as _;
+
+/// A list is not made longer than this by pasting.
+const MAX_ITEMS: usize = 10_000;
+
+/// The parameters that `wanted` picks, as text.
+pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -> String {
+    let mut out = format!("/* Parameters of {kind}, Neuropil {} */\n{{\n", env!("CARGO_PKG_VERSION"));
+    for id in params.ids().into_iter().filter(|id| wanted(*id)) {
+        if let Some(spec) = params.spec(id) {
+            let _ = writeln!(out, "    {:?}: {:?},", params.path(id), path::show(spec, &params.get(id)));
+        }
+    }
+    out + "}\n"
+}
+
+/// Takes up what [`copy`] wrote. What was not taken, line by line; an error when it is no such text at all.
+pub fn paste(params: &mut dyn Params, text: &str) -> Result<(usize, Vec<String>), String> {
+    let pairs = from_ron::<Pairs>(text).map_err(|e| format!("this is no list of parameters: {e}"))?.0;
+    let (mut taken, mut left) = (0, vec![]);
+    for (name, value) in pairs {
+        make_room(params, &name);
+        match path::parse(params, &format!("{name}={value}")) {
+            Ok(change) if params.set(&change) => taken += 1,
+            Ok(_) => left.push(format!("{name} does not take {value}")),
+            Err(e) => left.push(e.to_string()),
+        }
+    }
+    Ok((taken, left))
+}
+
+/// `selections.2.name` wants three selections.
+fn make_room(params: &mut dyn Params, name: &str) {
+    let mut parts = name.split('.');
+    let (Some(list), Some(item)) = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok())) else { return };
+    let Some(group) = params.groups().iter().position(|g| g.list && g.name == list) else { return };
+    while params.len(group as u8) <= item.min(MAX_ITEMS - 1) && params.push(group as u8) {}
+}
+
+/// One parameter with its unit, as `Ctrl+C` over a row copies it: `20 ms`.
+pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
+    params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
+}
+
+/// What `Ctrl+V` over a row means; an error says why it is not taken.
+pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change, String> {
+    let spec = params.spec(id).ok_or("this takes no text")?;
+    let text =
+        if matches!(spec.kind, ValueType::Text | ValueType::Query | ValueType::Path) { text } else { text.trim() };
+    let value = path::parse_value(spec, text)?;
+    spec.refusal(&value).map_or(Ok(Change { id, value }), Err)
+}
+
+/// A RON map in its order.
+struct Pairs(Vec<(String, String)>);
+
+impl<'de> serde::Deserialize<'de> for Pairs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> serde::de::Visitor<'de> for InOrder {
+            type Value = Pairs;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a map from paths to values")
+            }
+            fn visit_map<M: serde::de::MapAccess<'de>>(self, mut map: M) -> Result<Pairs, M::Error> {
+                let mut pairs = vec![];
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{kinds::Model, params::Value};
+
+    #[test]
+    fn everything_comes_back_for_every_kind() {
+        for mut model in Model::all() {
+            let params = model.params_mut();
+            for g in 0..params.groups().len() {
+                params.push(g as u8);
+                params.push(g as u8);
+            }
+            for id in params.ids() {
+                let value = match params.get(id) {
+                    Value::Text(_) => Value::Text("two \"words\"\nand a line".into()),
+                    Value::Bool(b) => Value::Bool(!b),
+                    other => other,
+                };
+                params.set(&Change { id, value });
+            }
+            let text = copy(model.params(), model.name(), |_| true);
+            let mut other = Model::by_name(model.name()).unwrap();
+            let (taken, left) = paste(other.params_mut(), &text).unwrap();
+            assert!(left.is_empty(), "{left:?}");
+            assert_eq!(taken, model.params().ids().len());
+            assert_eq!(other, model);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_and_the_rest_taken() {
+        let mut model = Model::by_name("spiking").unwrap();
+        let text = r#"{ "lif.tau_m": "30 ms", "lif.v_rest": "3 s", "nobody": "1" }"#;
+        let (taken, left) = paste(model.params_mut(), text).unwrap();
+        assert_eq!((taken, left.len()), (1, 2));
+        assert!(left[0].contains("is a time; expected a voltage"), "{left:?}");
+        assert!(paste(model.params_mut(), "hello").is_err());
+        let huge = r#"{ "selections.60000.name": "x" }"#;
+        assert_eq!(paste(model.params_mut(), huge).unwrap().0, 0);
+    }
+}

@@ -1,0 +1,199 @@
+//! The rows of the inspector: typing, stepping, copying, presets, and what the engine has taken up.
+
+#[path = "fake_brain/mod.rs"]
+mod fake;
+#[path = "support/window.rs"]
+mod window;
+
+use egui::{Event, Key, Modifiers, accesskit::Role};
+use egui_kittest::kittest::Queryable;
+use window::{Window, assign, open, start, until, value};
+
+fn fresh() -> Window {
+    let mut w = open(start(false));
+    w.run();
+    w
+}
+
+fn type_into(w: &mut Window, label: &str, text: &str) {
+    w.get_by_label(label).click();
+    w.run();
+    w.event(Event::Text(text.into()));
+    w.run();
+}
+
+fn enter(w: &mut Window) {
+    w.key_press(Key::Enter);
+    w.run();
+}
+
+/// The pointer over the row of a parameter, without a button.
+fn hover(w: &mut Window, name: &str) {
+    let at = w.get_by_role_and_label(Role::Slider, name).rect().left_center() - egui::vec2(30.0, 0.0);
+    w.hover_at(at);
+    w.run();
+}
+
+#[test]
+fn expressions_and_units_are_understood() {
+    let mut w = fresh();
+    for (typed, want) in [
+        ("0.015 s", "15 ms"),
+        ("60/4", "15 ms"),
+        ("2*pi ms", "6.283185307179586 ms"),
+        ("2,5", "2.5 ms"),
+        ("1e1", "10 ms"),
+    ] {
+        type_into(&mut w, "lif.tau_m value", typed);
+        enter(&mut w);
+        assert_eq!(value(&w, "lif.tau_m"), want, "{typed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_is_said_and_nothing_changes() {
+    let mut w = fresh();
+    type_into(&mut w, "lif.tau_m value", "20 mV");
+    assert!(w.query_by_label_contains("is a voltage; expected a time in ms").is_some());
+    enter(&mut w);
+    assert!(w.query_by_label_contains("expected a time in ms").is_some(), "Enter keeps the field open");
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms");
+    w.key_press(Key::Escape);
+    w.run();
+    assert!(w.query_by_label_contains("expected a time").is_none());
+    type_into(&mut w, "lif.tau_m value", "1 h");
+    assert!(w.query_by_label_contains("above 10000 ms, the highest accepted").is_some());
+    w.key_press(Key::Escape);
+    w.run();
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("20 ms".into(), false));
+}
+
+/// The slider goes from 1 to 100 ms, 5 s are accepted when typed, and dragging from there does not jump.
+#[test]
+fn typing_goes_further_than_dragging() {
+    let mut w = fresh();
+    type_into(&mut w, "lif.tau_m value", "5 s");
+    enter(&mut w);
+    assert_eq!(value(&w, "lif.tau_m"), "5000 ms");
+    w.get_by_label("Reset lif.tau_m").click();
+    w.run();
+    let rect = w.get_by_label("lif.tau_m value").rect();
+    w.drag_at(rect.center());
+    w.run();
+    for x in [100.0, 500.0, 2000.0] {
+        w.hover_at(rect.center() + egui::vec2(x, 0.0));
+        w.run();
+    }
+    w.drop_at(rect.center() + egui::vec2(2000.0, 0.0));
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "100 ms", "the end of the slider");
+    assert_eq!(w.state().session().history.counts().0, 3, "typed, reset, dragged");
+}
+
+#[test]
+fn arrow_keys_step() {
+    let mut w = fresh();
+    w.get_by_label("lif.v_threshold value").click();
+    w.run();
+    for (modifiers, key, want) in [
+        (Modifiers::NONE, Key::ArrowUp, "-44.8 mV"),
+        (Modifiers::SHIFT, Key::ArrowUp, "-42.8 mV"),
+        (Modifiers::COMMAND, Key::ArrowDown, "-42.82 mV"),
+    ] {
+        w.key_press_modifiers(modifiers, key);
+        w.run();
+        assert_eq!(value(&w, "lif.v_threshold"), want);
+    }
+}
+
+#[test]
+fn keys_over_a_row_reset_copy_and_paste() {
+    let mut w = fresh();
+    assign(&mut w, "lif.tau_m=33");
+    w.run();
+    hover(&mut w, "lif.tau_m");
+    w.event(Event::Copy);
+    w.step();
+    let copied = w
+        .output()
+        .platform_output
+        .commands
+        .iter()
+        .any(|c| matches!(c, egui::OutputCommand::CopyText(t) if t == "33 ms"));
+    assert!(copied, "{:?}", w.output().platform_output.commands);
+    w.key_press(Key::Backspace);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms");
+    w.event(Event::Paste("0.033 s".into()));
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "33 ms");
+    w.event(Event::Paste("33 mV".into()));
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "33 ms");
+    assert!(w.state().messages().iter().any(|m| m.contains("expected a time in ms")), "{:?}", w.state().messages());
+}
+
+#[test]
+fn presets_are_one_step_and_all_parameters_go_through_the_clipboard() {
+    let mut w = fresh();
+    assign(&mut w, "lif.tau_m=33");
+    assign(&mut w, "lif.w_syn=0.5");
+    w.run();
+    w.get_by_label("Presets and clipboard").click();
+    w.run();
+    w.get_by_label("Copy changed parameters").click();
+    w.step();
+    let text = w.output().platform_output.commands.iter().find_map(|c| match c {
+        egui::OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    });
+    let text = text.expect("on the clipboard");
+    assert!(text.contains("\"lif.tau_m\": \"33 ms\"") && text.contains("\"lif.w_syn\": \"0.5 mV\""), "{text}");
+    w.run();
+    w.get_by_label("Presets and clipboard").click();
+    w.run();
+    w.get_by_label("Shiu 2024 LIF").click();
+    w.run();
+    assert_eq!((value(&w, "lif.tau_m"), value(&w, "lif.w_syn")), ("20 ms".into(), "0.275 mV".into()));
+    let steps = w.state().session().history.counts().0;
+    w.get_by_label("Presets and clipboard").click();
+    w.run();
+    w.get_by_label("Paste parameters here").click();
+    w.run();
+    w.event(Event::Paste(text));
+    w.run();
+    assert_eq!((value(&w, "lif.tau_m"), value(&w, "lif.w_syn")), ("33 ms".into(), "0.5 mV".into()));
+    assert_eq!(w.state().session().history.counts().0, steps + 1);
+}
+
+#[test]
+fn edits_are_waited_for_until_the_engine_has_them() {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
+    let id = neuropil::params::path::find(w.state().session().project.model.params(), "lif.tau_m").expect("path").0;
+    assign(&mut w, "lif.tau_m=31");
+    let mut was_pending = false;
+    until(&mut w, "it was taken up", |w| {
+        let taken = &w.state().session().live.taken;
+        was_pending |= taken.waits(id);
+        taken.since(id).is_some() && !taken.waits(id)
+    });
+    assert!(was_pending, "for a frame at least");
+    assert!(w.state().session().live.build_time.is_some());
+}
+
+#[test]
+fn only_changed_and_search_leave_what_is_asked_for() {
+    let mut w = fresh();
+    assign(&mut w, "lif.tau_m=33");
+    w.run();
+    w.get_by_label("Only changed parameters").click();
+    w.run();
+    assert!(w.query_by_label("lif.tau_m value").is_some() && w.query_by_label("lif.tau_syn value").is_none());
+    w.get_by_label("Only changed parameters").click();
+    w.run();
+    type_into(&mut w, "Filter parameters", "refractory");
+    assert!(w.query_by_label("lif.t_refractory value").is_some() && w.query_by_label("lif.tau_m value").is_none());
+}
