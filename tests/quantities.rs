@@ -166,3 +166,64 @@ fn counts_come_in_groups_of_three() {
     assert_eq!(path::parse_value(spec, "2^10"), Ok(Value::Int(1024)));
     assert!(path::parse_value(spec, "1/3").is_err_and(|e| e.contains("whole number")));
 }
+
+#[test]
+fn typed_values() {
+    for (unit, text, want) in [
+        (Unit::Ms, "20", 20.0),
+        (Unit::Ms, "20 ms", 20.0),
+        (Unit::Ms, "0.02s", 20.0),
+        (Unit::Ms, "2,5", 2.5),
+        (Unit::Ms, "1/3 s", 1000.0 / 3.0),
+        (Unit::Ms, "1 / (50 Hz)", 20.0),
+        (Unit::Ms, "1.8 ms + 200 us", 2.0),
+        (Unit::Ms, "2 min", 120_000.0),
+        (Unit::One, "1/4", 0.25),
+        (Unit::One, "2*pi", std::f64::consts::TAU),
+        (Unit::One, "1e-3", 1e-3),
+        (Unit::One, "2*e", 2.0 * std::f64::consts::E),
+        (Unit::One, "-(3 - 5)^2", -4.0),
+        (Unit::One, "2^-1", 0.5),
+        (Unit::One, "25 %", 0.25),
+        (Unit::One, "sqrt(2)", std::f64::consts::SQRT_2),
+        (Unit::One, "5 ms / 20 ms", 0.25),
+        (Unit::One, "1,234,567", 1_234_567.0),
+        (Unit::One, "1_000", 1000.0),
+        (Unit::Hz, "1 kHz", 1000.0),
+        (Unit::Hz, "1/5 ms", 200.0),
+        (Unit::Hz, "3 /s", 3.0),
+        (Unit::Mv, "-52 mV", -52.0),
+        (Unit::Mv, "−52", -52.0),
+        (Unit::Mv, "20 pA * 50 MΩ", 1.0),
+        (Unit::Pa, "2 nS * 7 mV", 14.0),
+        (Unit::Ms, "200 pF / 10 nS", 20.0),
+        (Unit::Bytes, "1.5 GB", 1.5e9),
+        (Unit::Steps, "3 steps", 3.0),
+    ] {
+        let got = unit.parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert!((got - want).abs() <= 1e-12 * want.abs(), "{text}: {got}");
+    }
+    assert_eq!(Unit::Ms.parse("0.02 s"), Ok(20.0), "exactly");
+    assert_eq!(Unit::Mv.parse("0.275 mV"), Ok(0.275), "exactly");
+}
+
+#[test]
+fn refusals_name_the_expected_unit() {
+    for (unit, text, why) in [
+        (Unit::Ms, "20 mV", "`20 mV` is a voltage; expected a time in ms (ms, s, µs, ns, min, h)"),
+        (Unit::One, "20 mV", "`20 mV` is a voltage; expected a plain number"),
+        (Unit::Ms, "(1 + 2 ms) * 3", "a plain number and a time cannot be added"),
+        (Unit::Mv, "50 %", "expected a voltage in mV"),
+        (Unit::One, "nan", "`nan` is neither a unit nor a function"),
+        (Unit::One, "1/0", "is not a finite number"),
+        (Unit::One, "", "a number is missing"),
+        (Unit::One, "(1", "a closing parenthesis is missing"),
+        (Unit::One, "1 2", "`2` does not belong there"),
+        (Unit::One, "1,2,3", "`1,2,3` is not a number"),
+        (Unit::One, "sqrt(2 mV)", "sqrt takes a plain number"),
+        (Unit::One, "2^(1 s)", "a power has no unit"),
+    ] {
+        let refused = unit.parse(text).expect_err(text);
+        assert!(refused.contains(why), "{text}: {refused}");
+    }
+}

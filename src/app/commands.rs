@@ -121,6 +121,8 @@ pub enum UiCommand {
     FullScreen,
     /// The command palette.
     Palette,
+    /// So many steps of the history: back when negative.
+    Travel(i32),
     /// The shortcuts.
     Help,
     /// Version, licence, device.
@@ -191,9 +193,13 @@ impl UiCommand {
             Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::OpenRun(_) | Self::SaveAs => ("File", false),
             Self::Save | Self::Quit => ("File", true),
             Self::Export(f) => ("File", matches!(f, Format::Csv)),
-            Self::Undo | Self::Redo | Self::Silence | Self::Probe | Self::SaveSelection | Self::SelectNone => {
-                ("Edit", false)
-            }
+            Self::Undo
+            | Self::Redo
+            | Self::Travel(_)
+            | Self::Silence
+            | Self::Probe
+            | Self::SaveSelection
+            | Self::SelectNone => ("Edit", false),
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
             Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
                 ("Simulation", false)
@@ -271,6 +277,8 @@ impl UiCommand {
             Self::Save => "Save",
             Self::SaveAs => "Save as…",
             Self::Quit => "Quit",
+            Self::Travel(steps) if *steps < 0 => return format!("Undo {} steps", steps.unsigned_abs()),
+            Self::Travel(steps) => return format!("Redo {steps} steps"),
             Self::Undo => "Undo",
             Self::Redo => "Redo",
             Self::ResetParameters => "Reset all parameters",
@@ -319,7 +327,7 @@ impl UiCommand {
             }
             Self::Export(_) => "Writes the recorded probes for other programs",
             Self::Quit => "Ends the program; a recording in progress is closed properly",
-            Self::Undo | Self::Redo => "Also reaches the running simulation",
+            Self::Undo | Self::Redo | Self::Travel(_) => "Also reaches the running simulation",
             Self::ResetParameters => "All parameters to the kind's defaults; lists stay",
             Self::RunPause => "Stops between two steps; nothing is lost",
             Self::Step | Self::StepMore => "Takes exactly this many steps, then pauses",
@@ -376,6 +384,7 @@ impl UiCommand {
             Self::Save | Self::SaveAs => icons::SAVE,
             Self::Export(_) => icons::EXPORT,
             Self::Undo => icons::UNDO,
+            Self::Travel(_) => icons::CLOCK,
             Self::Redo => icons::REDO,
             Self::RunPause => icons::PLAY,
             Self::Step | Self::StepMore => icons::STEP,

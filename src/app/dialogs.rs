@@ -1,5 +1,7 @@
 //! Questions that must be answered before anything else: unsaved changes, a path, texts to read.
 
+mod recovery;
+
 use super::{
     App, help,
     jobs::Purpose,
@@ -7,7 +9,9 @@ use super::{
     theme::{TITLE, Tokens},
     widgets,
 };
-use egui::{Align, Button, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use crate::project::Project;
+use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use recovery::Stake;
 use std::path::PathBuf;
 
 /// What was asked for before the question.
@@ -36,8 +40,12 @@ pub enum Dialog {
     },
     /// A name for the layout in front, and whether it is the project's.
     Layout(String, bool),
-    /// Unsaved work of a window that crashed.
-    Restore(Leftover),
+    /// Unsaved work of a window that crashed, and what would come back.
+    Restore(Leftover, Vec<String>),
+    /// The project's file as somebody else wrote it, and what would change.
+    Outside(PathBuf, Box<Project>, Vec<String>),
+    /// The report of a crash.
+    Crash(PathBuf, String),
     /// A title and a text in little markdown.
     Text(&'static str, String),
 }
@@ -51,7 +59,10 @@ impl Dialog {
 
 enum Answer {
     Restore,
+    Both,
     Forget,
+    Reload,
+    KeepReport,
     Cancel,
     Save(Intent),
     Discard(Intent),
@@ -64,14 +75,20 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     if let Some(dialog) = &mut app.dialog {
         let t = Tokens::of(ctx);
         let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-        let name = app.session.project.name.clone();
+        let stake = Stake {
+            name: app.session.project.name.clone(),
+            unsaved: app.session.is_dirty(),
+            recording: app.session.live.recording.is_some(),
+        };
         let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
             ui.set_width(460.0);
             match dialog {
-                Dialog::Unsaved(intent) => unsaved_ui(ui, &name, intent),
+                Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &stake, intent),
                 Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
                 Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
-                Dialog::Restore(left) => restore_ui(ui, left),
+                Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
+                Dialog::Outside(path, _, lines) => recovery::outside_ui(ui, path, lines, stake.unsaved),
+                Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
         });
@@ -80,11 +97,21 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         if let Some(answer) = answer {
             let dialog = app.dialog.take();
             match (answer, dialog) {
-                (Answer::Restore, Some(Dialog::Restore(left))) => app.restore(left),
-                (Answer::Forget, Some(Dialog::Restore(left))) => drop(std::fs::remove_file(left.file)),
+                (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
+                (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
+                (Answer::Forget, Some(Dialog::Restore(left, _))) => app.forget_leftover(&left.file),
+                (Answer::Reload, Some(Dialog::Outside(_, found, _))) => app.reload(*found),
+                (Answer::Cancel, Some(Dialog::Outside(..))) => app.session.mark_unsaved(),
+                (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
+                (Answer::KeepReport, Some(Dialog::Crash(file, _))) => {
+                    drop(std::fs::rename(&file, file.with_extension("read")))
+                }
                 (answer, _) => answered(app, answer),
             }
         }
+    }
+    if app.dialog.is_none() {
+        app.dialog = app.questions.pop_front();
     }
     if app.may_close() {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);
@@ -93,11 +120,11 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 
 fn answered(app: &mut App, answer: Answer) {
     match answer {
-        Answer::Cancel | Answer::Restore | Answer::Forget => {}
         Answer::Save(intent) => app.save_then(intent),
         Answer::Discard(intent) => app.carry_out(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
         Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
+        _ => {}
     }
 }
 
@@ -105,44 +132,6 @@ fn title_ui(ui: &mut Ui, text: &str) {
     let t = Tokens::of(ui.ctx());
     ui.label(RichText::new(text).text_style(TextStyle::Name(TITLE.into())).color(t.text_strong));
     ui.add_space(6.0);
-}
-
-fn unsaved_ui(ui: &mut Ui, name: &str, intent: &Intent) -> Option<Answer> {
-    title_ui(ui, &format!("Save changes to {name}?"));
-    ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
-    ui.add_space(14.0);
-    ui.horizontal(|ui| {
-        let t = Tokens::of(ui.ctx());
-        let discard = ui.add(Button::new(RichText::new("Discard changes").color(t.error))).clicked();
-        let (save, cancel) = ui
-            .with_layout(Layout::right_to_left(Align::Center), |ui| {
-                (widgets::primary(ui, "Save").clicked(), ui.button("Cancel").clicked())
-            })
-            .inner;
-        match (save, discard, cancel) {
-            (true, ..) => Some(Answer::Save(intent.clone())),
-            (_, true, _) => Some(Answer::Discard(intent.clone())),
-            (.., cancel) => cancel.then_some(Answer::Cancel),
-        }
-    })
-    .inner
-}
-
-fn restore_ui(ui: &mut Ui, left: &Leftover) -> Option<Answer> {
-    title_ui(ui, "Restore unsaved work?");
-    let from = left.path.as_ref().map_or_else(|| "never saved".to_owned(), |p| p.display().to_string());
-    ui.label(format!("The last window ended unexpectedly while “{}” had unsaved changes.", left.project.name));
-    ui.label(widgets::sub(ui, from));
-    ui.add_space(14.0);
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        let restore = widgets::primary(ui, "Restore").clicked();
-        let forget = ui.button("Discard").clicked();
-        match (restore, forget) {
-            (true, _) => Some(Answer::Restore),
-            (_, forget) => forget.then_some(Answer::Forget),
-        }
-    })
-    .inner
 }
 
 fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> {

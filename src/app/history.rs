@@ -1,10 +1,16 @@
 //! Undo: a labelled list of whole documents. A project is a few kilobytes, so a step is a clone.
 
-use crate::{params::path, project::Project};
+use super::inspector::item_name;
+use crate::{
+    params::{ParamId, Params, Value, path},
+    project::{Project, diff},
+};
 use std::sync::Arc;
 
 /// Steps kept; older ones are forgotten.
 const MAX_STEPS: usize = 200;
+/// Bytes the steps may hold together: a set of a hundred thousand listed elements is no small text.
+const MAX_BYTES: usize = 64 << 20;
 /// Typing pauses this long before a step is cut, seconds.
 const TYPING_PAUSE_SECS: f64 = 0.8;
 
@@ -55,9 +61,27 @@ impl History {
         let label = describe(&self.committed, &self.seen);
         let before = std::mem::replace(&mut self.committed, self.seen.clone());
         self.past.push(Step { label, project: before });
-        let excess = self.past.len().saturating_sub(MAX_STEPS);
-        self.past.drain(..excess);
+        self.forget_oldest();
         self.future.clear();
+    }
+
+    fn forget_oldest(&mut self) {
+        let mut bytes = 0;
+        let kept = self.past.iter().rev().take(MAX_STEPS).take_while(|step| {
+            bytes += weight(&step.project);
+            bytes <= MAX_BYTES
+        });
+        let excess = self.past.len() - kept.count().max(1);
+        self.past.drain(..excess);
+    }
+
+    /// The same, with words of its own: for what is not an edit of the user's hand.
+    pub fn commit_as(&mut self, project: &Project, label: &str) {
+        self.seen = Arc::new(project.clone());
+        self.commit();
+        if let Some(step) = self.past.last_mut() {
+            label.clone_into(&mut step.label);
+        }
     }
 
     /// Takes the document one step back; `None` when there is none. Says what was undone.
@@ -94,10 +118,29 @@ impl History {
         (self.past.len(), self.future.len())
     }
 
+    /// All steps: those that can be undone, newest first, and those that can be redone, next first.
+    pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
+        (labels(&self.past), labels(&self.future))
+    }
+
     /// What the next undo and the next redo would do.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }
+}
+
+fn labels(steps: &[Step]) -> Vec<&str> {
+    steps.iter().rev().map(|s| s.label.as_str()).collect()
+}
+
+/// About the bytes a document holds beside what its steps share: its texts, and a fixed part.
+fn weight(project: &Project) -> usize {
+    let params = project.model.params();
+    let texts = params.ids().into_iter().map(|id| match params.get(id) {
+        Value::Text(text) => text.len(),
+        _ => 16,
+    });
+    texts.sum::<usize>() + project.notes.len() + project.record.iter().map(String::len).sum::<usize>() + 1024
 }
 
 /// What one document did to become another, in a few words.
@@ -108,22 +151,55 @@ pub fn describe(old: &Project, new: &Project) -> String {
     let params = new.model.params();
     let changes = params.changes_since(old.model.params());
     match changes.as_slice() {
-        [] if old.name != new.name => "rename the project".into(),
-        [] if old.seed != new.seed => format!("set the seed to {}", new.seed),
-        [] if old.record != new.record => "change what is recorded".into(),
-        [] => "edit the project".into(),
+        [] => describe_rest(old, new),
         [one] => match params.spec(one.id) {
-            Some(spec) => format!("set {} to {}", params.path(one.id), path::show(spec, &one.value)),
-            None => format!("edit {}", params.path(one.id)),
+            Some(spec) => format!("set {} to {}", params.path(one.id), short(&path::show(spec, &one.value))),
+            None => describe_list(old, new, one.id),
         },
-        many => format!("change {} parameters", many.len()),
+        // A stimulus brings the set it acts on; a preset sets many.
+        many => match many.iter().rfind(|c| c.id.field == ParamId::WHOLE) {
+            Some(list) => describe_list(old, new, list.id),
+            None => format!("change {} parameters", many.len()),
+        },
     }
+}
+
+fn describe_rest(old: &Project, new: &Project) -> String {
+    match diff(old, new).as_slice() {
+        _ if old.name != new.name => "rename the project".into(),
+        _ if old.notes != new.notes => "edit the notes".into(),
+        _ if old.record != new.record => "change what is recorded".into(),
+        [one] => format!("set {} to {}", one.what, one.new.as_deref().unwrap_or_default()),
+        _ => "edit the project".into(),
+    }
+}
+
+/// A list grew or shrank: `add intervention “Stimulate MN9”`.
+fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
+    let (was, is) = (old.model.params(), new.model.params());
+    let group = usize::from(id.group);
+    let names = |p: &dyn Params| (0..p.len(id.group)).map(|i| item_name(p, group, i)).collect::<Vec<_>>();
+    let (before, after) = (names(was), names(is));
+    let word = is.groups()[group].name.trim_end_matches('s');
+    let added: Vec<&String> = after.iter().filter(|n| !before.contains(n)).collect();
+    let removed: Vec<&String> = before.iter().filter(|n| !after.contains(n)).collect();
+    match (added.as_slice(), removed.as_slice()) {
+        ([one], []) => format!("add {word} “{}”", short(one)),
+        ([], [one]) => format!("remove {word} “{}”", short(one)),
+        _ => format!("edit {}", is.groups()[group].name),
+    }
+}
+
+/// Labels stay on one line of a menu.
+fn short(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= 48 { flat } else { flat.chars().take(47).chain(['…']).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Change, Value};
+    use crate::params::Change;
 
     fn set(project: &mut Project, text: &str) {
         let change = path::parse(project.model.params(), text).unwrap();
@@ -159,6 +235,32 @@ mod tests {
         p.name = "abc".into();
         assert_eq!(h.undo(&mut p).as_deref(), Some("rename the project"));
         assert_eq!(p.name, "ab");
+    }
+
+    #[test]
+    fn labels_say_what_was_done() {
+        let old = Project::default();
+        let group = old.model.params().groups().iter().position(|g| g.name == "interventions").unwrap() as u8;
+        let mut new = old.clone();
+        new.model.params_mut().push(group);
+        set(&mut new, "interventions.0.name=Sugar");
+        assert_eq!(describe(&old, &new), "add intervention “Sugar”");
+        assert_eq!(describe(&new, &old), "remove intervention “Sugar”");
+        let run = Project { run: crate::project::RunPlan { speed: 2.0, ..old.run.clone() }, ..old.clone() };
+        assert_eq!(describe(&old, &run), "set run.speed to 2");
+        assert_eq!(describe(&old, &Project { notes: "x".into(), ..old.clone() }), "edit the notes");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        for i in 0..40 {
+            p.notes = format!("{i}").repeat(2 << 20);
+            h.feed(&p, false, false, f64::from(i));
+        }
+        let bytes: usize = h.past.iter().map(|s| weight(&s.project)).sum();
+        assert!(bytes <= MAX_BYTES && h.counts().0 >= 14, "{} steps, {bytes} bytes", h.counts().0);
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub enum Done {
     Journal(Option<super::journal::Leftover>),
     /// A run folder was looked into.
     RunOpened(Result<Box<super::recorded::Opened>, String>),
+    /// The report of a crash that nobody has read yet.
+    Crash(Option<(PathBuf, String)>),
+    /// The project's file as somebody wrote it.
+    Outside(PathBuf, Box<Project>),
     /// The runs found beside the project.
     Runs(Vec<PathBuf>),
     /// The user's own layouts.
@@ -75,6 +79,11 @@ impl Jobs {
             .spawn(run)
             .map_err(|e| format!("no thread for {name}: {e}"))?;
         Ok(())
+    }
+
+    /// Where a thread of its own sends results.
+    pub fn outbox(&self) -> Sender<Done> {
+        self.outbox.clone()
     }
 
     /// The next result.

@@ -1,21 +1,25 @@
-//! Work survives a crash: the document is kept in the state folder while it has unsaved changes. A clean exit or a
-//! save removes it; what is found of a process that is gone is offered at the next start.
+//! Work survives a crash: every committed step of a document with unsaved changes is appended to a file in the state
+//! folder and reaches the disk at once, on a thread. A clean exit or a save removes the file; what is found of a process
+//! that is gone is offered at the next start. A line that was torn by the crash is left out, the one before it counts.
 
 use super::{jobs::Done, session::Session};
-use crate::project::{self, Project};
+use crate::{
+    num::hash::StreamHash,
+    project::{self, Project},
+};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
+    fs::File,
+    io::Write as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::Arc,
+    thread::JoinHandle,
 };
 
-/// At most one write in this time.
-const EVERY: Duration = Duration::from_secs(2);
 /// Beginning of the file names; the process id follows.
 const PREFIX: &str = "journal-";
+/// A journal longer than this begins anew with its last step.
+const MAX_BYTES: u64 = 8 << 20;
 
 /// What a crashed window left behind.
 pub struct Leftover {
@@ -23,65 +27,148 @@ pub struct Leftover {
     pub file: PathBuf,
     /// The project's file, when it had one.
     pub path: Option<PathBuf>,
-    /// The document.
+    /// The document as of its last step.
     pub project: Box<Project>,
+    /// The document as it is in its file, when it had one that can be read.
+    pub base: Option<Box<Project>>,
+    /// How many steps were kept.
+    pub n_steps: usize,
+    /// The last step, in words.
+    pub label: String,
+}
+
+impl Leftover {
+    /// What would come back: the differences to the file, else to a new project of the kind.
+    pub fn differences(&self) -> Vec<String> {
+        let fresh = || {
+            crate::kinds::Model::by_name(self.project.model.name()).map(|model| Project { model, ..Project::default() })
+        };
+        let base = self.base.as_deref().cloned().or_else(fresh).unwrap_or_default();
+        project::diff(&base, &self.project).iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Path, what was done, document.
+type Entry = (Option<PathBuf>, String, Arc<Project>);
+
+enum Order {
+    Keep(Entry),
+    Clear,
 }
 
 /// The journal of this window.
 pub struct Journal {
     file: Option<PathBuf>,
     written: Option<Arc<Project>>,
-    at: Instant,
-    busy: Arc<AtomicBool>,
+    orders: Option<Sender<Order>>,
+    writer: Option<JoinHandle<()>>,
 }
 
 impl Journal {
     /// The journal of this process; without a state folder nothing is kept.
     pub fn new(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join(format!("{PREFIX}{}.ron", std::process::id())));
-        Self { file, written: None, at: Instant::now(), busy: Arc::default() }
+        let (orders, inbox) = bounded(64);
+        let writer = file.clone().and_then(|file| {
+            let write = move || write(&file, &inbox);
+            std::thread::Builder::new().name("journal".into()).spawn(write).ok()
+        });
+        Self { file, written: None, orders: writer.is_some().then_some(orders), writer }
     }
 
-    /// Once a frame: writes the last committed step on a thread, removes the file when there is nothing unsaved.
+    /// Once a frame: hands the last committed step to the thread, removes the file when there is nothing unsaved.
     pub fn keep(&mut self, session: &Session) {
-        let Some(file) = self.file.clone() else { return };
         if !session.is_dirty() {
             return self.clear();
         }
         let now = session.history.committed();
-        let known = self.written.as_ref().is_some_and(|w| Arc::ptr_eq(w, now));
-        if known || self.at.elapsed() < EVERY || self.busy.swap(true, Ordering::AcqRel) {
+        if self.written.as_ref().is_some_and(|w| Arc::ptr_eq(w, now)) {
             return;
         }
-        self.at = Instant::now();
-        self.written = Some(now.clone());
-        let (document, path, busy) = (now.clone(), session.path.clone(), self.busy.clone());
-        let write = move || {
-            if let Err(e) = write(&file, path.as_deref(), &document) {
-                tracing::warn!("autosave: {e}");
-            }
-            busy.store(false, Ordering::Release);
-        };
-        if std::thread::Builder::new().name("journal".into()).spawn(write).is_err() {
-            self.busy.store(false, Ordering::Release);
+        let path = session.path.as_deref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.to_owned()));
+        let label = session.history.labels().0.unwrap_or("restored").to_owned();
+        if self.send(Order::Keep((path, label, now.clone()))) {
+            self.written = Some(now.clone());
         }
     }
 
     /// Nothing is unsaved any more.
     pub fn clear(&mut self) {
-        if let (Some(_), Some(file)) = (self.written.take(), &self.file) {
-            std::fs::remove_file(file).ok();
+        if self.written.is_some() && self.send(Order::Clear) {
+            self.written = None;
+        }
+    }
+
+    /// Goes on with what a crashed window left, so that it is never without a file.
+    pub fn adopt(&mut self, left: &Path) {
+        if let Some(file) = &self.file
+            && std::fs::rename(left, file).is_ok()
+        {
+            self.written = Some(Arc::default());
+        }
+    }
+
+    fn send(&self, order: Order) -> bool {
+        self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok())
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(writer) = self.writer.take() {
+            writer.join().ok();
         }
     }
 }
 
-fn write(file: &Path, path: Option<&Path>, document: &Project) -> Result<(), String> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+/// The thread: appends what there is, then makes sure it is on the disk.
+fn write(file: &Path, inbox: &Receiver<Order>) {
+    let mut open: Option<File> = None;
+    while let Ok(order) = inbox.recv() {
+        let mut dirty = false;
+        for order in std::iter::once(order).chain(inbox.try_iter()) {
+            match order {
+                Order::Clear => {
+                    (open, dirty) = (None, false);
+                    std::fs::remove_file(file).ok();
+                }
+                Order::Keep(entry) => match append(&mut open, file, &entry) {
+                    Ok(()) => dirty = true,
+                    Err(e) => tracing::warn!("autosave: {e}"),
+                },
+            }
+        }
+        if let Some(Err(e)) = open.as_ref().filter(|_| dirty).map(File::sync_data) {
+            tracing::warn!("autosave: {e}");
+        }
     }
-    let absolute = path.map(|p| std::path::absolute(p).unwrap_or_else(|_| p.to_owned()));
-    let text = project::to_ron(&(absolute, document)).map_err(|e| e.to_string())?;
-    project::write_atomic(file, text.as_bytes(), false).map_err(|e| e.to_string())
+}
+
+fn append(open: &mut Option<File>, file: &Path, entry: &Entry) -> std::io::Result<()> {
+    let (path, label, document) = entry;
+    let text = project::to_line(&(path, label, &**document)).map_err(std::io::Error::other)?;
+    let line = format!("{} {text}\n", checksum(&text));
+    if open.as_ref().is_some_and(|f| f.metadata().is_ok_and(|m| m.len() > MAX_BYTES)) {
+        *open = None;
+        return project::write_atomic(file, line.as_bytes(), false);
+    }
+    let to = match open {
+        Some(to) => to,
+        None => {
+            if let Some(folder) = file.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            open.insert(File::options().create(true).append(true).open(file)?)
+        }
+    };
+    to.write_all(line.as_bytes())
+}
+
+fn checksum(text: &str) -> String {
+    let mut hash = StreamHash::default();
+    text.bytes().for_each(|b| hash.push(b.into()));
+    hash.hex()
 }
 
 /// Looks for what crashed windows left: the newest journal whose process is gone.
@@ -90,12 +177,23 @@ pub fn find(state_dir: &Path) -> Done {
     let mut files: Vec<PathBuf> =
         entries.map(|e| e.path()).filter(|p| process_of(p).is_some_and(|id| !is_alive(id))).collect();
     files.sort_by_key(|f| f.metadata().and_then(|m| m.modified()).ok());
-    let newest = files.into_iter().next_back().and_then(|file| {
-        let text = std::fs::read_to_string(&file).ok()?;
-        let (path, project) = project::from_ron::<(Option<PathBuf>, Box<Project>)>(&text).ok()?;
-        Some(Leftover { file, path, project })
-    });
-    Done::Journal(newest)
+    Done::Journal(files.into_iter().rev().find_map(read))
+}
+
+/// The last whole step of a journal. One that says what is in the project's file anyway is removed.
+fn read(file: PathBuf) -> Option<Leftover> {
+    let bytes = std::fs::read(&file).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = |line: &&str| line.split_once(' ').is_some_and(|(sum, text)| sum == checksum(text));
+    let lines: Vec<&str> = text.lines().filter(whole).collect();
+    let (_, last) = lines.last()?.split_once(' ')?;
+    let (path, label, project) = project::from_ron::<(Option<PathBuf>, String, Box<Project>)>(last).ok()?;
+    let base = path.as_ref().and_then(|p| project::open(p).ok()).map(|(base, _)| Box::new(base));
+    if base.as_ref().is_some_and(|base| project::diff(base, &project).is_empty()) {
+        std::fs::remove_file(&file).ok();
+        return None;
+    }
+    Some(Leftover { n_steps: lines.len(), file, path, project, base, label })
 }
 
 fn process_of(file: &Path) -> Option<u32> {

@@ -30,9 +30,6 @@ use std::{
 /// [`Devices::build`](super::device::Devices::build); tests bring their own.
 pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
 
-/// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
-const AT_ONCE: Duration = Duration::from_micros(1);
-
 /// How far the engine gives way to the thread that draws, where there is a graphics processor.
 pub const ENGINE_NICE: i32 = 5;
 
@@ -77,6 +74,8 @@ pub struct SinceZero {
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
+    /// How far its thread gives way, to start another one after a fault.
+    nice: Option<i32>,
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
@@ -120,16 +119,12 @@ pub struct Live {
 impl Live {
     /// Starts the engine's thread so far behind the window's, or none (tests of the window alone).
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
-        let screen = wake.clone();
-        let engine = match engine {
-            Some(nice) => Some(
-                Engine::spawn_beside_window(nice, move || screen.request_repaint_after(AT_ONCE))
-                    .map_err(|e| format!("engine thread: {e}"))?,
-            ),
-            None => None,
-        };
+        let start = |nice| way_on::start_engine(nice, &wake).map_err(|e| format!("engine thread: {e}"));
+        let nice = engine;
+        let engine = engine.map(start).transpose()?;
         Ok(Self {
             engine,
+            nice,
             builder,
             wake,
             loading: None,
@@ -340,6 +335,7 @@ impl Live {
                     let why = "The kept state does not fit; the simulation starts from step 0";
                     news.push(News::Said(Level::Warning, why.into()));
                 }
+                self.revive();
                 let resumed = loading.resume.filter(|(step, _)| is_kept(*step)).map(|(_, since)| since);
                 if self.send(Command::Load(sim)) {
                     self.build_time = Some(loading.loader.since.elapsed());
@@ -418,6 +414,8 @@ impl Live {
                 say(Level::Warning, format!("Refused: {error}"));
             }
             Event::Failed(error) => {
+                // A recording that could be closed is closed by now.
+                self.recording = None;
                 if error.is_device() {
                     let fault = Fault { text: error.to_string(), stopped: true, play: self.running };
                     self.rescue.fault = Some(fault);

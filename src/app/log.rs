@@ -50,6 +50,7 @@ impl Log {
             self.lines.pop_front();
         }
         let text = text.into();
+        super::crash::remember(&text);
         match level {
             Level::Info => tracing::info!("{text}"),
             Level::Warning => tracing::warn!("{text}"),

@@ -11,10 +11,12 @@ pub mod style;
 pub mod theme;
 pub mod views;
 
+pub mod crash;
 mod dev;
 mod device;
 mod dialogs;
 mod focus;
+mod guard;
 mod help;
 pub mod history;
 mod home;
@@ -28,6 +30,7 @@ pub mod log;
 mod log_panel;
 pub mod meter;
 mod obey;
+mod outside;
 mod palette;
 mod rebuild;
 mod recent;
@@ -115,6 +118,9 @@ pub struct App {
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
     journal: journal::Journal,
+    outside: outside::Outside,
+    /// Questions that wait for the one that is open.
+    questions: std::collections::VecDeque<dialogs::Dialog>,
     pub(crate) runs: Vec<PathBuf>,
     pub(crate) step_size: u32,
     pub(crate) frames: stopwatch::Stopwatch,
@@ -141,6 +147,10 @@ impl App {
         let is_software = cc.wgpu_render_state.as_ref().is_some_and(software::is_software);
         let nice = if is_software { software::ENGINE_NICE } else { live::ENGINE_NICE };
         let live = live::Live::new(start.engine.then_some(nice), builder, ctx.clone())?;
+        let jobs = jobs::Jobs::new(ctx.clone());
+        if let Some(state) = cc.wgpu_render_state.as_ref() {
+            crash::remember_adapter(state.adapter.get_info().name);
+        }
         let mut app = Self {
             session: Session::new(project, None, live),
             workspace: workspace::Workspaces::default(),
@@ -154,7 +164,9 @@ impl App {
             dialog: None,
             toasts: toasts::Toasts::default(),
             log: log::Log::default(),
-            jobs: jobs::Jobs::new(ctx),
+            outside: outside::Outside::new(jobs.outbox(), ctx)?,
+            questions: Default::default(),
+            jobs,
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.clone()),
             runs: vec![],
@@ -168,7 +180,9 @@ impl App {
             title: String::new(),
         };
         if let Some(folder) = start.state_dir {
+            let reports = folder.clone();
             app.jobs.spawn("journal", move || journal::find(&folder))?;
+            app.jobs.spawn("reports", move || crash::find(&reports))?;
         }
         if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
             app.jobs.spawn("layouts", move || jobs::Done::Layouts(workspace::saved::read_folder(&folder)))?;
@@ -314,14 +328,6 @@ impl App {
             self.say(Level::Info, text);
         }
     }
-
-    /// Closing the window asks first when there is something to save.
-    fn guard_close(&mut self, ctx: &egui::Context) {
-        if ctx.input(|i| i.viewport().close_requested()) && !self.may_close && self.session.is_dirty() {
-            ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-            self.dialog = Some(dialogs::Dialog::Unsaved(dialogs::Intent::Close));
-        }
-    }
 }
 
 impl eframe::App for App {
@@ -332,6 +338,7 @@ impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         self.take_mail();
         self.guard_close(ctx);
+        self.take_dropped(ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
@@ -355,6 +362,7 @@ impl eframe::App for App {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }
         self.journal.keep(&self.session);
+        self.outside.follow(self.session.path.as_deref());
         self.session.live.latency.drawn();
         self.update_title(&ctx);
         if self.session.live.progress().is_some() {
@@ -383,6 +391,9 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
     let options =
         eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, dithering: false, ..Default::default() };
     let start = Start { path: path.or(start.path), ..start };
+    if let Some(folder) = start.state_dir.clone() {
+        crash::install(folder);
+    }
     let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
         software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
         Ok(Box::new(App::new(cc, start)?))

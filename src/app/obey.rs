@@ -12,7 +12,6 @@ use super::{
     views,
 };
 use crate::{
-    kinds::Model,
     params::Change,
     project::{Project, run::MANIFEST},
 };
@@ -46,6 +45,7 @@ impl App {
             UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             UiCommand::Undo => self.travel(true),
             UiCommand::Redo => self.travel(false),
+            UiCommand::Travel(steps) => (0..steps.unsigned_abs()).for_each(|_| self.travel(steps < 0)),
             UiCommand::ResetParameters => self.reset_parameters(),
             UiCommand::RunPause => self.run_pause(),
             UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.recorded.is_some() => {
@@ -217,45 +217,6 @@ impl App {
         }
     }
 
-    /// Does it now, or asks first when there is something to save.
-    pub(super) fn unless_dirty(&mut self, intent: Intent) {
-        if self.session.is_dirty() {
-            self.dialog = Some(Dialog::Unsaved(intent));
-        } else {
-            self.carry_out(intent);
-        }
-    }
-
-    /// Does what was asked before the question about unsaved changes.
-    pub(super) fn carry_out(&mut self, intent: Intent) {
-        match intent {
-            Intent::Close => self.may_close = true,
-            Intent::Pick => self.pick(Purpose::Open),
-            Intent::Open(path) => self.open_path(path),
-            Intent::New(kind) => {
-                let model = Model::by_name(kind).unwrap_or_else(|| self.session.defaults.clone());
-                self.take_document(Project { model, ..Project::default() }, None);
-            }
-        }
-    }
-
-    /// A document takes the place of the open one, and its simulation is built.
-    fn take_document(&mut self, project: Project, path: Option<PathBuf>) {
-        self.workspace.clear();
-        self.session.replace(project, path);
-        if self.session.live.has_engine() {
-            self.session.build(false);
-        }
-        self.list_runs();
-    }
-
-    /// Takes up what a crashed window left behind.
-    pub(super) fn restore(&mut self, left: super::journal::Leftover) {
-        self.take_document(*left.project, left.path);
-        self.session.mark_unsaved();
-        std::fs::remove_file(left.file).ok();
-    }
-
     /// Reads a project, or a run when it is the folder of one, on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         if let Some(folder) = run_folder(&path) {
@@ -353,8 +314,8 @@ impl App {
             Done::RecordingReady(_, _, Err(e)) => self.say(Level::Error, format!("Could not record: {e}")),
             Done::Exported(Ok(text)) => self.say(Level::Info, text),
             Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
-            Done::Journal(None) => {}
-            Done::Journal(Some(left)) => self.dialog = Some(Dialog::Restore(left)),
+            Done::Journal(_) | Done::Crash(_) => self.take_leftover(done),
+            Done::Outside(path, found) => self.changed_outside(path, *found),
             Done::Runs(runs) => self.runs = runs,
             Done::RunOpened(Ok(opened)) => self.show_recording(*opened),
             Done::RunOpened(Err(e)) => self.say(Level::Error, format!("Could not open the run: {e}")),

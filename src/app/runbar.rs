@@ -10,8 +10,8 @@ use super::{
     widgets,
 };
 use egui::{
-    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, Stroke, TextStyle, Ui,
-    vec2,
+    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke,
+    TextStyle, Ui, containers::menu::MenuButton, vec2,
 };
 use std::time::Duration;
 
@@ -166,6 +166,7 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
 fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let (undo, redo) = app.session.history.counts();
     let labels = app.session.history.labels();
+    history_menu_ui(ui, app, queue);
     for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
         let name = command.text(app);
         let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
@@ -177,6 +178,35 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             queue.push(command);
         }
     }
+}
+
+/// All steps in words: what can be redone above, the present, what can be undone below. A click goes there.
+fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let (past, future) = app.session.history.steps();
+    let t = Tokens::of(ui.ctx());
+    let glyph = icons::rich(icons::CLOCK).size(14.0).color(t.text_sub);
+    let button = Button::new(glyph).frame_when_inactive(false);
+    let (response, _) = MenuButton::from_button(button).ui(ui, |ui| {
+        ui.set_min_width(260.0);
+        if past.is_empty() && future.is_empty() {
+            ui.label(widgets::sub(ui, "Nothing has been changed yet"));
+        }
+        ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
+            for (i, label) in future.iter().enumerate().rev() {
+                let text = RichText::new(*label).color(t.text_sub);
+                if ui.button(text).on_hover_text("Redo up to here").clicked() {
+                    queue.push(UiCommand::Travel(i as i32 + 1));
+                }
+            }
+            for (i, label) in past.iter().enumerate() {
+                let ink = if i == 0 { t.text_strong } else { t.text };
+                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to and with this").clicked() {
+                    queue.push(UiCommand::Travel(-(i as i32) - 1));
+                }
+            }
+        });
+    });
+    response.accessible_name("History").on_hover_text("History of changes");
 }
 
 /// Below the run bar, only when there is something to say: changes that wait for a rebuild, or a rebuild in progress.

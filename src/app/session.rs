@@ -72,6 +72,19 @@ impl Session {
         self.project != *self.saved
     }
 
+    /// Whether this is the document as it was last saved or opened.
+    pub fn is_as_saved(&self, project: &Project) -> bool {
+        *project == *self.saved
+    }
+
+    /// Another program has written the file: its content becomes the document, as one step that can be undone.
+    pub fn reload(&mut self, project: Project) {
+        self.saved = Arc::new(project.clone());
+        self.project = project;
+        self.history.commit_as(&self.project, "reload the file");
+        self.fetch_defaults();
+    }
+
     /// The document reached the disk.
     pub fn saved(&mut self, path: PathBuf, project: &Project) {
         self.path = Some(path);

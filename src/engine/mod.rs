@@ -183,10 +183,13 @@ impl Engine {
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
             prepare();
             let last_words = outbox.clone();
-            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, wake);
-            if catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
-                let what = "a fault inside the program stopped the simulation; load it again".to_owned();
+            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, &wake);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
+                let why = panic.downcast_ref::<String>().map(String::as_str);
+                let why = why.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given");
+                let what = format!("a fault inside the program ({why}); the project is untouched, rebuild to go on");
                 last_words.send(Event::Failed(SimError::Diverged(what))).ok();
+                wake();
             }
         })?;
         Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
@@ -196,6 +199,11 @@ impl Engine {
     /// two full channels must not wait for each other for ever.
     pub fn send(&self, command: Command) -> bool {
         self.commands.send_timeout(command, std::time::Duration::from_secs(2)).is_ok()
+    }
+
+    /// Whether the thread has ended by a fault: nobody listens any more.
+    pub fn is_gone(&self) -> bool {
+        self.thread.as_ref().is_none_or(std::thread::JoinHandle::is_finished)
     }
 
     /// The newest frame, with everything that piled up since the last call folded in.

@@ -88,7 +88,12 @@ pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     Ok(text + "\n")
 }
 
-/// The reverse of [`to_ron`].
+/// Any value as RON on one line, for journals.
+pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
+    options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
+}
+
+/// The reverse of [`to_ron`] and [`to_line`].
 pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     Ok(options().from_str(text)?)
 }

@@ -4,6 +4,7 @@
 //! it. This is the only module that knows the file format, and everything it writes is versioned.
 
 pub mod clip;
+mod diff;
 mod disk;
 pub mod file;
 pub mod folder;
@@ -16,8 +17,9 @@ mod schema;
 pub mod slices;
 pub mod writer;
 
+pub use diff::{Difference, diff};
 pub use disk::write_atomic;
-pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_ron, write};
+pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
 pub use run::{Manifest, Status, Stream};
 pub use writer::{RunStart, RunWriter};

@@ -42,6 +42,10 @@ pub struct Fake {
     total: u64,
     /// Changes taken up.
     pub changes: u64,
+    /// The changes themselves.
+    pub heard: Arc<std::sync::Mutex<Vec<Change>>>,
+    /// Step at which it panics.
+    pub panics_at: u64,
     /// Step at which its device fails.
     pub fails_at: u64,
     /// Whether it takes no saved state.
@@ -111,6 +115,8 @@ impl Fake {
             rows: vec![],
             total: 0,
             changes: 0,
+            heard: Arc::default(),
+            panics_at: u64::MAX,
             fails_at: u64::MAX,
             refuses_states: false,
         }
@@ -136,8 +142,9 @@ impl Simulation for Fake {
     fn clock(&self) -> Clock {
         Clock { step: self.step, secs_per_step: 1e-4 }
     }
-    fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         self.changes += 1;
+        self.heard.lock().expect("no panic while it is held").push(change.clone());
         Ok(Effect::Applied)
     }
     fn act(&mut self, _: &Action) -> Result<(), SimError> {
@@ -149,6 +156,7 @@ impl Simulation for Fake {
     }
     fn advance(&mut self, steps: u32, _: &mut Pass) -> Result<(), SimError> {
         for _ in 0..steps {
+            assert!(self.step < self.panics_at, "a fault was asked for");
             if self.step >= self.fails_at {
                 return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
             }

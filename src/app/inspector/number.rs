@@ -9,9 +9,8 @@ use crate::{
     params::{ParamSpec, Scale, Value, ValueType, path},
 };
 use egui::{
-    Align2, CursorIcon, FontId, Id, Key, Modifiers, PopupAnchor, Rect, Response, RichText, Sense, Stroke,
-    StrokeKind, TextEdit, Tooltip, Ui, Vec2, WidgetInfo, text::CCursor, text::CCursorRange, text_edit::TextEditState,
-    vec2,
+    Align2, CursorIcon, FontId, Id, Key, Modifiers, PopupAnchor, Rect, Response, RichText, Sense, Stroke, StrokeKind,
+    TextEdit, Tooltip, Ui, Vec2, WidgetInfo, text::CCursor, text::CCursorRange, text_edit::TextEditState, vec2,
 };
 
 const HEIGHT: f32 = 20.0;

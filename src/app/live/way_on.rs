@@ -1,13 +1,34 @@
-//! The way on when the device has failed: on the CPU, from the last state that was kept.
+//! The way on: on the CPU when the device has failed, from the last state that was kept; with another engine when a fault
+//! has ended the thread of the first.
 
 use super::Live;
 use crate::{
+    engine::Engine,
     project::{DeviceChoice, Project},
     sim::Progress,
 };
-use std::path::Path;
+use std::{path::Path, time::Duration};
+
+/// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
+const AT_ONCE: Duration = Duration::from_micros(1);
+
+/// Starts the engine's thread so far behind the window's.
+pub(super) fn start_engine(nice: i32, wake: &egui::Context) -> std::io::Result<Engine> {
+    let screen = wake.clone();
+    Engine::spawn_beside_window(nice, move || screen.request_repaint_after(AT_ONCE))
+}
 
 impl Live {
+    /// Another engine in place of one whose thread has ended by a fault.
+    pub(super) fn revive(&mut self) {
+        if let (Some(nice), true) = (self.nice, self.engine.as_ref().is_some_and(Engine::is_gone)) {
+            match start_engine(nice, &self.wake) {
+                Ok(engine) => self.engine = Some(engine),
+                Err(e) => tracing::error!("engine thread: {e}"),
+            }
+        }
+    }
+
     /// Builds on the CPU after the device has failed: from the last checkpoint when there is one, else `project` from
     /// step 0. The document keeps asking for the device it asked for.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {

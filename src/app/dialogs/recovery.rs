@@ -1,0 +1,138 @@
+//! What is asked when work might be lost: unsaved changes, a crash, a file that somebody else changed.
+
+use super::{Answer, Intent, title_ui};
+use crate::app::{journal::Leftover, theme::Tokens, widgets};
+use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
+use std::path::Path;
+
+/// What is at stake when a document is left.
+pub struct Stake {
+    /// Name of the project.
+    pub name: String,
+    /// Whether it has unsaved changes.
+    pub unsaved: bool,
+    /// Whether a recording is in progress.
+    pub recording: bool,
+}
+
+pub fn unsaved_ui(ui: &mut Ui, stake: &Stake, intent: &Intent) -> Option<Answer> {
+    if !stake.unsaved {
+        return recording_ui(ui, intent);
+    }
+    title_ui(ui, &format!("Save changes to {}?", stake.name));
+    ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
+    if stake.recording {
+        ui.label("The recording in progress is closed properly; what it has is kept.");
+    }
+    ui.add_space(14.0);
+    ui.horizontal(|ui| {
+        let discard = danger(ui, "Discard changes");
+        let (save, cancel) = ui
+            .with_layout(Layout::right_to_left(Align::Center), |ui| {
+                (widgets::primary(ui, "Save").clicked(), ui.button("Cancel").clicked())
+            })
+            .inner;
+        match (save, discard, cancel) {
+            (true, ..) => Some(Answer::Save(intent.clone())),
+            (_, true, _) => Some(Answer::Discard(intent.clone())),
+            (.., cancel) => cancel.then_some(Answer::Cancel),
+        }
+    })
+    .inner
+}
+
+fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
+    title_ui(ui, "Stop the recording?");
+    ui.label("A recording is in progress. It is closed properly, and what it has is kept.");
+    ui.add_space(14.0);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let stop = widgets::primary(ui, "Stop and go on").clicked();
+        let cancel = ui.button("Keep recording").clicked();
+        if stop { Some(Answer::Discard(intent.clone())) } else { cancel.then_some(Answer::Cancel) }
+    })
+    .inner
+}
+
+pub fn restore_ui(ui: &mut Ui, left: &Leftover, differences: &[String]) -> Option<Answer> {
+    title_ui(ui, "Restore unsaved work?");
+    let from = left.path.as_ref().map_or_else(|| "never saved".to_owned(), |p| p.display().to_string());
+    ui.label(format!("The last window ended unexpectedly while “{}” had unsaved changes.", left.project.name));
+    ui.label(widgets::sub(ui, from));
+    ui.add_space(8.0);
+    differences_ui(ui, "What would come back", differences);
+    ui.add_space(14.0);
+    ui.horizontal(|ui| {
+        let forget = danger(ui, "Discard");
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let restore = widgets::primary(ui, "Restore").clicked();
+            let has_file = left.base.is_some();
+            let both = ui.add_enabled(has_file, Button::new("Open both")).on_hover_text("The file in a second window");
+            match (restore, both.clicked(), forget) {
+                (true, ..) => Some(Answer::Restore),
+                (_, true, _) => Some(Answer::Both),
+                (.., forget) => forget.then_some(Answer::Forget),
+            }
+        })
+        .inner
+    })
+    .inner
+}
+
+pub fn outside_ui(ui: &mut Ui, path: &Path, differences: &[String], unsaved: bool) -> Option<Answer> {
+    title_ui(ui, "The project file has changed");
+    ui.label(format!("Another program has written {}.", path.display()));
+    if unsaved {
+        ui.label("Reloading drops the unsaved changes here; they stay in the history.");
+    }
+    ui.add_space(8.0);
+    differences_ui(ui, "From what is open to what is in the file", differences);
+    ui.add_space(14.0);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let reload = widgets::primary(ui, "Reload").clicked();
+        let keep = ui.button("Keep what is open").on_hover_text("The next save replaces the file").clicked();
+        if reload { Some(Answer::Reload) } else { keep.then_some(Answer::Cancel) }
+    })
+    .inner
+}
+
+pub fn crash_ui(ui: &mut Ui, file: &Path, report: &str) -> Option<Answer> {
+    title_ui(ui, "The last window crashed");
+    ui.label("This was written down. It stays on this machine unless you send it to somebody.");
+    ui.label(widgets::sub(ui, file.display().to_string()));
+    ui.add_space(8.0);
+    let t = Tokens::of(ui.ctx());
+    ScrollArea::both().max_height(260.0).auto_shrink([false, true]).show(ui, |ui| {
+        ui.label(RichText::new(report).monospace().size(11.0).color(t.text));
+    });
+    ui.add_space(14.0);
+    ui.horizontal(|ui| {
+        let delete = danger(ui, "Delete the report");
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let keep = widgets::primary(ui, "Keep the file").clicked();
+            if ui.button("Copy").clicked() {
+                ui.ctx().copy_text(report.to_owned());
+            }
+            if keep { Some(Answer::KeepReport) } else { delete.then_some(Answer::Forget) }
+        })
+        .inner
+    })
+    .inner
+}
+
+fn danger(ui: &mut Ui, text: &str) -> bool {
+    let ink = Tokens::of(ui.ctx()).error;
+    ui.add(Button::new(RichText::new(text).color(ink))).clicked()
+}
+
+fn differences_ui(ui: &mut Ui, title: &str, lines: &[String]) {
+    let t = Tokens::of(ui.ctx());
+    ui.label(widgets::sub(ui, title).small());
+    ScrollArea::vertical().max_height(200.0).auto_shrink([false, true]).show(ui, |ui| {
+        for line in lines {
+            ui.label(RichText::new(line).monospace().size(11.5).color(t.text));
+        }
+        if lines.is_empty() {
+            ui.label(widgets::sub(ui, "Nothing that can be seen"));
+        }
+    });
+}

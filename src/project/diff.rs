@@ -1,0 +1,157 @@
+//! What two documents differ in, line by line, for people.
+
+use super::{PlanTree, Project};
+use crate::params::{ParamId, Params, Value, path};
+use std::fmt;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// A path, or a few words.
+    pub what: String,
+    /// How it was; none when it is new.
+    pub old: Option<String>,
+    /// How it is; none when it is gone.
+    pub new: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => write!(f, "{}: {old} → {new}", self.what),
+            (None, Some(new)) => write!(f, "+ {}{}", self.what, behind(new)),
+            (Some(old), None) => write!(f, "− {}{}", self.what, behind(old)),
+            (None, None) => f.write_str(&self.what),
+        }
+    }
+}
+
+fn behind(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// Everything that is not the same, in the order of the file. The layout of the window does not count.
+pub fn diff(old: &Project, new: &Project) -> Vec<Difference> {
+    let mut out = vec![];
+    let mut say = |what: &str, old: String, new: String| {
+        if old != new {
+            out.push(Difference { what: what.to_owned(), old: Some(quoted(&old)), new: Some(quoted(&new)) });
+        }
+    };
+    say("name", old.name.clone(), new.name.clone());
+    say("notes", old.notes.clone(), new.notes.clone());
+    say("seed", old.seed.to_string(), new.seed.to_string());
+    say("model", old.model.title().to_owned(), new.model.title().to_owned());
+    say("record", old.record.join(", "), new.record.join(", "));
+    if old.model.name() == new.model.name() {
+        params(old.model.params(), new.model.params(), &mut out);
+    }
+    let plan = |p: &Project| PlanTree { run: p.run.clone() };
+    params(&plan(old), &plan(new), &mut out);
+    out
+}
+
+fn params(old: &dyn Params, new: &dyn Params, out: &mut Vec<Difference>) {
+    for (g, group) in new.groups().iter().enumerate() {
+        if group.list {
+            items(old, new, g, out);
+        } else {
+            fields(old, new, (g, 0, 0), group.name, out);
+        }
+    }
+}
+
+/// One group, or one item of a list: old item, new item.
+fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &str, out: &mut Vec<Difference>) {
+    let (g, i, j) = at;
+    for (f, spec) in new.groups()[g].params.iter().enumerate() {
+        let [was, is] = [(old, i), (new, j)].map(|(p, item)| p.get(ParamId { item: item as u16, ..ParamId::of(g, f) }));
+        if was != is {
+            let show = |value: &Value| Some(quoted(&path::show(spec, value)));
+            out.push(Difference { what: format!("{path}.{}", spec.name), old: show(&was), new: show(&is) });
+        }
+    }
+}
+
+/// Items are the same when their names are, or their places where they have none.
+fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>) {
+    let list = new.groups()[g].name;
+    let keys = |p: &dyn Params| (0..p.len(g as u8)).map(|i| key(p, g, i)).collect::<Vec<_>>();
+    let (was, is) = (keys(old), keys(new));
+    for (i, gone) in was.iter().enumerate().filter(|(_, k)| !is.contains(k)) {
+        let what = format!("{list} {gone}");
+        out.push(Difference { what, old: Some(summary(old, g, i)), new: None });
+    }
+    for (j, key) in is.iter().enumerate() {
+        match was.iter().position(|k| k == key) {
+            Some(i) => fields(old, new, (g, i, j), &format!("{list} {key}"), out),
+            None => out.push(Difference { what: format!("{list} {key}"), old: None, new: Some(summary(new, g, j)) }),
+        }
+    }
+}
+
+fn key(params: &dyn Params, g: usize, item: usize) -> String {
+    let name = params.groups()[g].params.iter().position(|s| s.name == "name");
+    let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(g, f) }));
+    let same_name = |i: usize| name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(g, f) })) == value;
+    match &value {
+        Some(Value::Text(name)) if !name.is_empty() && !(0..item).any(same_name) => format!("“{name}”"),
+        _ => (item + 1).to_string(),
+    }
+}
+
+/// What means anything of an item, but its name.
+fn summary(params: &dyn Params, g: usize, item: usize) -> String {
+    let fields = params.groups()[g].params.iter().enumerate().map(|(f, spec)| {
+        let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
+        (id, spec, params.get(id))
+    });
+    let told = fields.filter(|(id, spec, value)| {
+        params.is_shown(*id) && spec.name != "name" && *value != Value::Text(String::new())
+    });
+    let words: Vec<String> = told.take(4).map(|(_, spec, value)| quoted(&path::show(spec, &value))).collect();
+    words.join(", ")
+}
+
+/// Long texts are cut, empty ones are visible.
+fn quoted(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match flat.chars().count() {
+        0 => "(empty)".to_owned(),
+        n if n > 60 => format!("{}…", flat.chars().take(59).collect::<String>()),
+        _ => flat,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_read_well() {
+        let here = std::path::Path::new(".");
+        let mut old = Project::default();
+        let group = old.model.params().groups().iter().position(|g| g.name == "selections").unwrap();
+        old.model.params_mut().push(group as u8);
+        old.set("selections.0.name=MN9", here).unwrap();
+        let mut new = old.clone();
+        assert!(diff(&old, &new).is_empty());
+        new.set("lif.tau_m=17", here).unwrap();
+        new.set("run.speed=2", here).unwrap();
+        new.set("selections.0.name=Sugar", here).unwrap();
+        new.set("selections.0.query=class = motor", here).unwrap();
+        new.notes = "first line\nsecond".into();
+        new.workspace = Some("elsewhere".into());
+        let lines: Vec<String> = diff(&old, &new).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "notes: (empty) → first line second",
+                "lif.tau_m: 20 ms → 17 ms",
+                "− selections “MN9”",
+                "+ selections “Sugar”: class = motor",
+                "run.speed: 0 → 2",
+            ]
+        );
+    }
+}
