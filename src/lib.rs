@@ -15,7 +15,7 @@
 //!         project    |             the document and the run folder
 //!            |       |
 //!          kinds     |             one folder each, one shape
-//!          /   \     |
+//!          / | \     |             (query: the language of sets of elements)
 //!       data     sim ┘             files kinds are made of; what every kind promises
 //!        |      /   \
 //!       num  params  gpu           numbers equal on both backends; declarations; the device
@@ -60,5 +60,6 @@ pub mod kinds;
 pub mod num;
 pub mod params;
 pub mod project;
+pub mod query;
 pub mod sim;
 pub mod view3d;

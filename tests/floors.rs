@@ -14,12 +14,14 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("view3d", &[]),
     ("data", &["num"]),
     ("sim", &["params", "gpu"]),
-    ("kinds", &["num", "params", "gpu", "data", "sim"]),
+    // One language for targets, named sets and filters.
+    ("query", &["num", "params", "sim"]),
+    ("kinds", &["num", "params", "gpu", "data", "query", "sim"]),
     ("engine", &["params", "gpu", "sim"]),
     // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
     ("project", &["num", "params", "gpu", "data", "sim", "kinds", "engine"]),
     ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
-    ("app", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export"]),
+    ("app", &["num", "params", "gpu", "view3d", "data", "query", "sim", "kinds", "engine", "project", "export"]),
     ("cli", &["num", "params", "gpu", "data", "sim", "kinds", "engine", "project", "export"]),
     ("main", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export", "app", "cli"]),
 ];

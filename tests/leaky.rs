@@ -66,7 +66,7 @@ fn bits(v: &[f32]) -> Vec<u32> {
 fn equals_reference(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = leaky(params, &setup, threads);
-    let plan = Plan::new(params, &setup.neurons, &scene()).expect("a plan");
+    let plan = Plan::new(params, &setup, &scene()).expect("a plan");
     let constants = params.leaky.derive(mean_count(&setup.wiring));
     let mut reference = Reference::new(&setup.wiring, &plan, constants, SEED);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");

@@ -27,7 +27,7 @@ fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>, threads: usize) -> CpuSim<T
 fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = cpu::<T>(params, &setup, threads);
-    let plan = Plan::new(params, &setup.neurons, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan = Plan::new(params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
     let mut reference = Reference::<T>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
     let (mut step, mut total) = (0, 0);
@@ -77,7 +77,7 @@ fn bit_equal_for_other_neurons_too() {
 #[test]
 fn close_to_plain_iteration() {
     let (setup, params) = (setup(5), busy());
-    let plan = Plan::new(&params, &setup.neurons, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan = Plan::new(&params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
     let mut closed = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
     let mut iterated = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1);
     for _ in 0..3000 {

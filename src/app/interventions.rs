@@ -5,6 +5,7 @@ use super::{time::Span, views::Selection};
 use crate::{
     engine::Exhibit,
     params::{Change, ParamId, Params, Value, ValueType},
+    query,
 };
 
 /// What to do to the selected elements.
@@ -52,7 +53,7 @@ pub fn can_select(params: &dyn Params) -> bool {
 pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
-    let wanted = Value::Text(query_of(selection));
+    let wanted = Value::Text(query::of_elements(&selection.elements));
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
     for item in 0..params.len(group as u8) {
         if let (true, Value::Text(known)) = (read(params, item, query) == wanted, read(params, item, name)) {
@@ -104,21 +105,6 @@ fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> Str
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// `idx = 1, 2, 5..9`: runs of three and more are written as ranges, both ends included.
-pub fn query_of(selection: &Selection) -> String {
-    let mut parts = Vec::new();
-    let mut rest = selection.elements.as_slice();
-    while let Some(first) = rest.first() {
-        let run = rest.iter().enumerate().take_while(|(i, e)| **e == first + *i as u32).count();
-        match run {
-            1 | 2 => parts.extend(rest[..run].iter().map(u32::to_string)),
-            _ => parts.push(format!("{first}..{}", rest[run - 1])),
-        }
-        rest = &rest[run..];
-    }
-    format!("idx = {}", parts.join(", "))
-}
-
 /// When the enabled items of `interventions` act, for kinds that give them `from_ms` and `to_ms`.
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let Some(group) = list(params, "interventions") else { return vec![] };
@@ -157,12 +143,6 @@ mod tests {
 
     fn selected(elements: &[u32]) -> Selection {
         Selection { set: "neurons", elements: Arc::new(elements.to_vec()), ..Selection::default() }
-    }
-
-    #[test]
-    fn queries_are_short() {
-        assert_eq!(query_of(&selected(&[1, 2, 5, 6, 7, 9])), "idx = 1, 2, 5..7, 9");
-        assert_eq!(query_of(&selected(&[4])), "idx = 4");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use worker::PROFILE_EVERY;
 use crate::{
     gpu::KernelFacts,
     params::Change,
-    sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
+    sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap, Wiring},
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
@@ -74,6 +74,8 @@ pub struct Exhibit {
     pub lanes: Vec<Vec<String>>,
     /// The sets of elements.
     pub sets: Vec<Arc<ElementSet>>,
+    /// Who is connected to whom, when elements are.
+    pub wiring: Option<Wiring>,
     /// Memory by owner, bytes.
     pub memory: Vec<(&'static str, u64)>,
     /// What its kernels take of the device, for the timing table; empty on the CPU.

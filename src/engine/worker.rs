@@ -195,6 +195,7 @@ impl<W: Fn()> Worker<W> {
             probes,
             lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
             sets: sim.sets().to_vec(),
+            wiring: sim.wiring(),
             memory: sim.memory(),
             kernels: sim.kernels(),
         };

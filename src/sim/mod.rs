@@ -5,12 +5,14 @@ pub mod element;
 pub mod kind;
 pub mod lineage;
 pub mod probe;
+pub mod wiring;
 
 pub use action::{Action, ActionSpec};
 pub use element::{Column, ElementSet};
 pub use kind::{Bytes, Device, Kind, Place, Preset, Progress, Scene};
 pub use lineage::{Birth, Death, End, LifeEvent};
 pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+pub use wiring::{Link, Links, Wiring};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
@@ -99,6 +101,10 @@ pub trait Simulation: Send {
     fn digest(&self) -> Digest;
     /// Memory held, by owner, in bytes.
     fn memory(&self) -> Vec<(&'static str, u64)>;
+    /// Who is connected to whom, when its elements are connected.
+    fn wiring(&self) -> Option<Wiring> {
+        None
+    }
     /// What the compiler and the device made of its kernels; none on the CPU.
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]

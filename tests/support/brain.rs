@@ -4,7 +4,8 @@ use neuropil::{
     data::generate::fly_stand_in,
     engine::Exhibit,
     gpu::{KernelFacts, Timing},
-    sim::{Clock, Column, ElementSet, Frame, Meaning, ProbeSpec, Reading, Series, Shape, Spike},
+    kinds::spiking::setup::Setup,
+    sim::{Clock, Frame, Meaning, ProbeSpec, Reading, Series, Shape, Spike},
 };
 use std::sync::{Arc, OnceLock};
 
@@ -28,13 +29,15 @@ const PROBES: &[ProbeSpec] = &[
 
 /// The exhibit of a fly-like network; made once per process.
 pub fn exhibit() -> Exhibit {
-    static SET: OnceLock<Arc<ElementSet>> = OnceLock::new();
-    let set = SET.get_or_init(|| Arc::new(elements()));
+    static SETUP: OnceLock<Arc<Setup>> = OnceLock::new();
+    let make = || Arc::new(Setup::new(fly_stand_in(7, &|_, _| true).expect("the stand-in")).expect("a network"));
+    let setup = SETUP.get_or_init(make);
+    let (set, wiring) = (&setup.neurons, Some(setup.published(1.8e-3)));
     let classes = set.column("super_class").map(|c| c.labels.clone()).unwrap_or_default();
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];
     let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
-    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], kernels: facts(), memory: vec![] }
+    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], wiring, kernels: facts(), memory: vec![] }
 }
 
 /// As of a GPU that runs two of the kernels in `Activity`.
@@ -50,22 +53,6 @@ fn facts() -> Vec<KernelFacts> {
         occupancy,
     };
     vec![fact("integrate", 32, 0, 1.0), fact("propagate", 54, 16, 0.5)]
-}
-
-fn elements() -> ElementSet {
-    let table = fly_stand_in(7, &|_, _| true).expect("the stand-in").neurons;
-    let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
-    let codes = (0..table.len).map(|i| if i % 10 < 7 { 0 } else { 1 }).collect();
-    columns.push(Column { name: "ei".into(), labels: vec!["excitatory".into(), "inhibitory".into()], codes });
-    ElementSet {
-        name: N,
-        len: table.len,
-        ids: table.ids,
-        names: table.names,
-        positions: table.positions,
-        columns,
-        ..ElementSet::default()
-    }
 }
 
 /// Activity that comes in waves, differently in every class.

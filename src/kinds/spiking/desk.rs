@@ -13,7 +13,7 @@ use super::{
 use crate::{
     kinds::edit,
     params::Change,
-    sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError},
+    sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError, Wiring},
 };
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl<T: Real> Desk<T> {
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
-            plan: Plan::new(params, &setup.neurons, scene)?,
+            plan: Plan::new(params, &setup, scene)?,
             meter: Meter::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
@@ -76,6 +76,11 @@ impl<T: Real> Desk<T> {
     /// Steps taken and their length.
     pub fn clock(&self) -> Clock {
         Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+    }
+
+    /// The connections, and their delay.
+    pub fn wiring(&self) -> Wiring {
+        self.setup.published(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3)
     }
 
     /// Names of the lanes of a series.
@@ -98,7 +103,7 @@ impl<T: Real> Desk<T> {
             self.meter.configure(&new.measure, self.step);
         }
         if new.drives_otherwise_than(old) {
-            self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
+            self.plan = Plan::new(&new, &self.setup, &self.scene)?;
             self.stale = true;
         }
         let mut edit = Edit::Applied;

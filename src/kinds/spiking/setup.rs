@@ -3,7 +3,7 @@
 use super::{Params, Source};
 use crate::{
     data::{Connectome, Csr, DataError, NeuronTable},
-    sim::{Column, ElementSet, Progress, Scene, SimError},
+    sim::{Column, ElementSet, Link, Links, Progress, Scene, SimError, Wiring},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -61,9 +61,33 @@ impl Setup {
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), wiring: synapses, provenance })
     }
 
+    /// The connections as everyone may see them; shared, not copied.
+    pub fn published(self: &Arc<Self>, delay_secs: f64) -> Wiring {
+        Wiring { over: self.neurons.name, unit: "synapses", delay_secs, links: self.clone() }
+    }
+
     /// Number of neurons.
     pub fn n(&self) -> u32 {
         self.neurons.len
+    }
+}
+
+impl Links for Setup {
+    fn n(&self) -> u32 {
+        self.wiring.n()
+    }
+
+    fn n_links(&self) -> u64 {
+        self.wiring.len() as u64
+    }
+
+    fn degree(&self, from: u32) -> u32 {
+        self.wiring.row(from).len() as u32
+    }
+
+    fn read(&self, from: u32, out: &mut Vec<Link>) {
+        out.clear();
+        out.extend(self.wiring.connections(from).map(|(to, count)| Link { to, weight: count as f32 }));
     }
 }
 

@@ -4,13 +4,14 @@ use super::{
     Effect, Intervention, Params, Sign, files,
     layout::{Real, steps_from_ms},
     select::Selector,
+    setup::Setup,
 };
 use crate::{
     num::{
         rng::Purpose,
         trains::{Chances, Train, address},
     },
-    sim::{ElementSet, Scene, SimError},
+    sim::{Scene, SimError},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -139,8 +140,8 @@ impl<T> Situation<T> {
 
 impl Plan {
     /// Resolves all queries and files.
-    pub fn new(params: &Params, set: &ElementSet, scene: &Scene) -> Result<Self, SimError> {
-        let selector = Selector { set, selections: &params.selections, scene };
+    pub fn new(params: &Params, setup: &Setup, scene: &Scene) -> Result<Self, SimError> {
+        let selector = Selector::new(setup, &params.selections, scene);
         let mut draft = Draft { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
@@ -244,7 +245,8 @@ impl Draft<'_> {
         }
         if !s.poisson.0.trim().is_empty() {
             let path = self.selector.scene.resolve(s.poisson.0.trim());
-            let lanes: Arc<[u32]> = files::read_neurons(&path, &self.selector.set.ids, self.selector.set.len)?.into();
+            let lanes: Arc<[u32]> =
+                files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
             self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
             self.items.push(Item { from: 0, to: u64::MAX, what: What::Free { lanes } });
         }
@@ -301,7 +303,7 @@ impl Draft<'_> {
         if file.trim().is_empty() {
             return Err(SimError::Input("no file of kicks is named".to_owned()));
         }
-        let kicks = files::read_kicks(&self.selector.scene.resolve(file.trim()), self.selector.set.len)?;
+        let kicks = files::read_kicks(&self.selector.scene.resolve(file.trim()), self.selector.set().len)?;
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();

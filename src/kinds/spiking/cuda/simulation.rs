@@ -9,7 +9,10 @@ use crate::{
         probes::{self, LEAKY_PROBES, PROBES},
     },
     params::Change,
-    sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},
+    sim::{
+        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap,
+        Wiring,
+    },
 };
 use std::sync::Arc;
 
@@ -24,6 +27,10 @@ impl<T: Real> Simulation for CudaSim<T> {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.desk.sets
+    }
+
+    fn wiring(&self) -> Option<Wiring> {
+        Some(self.desk.wiring())
     }
 
     fn clock(&self) -> Clock {

@@ -73,7 +73,7 @@ pub struct LeakySim {
 impl LeakySim {
     /// Before step 0.
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let plan = Plan::new(params, &setup.neurons, scene)?;
+        let plan = Plan::new(params, &setup, scene)?;
         let split = Split::new(&setup.wiring, threads);
         let mean_count = mean_count(&setup.wiring);
         Ok(Self {

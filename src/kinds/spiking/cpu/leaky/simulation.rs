@@ -17,7 +17,10 @@ use crate::{
         },
     },
     params::Change,
-    sim::{Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap},
+    sim::{
+        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap,
+        Wiring,
+    },
 };
 use std::sync::Arc;
 
@@ -32,6 +35,10 @@ impl Simulation for LeakySim {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.sets
+    }
+
+    fn wiring(&self) -> Option<Wiring> {
+        Some(self.setup.published(self.params.dt_ms() * 1e-3))
     }
 
     fn clock(&self) -> Clock {
@@ -51,7 +58,7 @@ impl Simulation for LeakySim {
             self.meter.configure(&new.measure, self.step);
         }
         if new.drives_otherwise_than(&self.params) {
-            self.plan = Plan::new(&new, &self.setup.neurons, &self.scene)?;
+            self.plan = Plan::new(&new, &self.setup, &self.scene)?;
             self.stale = true;
         }
         self.constants = new.leaky.derive(self.mean_count);

@@ -1,0 +1,342 @@
+//! Who is meant by a query.
+
+use super::{Mistake, Op, Query, Word, parse};
+use crate::{
+    num::rng::{Draw, Purpose},
+    params::{Unit, path::distance},
+    sim::{Column, ElementSet, wiring::Links},
+};
+
+/// Deepest chain of sets that name each other.
+const DEPTH: u32 = 8;
+
+/// A set of elements with a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// Its elements.
+    pub query: String,
+}
+
+/// A live value of every element.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    /// Its name; a trailing `_field` need not be typed.
+    pub name: &'a str,
+    /// Its unit.
+    pub unit: &'a str,
+    /// One value per element; empty when they are not known now.
+    pub values: &'a [f32],
+}
+
+impl Field<'_> {
+    /// The name as it is typed.
+    pub fn short(&self) -> &str {
+        self.name.strip_suffix("_field").unwrap_or(self.name)
+    }
+}
+
+/// What a query is asked of.
+pub struct Known<'a> {
+    /// The elements.
+    pub set: &'a ElementSet,
+    /// Named sets.
+    pub named: &'a [Named],
+    /// Live values; empty where a query has to mean the same at all times.
+    pub fields: &'a [Field<'a>],
+    /// The connections, where there are any.
+    pub links: Option<&'a dyn Links>,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// The elements listed in a file.
+    pub listed: &'a dyn Fn(&str) -> Result<Vec<u32>, String>,
+}
+
+impl Known<'_> {
+    /// The elements a query, or the name of a set, stands for; ascending.
+    pub fn select(&self, query: &str) -> Result<Vec<u32>, Mistake> {
+        let chosen = self.ask(query, 0)?;
+        Ok((0..self.set.len).filter(|i| chosen[*i as usize]).collect())
+    }
+
+    fn ask(&self, text: &str, depth: u32) -> Result<Vec<bool>, Mistake> {
+        if depth > DEPTH {
+            return Err(Mistake::new(&(0..text.len()), "sets name each other in a circle"));
+        }
+        if let Some(set) = self.named.iter().find(|s| !s.name.is_empty() && s.name == text.trim()) {
+            return self.ask(&set.query, depth + 1);
+        }
+        self.eval(&parse(text)?, depth)
+    }
+
+    fn eval(&self, query: &Query, depth: u32) -> Result<Vec<bool>, Mistake> {
+        match query {
+            Query::All => Ok(vec![true; self.set.len as usize]),
+            Query::Set(name) => self.named_set(name, depth),
+            Query::Test(column, op, values) => self.test(column, *op, values),
+            Query::Not(inner) => {
+                let mut out = self.eval(inner, depth)?;
+                out.iter_mut().for_each(|x| *x = !*x);
+                Ok(out)
+            }
+            Query::And(a, b) => self.join(a, b, depth, |a, b| a & b),
+            Query::Or(a, b) => self.join(a, b, depth, |a, b| a | b),
+            Query::Choose { count, is_random, of } => self.choose(count, *is_random, &self.eval(of, depth)?),
+            Query::Linked { word, is_downstream, of, at_least } => {
+                let links = self.links.ok_or_else(|| Mistake::new(&word.at, "there are no connections to follow"))?;
+                let at_least = at_least.as_ref().and_then(|w| w.text.parse().ok()).unwrap_or(1_u64).max(1);
+                Ok(linked(links, &self.eval(of, depth)?, *is_downstream, at_least as f64))
+            }
+        }
+    }
+
+    fn join(&self, a: &Query, b: &Query, depth: u32, how: fn(bool, bool) -> bool) -> Result<Vec<bool>, Mistake> {
+        let (mut left, right) = (self.eval(a, depth)?, self.eval(b, depth)?);
+        left.iter_mut().zip(right).for_each(|(a, b)| *a = how(*a, b));
+        Ok(left)
+    }
+
+    fn named_set(&self, name: &Word, depth: u32) -> Result<Vec<bool>, Mistake> {
+        let names = self.named.iter().map(|s| s.name.as_str()).filter(|n| !n.is_empty());
+        match self.named.iter().find(|s| s.name == name.text && !name.text.is_empty()) {
+            Some(known) => self.ask(&known.query, depth + 1).map_err(|wrong| {
+                let inside = format!("in the set `{}`: {}", name.text, wrong.what);
+                Mistake::new(&name.at, if wrong.what.contains("in a circle") { wrong.what } else { inside })
+            }),
+            None if self.is_column(&name.text) => {
+                let what = format!("`{}` needs a comparison: write `{} = …`", name.text, name.text);
+                Err(Mistake::new(&name.at, what))
+            }
+            None => Err(unknown(&name.at, "selection", &name.text, &names.collect::<Vec<_>>())),
+        }
+    }
+
+    fn is_column(&self, name: &str) -> bool {
+        let is_known = |known: &str| known.eq_ignore_ascii_case(name);
+        ["idx", "root_id", "name", "file"].into_iter().any(is_known)
+            || self.set.columns.iter().any(|c| is_known(&c.name))
+            || self.field(name).is_some()
+    }
+
+    fn field(&self, name: &str) -> Option<&Field<'_>> {
+        let whole = self.fields.iter().find(|f| f.name.eq_ignore_ascii_case(name));
+        whole.or_else(|| self.fields.iter().find(|f| f.short().eq_ignore_ascii_case(name)))
+    }
+
+    /// The first of them, or those with the smallest random words.
+    fn choose(&self, count: &Word, is_random: bool, of: &[bool]) -> Result<Vec<bool>, Mistake> {
+        let n: usize = count.text.parse().unwrap_or(usize::MAX);
+        let mut members: Vec<u32> = (0..of.len() as u32).filter(|i| of[*i as usize]).collect();
+        if members.len() < n {
+            return Err(Mistake::new(&count.at, format!("there are only {} to choose from", members.len())));
+        }
+        if is_random {
+            let word = |lane| Draw { seed: self.seed, purpose: Purpose::Choice, step: 0, lane }.words()[0];
+            members.sort_by_key(|lane| (word(*lane), *lane));
+        }
+        let mut out = vec![false; of.len()];
+        members[..n].iter().for_each(|i| out[*i as usize] = true);
+        Ok(out)
+    }
+
+    fn test(&self, column: &Word, op: Op, values: &[Word]) -> Result<Vec<bool>, Mistake> {
+        let mut out = vec![false; self.set.len as usize];
+        let name = column.text.as_str();
+        match (name, op) {
+            ("idx", Op::Equal | Op::Unequal) => values.iter().try_for_each(|v| mark_range(v, &mut out))?,
+            ("idx", Op::Below | Op::AtMost | Op::Above | Op::AtLeast) => {
+                let bound = number(one(values)?, Unit::One)?;
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = holds(op, i as f64, bound));
+                return Ok(out);
+            }
+            ("root_id", Op::Equal | Op::Unequal) => values.iter().try_for_each(|v| self.mark_id(v, &mut out))?,
+            ("file", Op::Equal | Op::Unequal) => {
+                for value in values {
+                    let listed = (self.listed)(&value.text).map_err(|why| Mistake::new(&value.at, why))?;
+                    let inside = listed.iter().filter(|i| **i < self.set.len);
+                    inside.for_each(|i| out[*i as usize] = true);
+                }
+            }
+            ("name", Op::Equal | Op::Unequal) => values.iter().try_for_each(|v| self.mark_name(v, &mut out))?,
+            ("name", Op::Like | Op::Unlike) => {
+                let wanted: Vec<String> = values.iter().map(|v| v.text.to_lowercase()).collect();
+                let has = |text: &str| wanted.iter().any(|w| text.to_lowercase().contains(w));
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = self.texts(i).any(has));
+            }
+            _ => match (self.set.column(name), self.field(name)) {
+                (Some(known), _) => mark_category(known, column, op, values, &mut out)?,
+                (None, Some(field)) => return compare(field, column, op, values, out),
+                (None, None) => return Err(self.no_column(column, op)),
+            },
+        }
+        if matches!(op, Op::Unequal | Op::Unlike) {
+            out.iter_mut().for_each(|x| *x = !*x);
+        }
+        Ok(out)
+    }
+
+    fn no_column(&self, column: &Word, op: Op) -> Mistake {
+        if ["idx", "root_id", "name", "file"].contains(&column.text.as_str()) {
+            return Mistake::new(
+                &column.at,
+                format!("`{}` cannot be compared with `{}`; write `=`", column.text, op.sign()),
+            );
+        }
+        let mut known = vec!["idx", "root_id", "name", "file"];
+        known.extend(self.set.columns.iter().map(|c| c.name.as_str()));
+        known.extend(self.fields.iter().map(Field::short));
+        unknown(&column.at, "column", &column.text, &known)
+    }
+
+    /// What `name ~` looks into: the element's name, and its finest category, which is what people call it by.
+    fn texts(&self, element: usize) -> impl Iterator<Item = &str> {
+        let finest = self.set.columns.iter().max_by_key(|c| c.labels.len()).filter(|c| c.labels.len() > 50);
+        let name = self.set.names.get(element).map(String::as_str);
+        name.into_iter().chain(finest.map(|c| c.label(element as u32)))
+    }
+
+    fn mark_id(&self, value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
+        let text = &value.text;
+        let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is no root id")))?;
+        let found = self.set.ids.iter().position(|known| *known == id);
+        out[found.ok_or_else(|| Mistake::new(&value.at, format!("no neuron has root_id {id}")))?] = true;
+        Ok(())
+    }
+
+    fn mark_name(&self, value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
+        let mut found = false;
+        for (name, out) in self.set.names.iter().zip(out) {
+            let same = *name == value.text;
+            found |= same;
+            *out |= same;
+        }
+        let names = || self.set.names.iter().map(String::as_str).filter(|n| !n.is_empty());
+        if found { Ok(()) } else { Err(unknown(&value.at, "neuron called", &value.text, &names().collect::<Vec<_>>())) }
+    }
+}
+
+/// The only value of a comparison with a number.
+fn one(values: &[Word]) -> Result<&Word, Mistake> {
+    match values {
+        [one] => Ok(one),
+        [_, second, ..] => Err(Mistake::new(&second.at, "one number is enough here")),
+        [] => Err(Mistake::new(&(0..0), "a value is missing")),
+    }
+}
+
+fn number(value: &Word, unit: Unit) -> Result<f64, Mistake> {
+    unit.parse(&value.text).map_err(|why| Mistake::new(&value.at, why))
+}
+
+/// The unit a suffix stands for; dimensionless when it is none of ours.
+fn unit_of(suffix: &str) -> Unit {
+    let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Um, Unit::Steps, Unit::Bytes];
+    all.into_iter().find(|u| u.suffix() == suffix).unwrap_or(Unit::One)
+}
+
+fn holds(op: Op, value: f64, bound: f64) -> bool {
+    match op {
+        Op::Equal => value == bound,
+        Op::Unequal => value != bound,
+        Op::Below => value < bound,
+        Op::AtMost => value <= bound,
+        Op::Above => value > bound,
+        Op::AtLeast => value >= bound,
+        Op::Like | Op::Unlike => false,
+    }
+}
+
+fn compare(
+    field: &Field<'_>,
+    column: &Word,
+    op: Op,
+    values: &[Word],
+    mut out: Vec<bool>,
+) -> Result<Vec<bool>, Mistake> {
+    if matches!(op, Op::Like | Op::Unlike) {
+        let what = format!("`{}` is a number: compare it with =, !=, <, <=, > or >=", column.text);
+        return Err(Mistake::new(&column.at, what));
+    }
+    if field.values.len() != out.len() {
+        return Err(Mistake::new(&column.at, format!("`{}` has no values yet: run the model first", column.text)));
+    }
+    let bound = number(one(values)?, unit_of(field.unit))?;
+    // What is typed is as exact as the values are.
+    let bound = f64::from(bound as f32);
+    out.iter_mut().zip(field.values).for_each(|(out, v)| *out = holds(op, f64::from(*v), bound));
+    Ok(out)
+}
+
+fn mark_category(known: &Column, column: &Word, op: Op, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
+    let labels: Vec<&str> = known.labels.iter().map(String::as_str).collect();
+    let mut chosen = vec![false; labels.len()];
+    for value in values {
+        match op {
+            Op::Equal | Op::Unequal => {
+                let code = labels.iter().position(|l| l.eq_ignore_ascii_case(&value.text));
+                let code = code.ok_or_else(|| unknown(&value.at, &column.text, &value.text, &labels))?;
+                chosen[code] = true;
+            }
+            Op::Like | Op::Unlike => {
+                let wanted = value.text.to_lowercase();
+                chosen.iter_mut().zip(&labels).for_each(|(c, l)| *c |= l.to_lowercase().contains(&wanted));
+            }
+            _ => {
+                let what = format!("`{}` is a category: compare it with =, !=, ~ or !~", column.text);
+                return Err(Mistake::new(&column.at, what));
+            }
+        }
+    }
+    known.codes.iter().zip(out).for_each(|(c, out)| *out |= chosen.get(usize::from(*c)) == Some(&true));
+    Ok(())
+}
+
+fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
+    let text = &value.text;
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let no_index = || Mistake::new(&value.at, format!("`{text}` is no index or range"));
+    let parse = |s: &str| s.trim().parse::<usize>().map_err(|_| no_index());
+    let (from, to) = (parse(from)?, parse(to)?);
+    let last = out.len().saturating_sub(1);
+    if from > to || to > last || out.is_empty() {
+        return Err(Mistake::new(&value.at, format!("indices run from 0 to {last}, got {text}")));
+    }
+    out[from..=to].fill(true);
+    Ok(())
+}
+
+/// Those that get at least so much from these, or give it to them; signs do not matter.
+fn linked(links: &dyn Links, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
+    let mut sums = vec![0.0_f64; of.len()];
+    let mut row = Vec::new();
+    for from in 0..links.n().min(of.len() as u32) {
+        if is_downstream && !of[from as usize] {
+            continue;
+        }
+        links.read(from, &mut row);
+        for link in row.iter().filter(|l| (l.to as usize) < of.len()) {
+            let (whom, counts) = if is_downstream { (link.to, true) } else { (from, of[link.to as usize]) };
+            sums[whom as usize] += if counts { f64::from(link.weight.abs()) } else { 0.0 };
+        }
+    }
+    sums.into_iter().map(|sum| sum >= at_least).collect()
+}
+
+/// "there is no X `y`; did you mean `z`?", or the known ones when none is near.
+fn unknown(at: &std::ops::Range<usize>, what: &str, name: &str, known: &[&str]) -> Mistake {
+    let near = known.iter().map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
+    let hint = match near {
+        Some((_, k)) => format!("; did you mean `{k}`?"),
+        None if known.is_empty() => "; there are none".to_owned(),
+        None => {
+            let shown: Vec<&str> = known.iter().copied().filter(|k| !k.is_empty()).take(12).collect();
+            let more = if known.len() > 12 { ", …" } else { "" };
+            format!("; there is {}{more}", shown.join(", "))
+        }
+    };
+    Mistake::new(at, format!("there is no {what} `{name}`{hint}"))
+}
+
+#[cfg(test)]
+mod tests;

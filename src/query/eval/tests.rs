@@ -1,0 +1,121 @@
+use super::*;
+use crate::sim::wiring::Link;
+
+/// 0 → 5 (3 synapses), 1 → 5 (-4), 5 → 6 (2), 6 → 0 (9).
+struct Few;
+
+impl Links for Few {
+    fn n(&self) -> u32 {
+        8
+    }
+    fn n_links(&self) -> u64 {
+        4
+    }
+    fn degree(&self, from: u32) -> u32 {
+        u32::from([0, 1, 5, 6].contains(&from))
+    }
+    fn read(&self, from: u32, out: &mut Vec<Link>) {
+        out.clear();
+        let of = [(0, 5, 3.0), (1, 5, -4.0), (5, 6, 2.0), (6, 0, 9.0)];
+        out.extend(of.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Link { to: *to, weight: *weight }));
+    }
+}
+
+fn ask(query: &str) -> Result<Vec<u32>, String> {
+    let class = ["gustatory", "gustatory", "optic", "optic", "", "central", "central", "central"];
+    let side = ["left", "right", "left", "right", "left", "right", "left", "right"];
+    let set = ElementSet {
+        name: "neurons",
+        len: 8,
+        ids: (100..108).collect(),
+        names: ["a", "b", "MN9", "LC10a", "", "", "", ""].map(str::to_owned).to_vec(),
+        columns: vec![
+            Column::from_texts("class", &class),
+            Column::from_texts("side", &side),
+            Column::from_texts("cell_type", &["LB3 a", "", "", "", "", "", "", ""]),
+        ],
+        ..ElementSet::default()
+    };
+    let set_of = |name: &str, query: &str| Named { name: name.to_owned(), query: query.to_owned() };
+    let named = [set_of("sugar", "class = gustatory"), set_of("x", "y"), set_of("y", "x"), set_of("P 9", "idx = 7")];
+    let rates = [0.0, 10.0, 20.0, 30.0, f32::NAN, 50.5, 60.0, 70.0];
+    let fields =
+        [Field { name: "rate_field", unit: "Hz", values: &rates }, Field { name: "v", unit: "mV", values: &[] }];
+    let listed = |path: &str| if path == "two.csv" { Ok(vec![2, 3]) } else { Err(format!("{path}: not found")) };
+    let known = Known { set: &set, named: &named, fields: &fields, links: Some(&Few), seed: 5, listed: &listed };
+    known.select(query).map_err(|e| e.of(query))
+}
+
+#[test]
+fn queries() {
+    for (query, want) in [
+        ("all", &[0, 1, 2, 3, 4, 5, 6, 7][..]),
+        ("idx = 1, 2, 5..7", &[1, 2, 5, 6, 7]),
+        ("idx >= 6", &[6, 7]),
+        ("class = gustatory and side = left", &[0]),
+        ("class = gustatory, optic", &[0, 1, 2, 3]),
+        ("class = gustatory or class = optic and side = right", &[0, 1, 3]),
+        ("(class = gustatory or class = optic) and side = right", &[1, 3]),
+        ("not side = left", &[1, 3, 5, 7]),
+        ("side != left and idx != 1", &[3, 5, 7]),
+        ("class ~ GUST", &[0, 1]),
+        ("class !~ t", &[4]),
+        ("root_id = 103", &[3]),
+        ("name = MN9", &[2]),
+        ("name ~ lc", &[3]),
+        ("cell_type = LB3 a", &[0]),
+        ("cell_type = 'LB3 a'", &[0]),
+        ("first 2 of class = central", &[5, 6]),
+        ("sugar", &[0, 1]),
+        ("in sugar", &[0, 1]),
+        ("sugar and side = right", &[1]),
+        ("P 9", &[7]),
+        ("not in \"P 9\" and class = central", &[5, 6]),
+        ("file = two.csv", &[2, 3]),
+        ("rate > 20 Hz", &[3, 5, 6, 7]),
+        ("rate_field >= 0.06 kHz", &[6, 7]),
+        ("rate <= 10", &[0, 1]),
+        ("not rate > 20", &[0, 1, 2, 4]),
+        ("class = central and rate > 55Hz", &[6, 7]),
+        ("downstream of sugar", &[5]),
+        ("downstream of in sugar >= 7", &[5]),
+        ("downstream of sugar >= 8", &[]),
+        ("upstream of (idx = 5, 6) and rate > 5", &[1, 5]),
+        ("downstream of downstream of sugar", &[6]),
+    ] {
+        assert_eq!(ask(query).as_deref(), Ok(want), "{query}");
+    }
+    let three = ask("random 3 of class = central or class = optic").unwrap();
+    assert_eq!((three.len(), ask("random 3 of class = central or class = optic").unwrap() == three), (3, true));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (query, want) in [
+        ("clas = optic", "at `clas`: there is no column `clas`; did you mean `class`?"),
+        ("class = gustatry", "at `gustatry`: there is no class `gustatry`; did you mean `gustatory`?"),
+        ("sugr", "there is no selection `sugr`; did you mean `sugar`?"),
+        ("all and class", "at `class`: `class` needs a comparison: write `class = …`"),
+        ("idx = 9", "indices run from 0 to 7, got 9"),
+        ("root_id = 7", "no neuron has root_id 7"),
+        ("root_id > 7", "`root_id` cannot be compared with `>`; write `=`"),
+        ("x", "in a circle"),
+        ("(all", "a bracket is not closed"),
+        ("class =", "a value is missing"),
+        ("class = 'optic", "does not end"),
+        ("random 9 of all", "at `9`: there are only 8 to choose from"),
+        ("", "something is missing"),
+        ("all all", "at `all`: `all` was not expected here"),
+        ("class = optic side = left", "was not expected here; join tests with `and` or `or`"),
+        ("file = nowhere.csv", "nowhere.csv: not found"),
+        ("rate > 20 mV", "at `20 mV`: `20 mV` is not a number in Hz"),
+        ("rate ~ 20", "`rate` is a number: compare it with"),
+        ("rate > 20, 30", "at `30`: one number is enough here"),
+        ("class > optic", "`class` is a category: compare it with =, !=, ~ or !~"),
+        ("v > -50 mV", "`v` has no values yet: run the model first"),
+        ("downstream of sugar > 5", "a test has to be in brackets"),
+    ] {
+        let got = ask(query).unwrap_err();
+        assert!(got.contains(want), "{query}: {got}");
+    }
+}
