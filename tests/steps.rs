@@ -210,7 +210,7 @@ fn what_cannot_be_changed_live_or_at_all() {
         assert_eq!(effect == neuropil::sim::Effect::NeedsRebuild, rebuild, "{edit}");
     }
     for (edit, want) in [
-        ("interventions.0.target=clas = x", "intervention 1: `clas = x`: there is no column `clas`"),
+        ("interventions.0.target=clas = x", "intervention 1: `clas = x`, at `clas`: there is no column `clas`"),
         ("interventions.0.target=idx = 500", "indices run from 0 to 119"),
         ("stimulus.kicks=nowhere.csv", "nowhere.csv"),
         ("measure.group_by=glass", "there is no column `glass`; there is ei"),

@@ -14,7 +14,7 @@ use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 7] = ["brain", "raster", "rates", "traces", "timing", "table", "histogram"];
+const NAMES: [&str; 8] = ["brain", "raster", "rates", "traces", "timing", "table", "histogram", "filter"];
 
 #[test]
 fn names_and_suggestions() {

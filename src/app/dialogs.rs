@@ -138,6 +138,7 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
     let (title, verb) = match purpose {
         Purpose::Open => ("Open project", "Open"),
         Purpose::SaveAs => ("Save project as", "Save"),
+        Purpose::SaveText(..) => ("Save as", "Save"),
         Purpose::Parameter(_) => ("Choose a file or folder", "Choose"),
     };
     title_ui(ui, title);

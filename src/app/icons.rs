@@ -47,6 +47,8 @@ icons! {
     FLASK = "\u{e79e}",
     /// Data on disk.
     DATABASE = "\u{e1de}",
+    /// Keep a panel as it is.
+    PIN = "\u{e3e2}",
     /// Maximise a panel.
     MAXIMISE = "\u{e0a2}",
     /// Back from maximised.

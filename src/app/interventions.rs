@@ -4,8 +4,8 @@
 use super::{time::Span, views::Selection};
 use crate::{
     engine::Exhibit,
-    params::{Change, ParamId, Params, Value, ValueType},
-    query,
+    params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
+    query::{self, Named},
 };
 
 /// What to do to the selected elements.
@@ -70,18 +70,63 @@ pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Se
 
 /// Adds an intervention on the selected elements. Says what was added.
 pub fn add(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection, deed: Deed) -> Option<String> {
+    let choices = effects(params);
+    let choice = deed.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
+    add_effect(params, exhibit, selection, choice as u16, deed.verb())
+}
+
+/// What an intervention can do to its target; nothing when the kind has no interventions.
+pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
+    let spec = list(params, "interventions").and_then(|g| Some((g, field(params, g, "effect")?)));
+    match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
+        Some(ValueType::Choice(choices)) => choices,
+        _ => &[],
+    }
+}
+
+/// Adds an intervention with this effect on the selected elements. Says what was added.
+pub fn add_effect(
+    params: &mut dyn Params,
+    exhibit: &Exhibit,
+    selection: &Selection,
+    choice: u16,
+    verb: &str,
+) -> Option<String> {
     let target_name = name_selection(params, exhibit, selection)?;
     let group = list(params, "interventions")?;
     let effect = field(params, group, "effect")?;
-    let ValueType::Choice(choices) = params.groups()[group].params[effect].kind else { return None };
-    let choice = deed.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
     let (name, target) = (field(params, group, "name")?, field(params, group, "target")?);
     let item = params.len(group as u8);
-    let text = free_name(params, group, name, &format!("{} {target_name}", deed.verb()));
+    let text = free_name(params, group, name, &format!("{verb} {target_name}"));
     params.push(group as u8);
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, target), value: Value::Text(target_name) });
-    params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice as u16) });
+    params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice) });
+    Some(text)
+}
+
+/// The named sets of the project.
+pub fn named(params: &dyn Params) -> Vec<Named> {
+    let Some(group) = list(params, "selections") else { return vec![] };
+    let (Some(name), Some(query)) = (field(params, group, "name"), field(params, group, "query")) else {
+        return vec![];
+    };
+    let text = |item: usize, f: usize| match params.get(at(group, item, f)) {
+        Value::Text(text) => text,
+        _ => String::new(),
+    };
+    (0..params.len(group as u8)).map(|i| Named { name: text(i, name), query: text(i, query) }).collect()
+}
+
+/// Adds a named set. Its name.
+pub fn add_set(params: &mut dyn Params, query: &str, wish: &str) -> Option<String> {
+    let group = list(params, "selections")?;
+    let (name, query_field) = (field(params, group, "name")?, field(params, group, "query")?);
+    let item = params.len(group as u8);
+    let text = free_name(params, group, name, wish);
+    params.push(group as u8);
+    params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
+    params.set(&Change { id: at(group, item, query_field), value: Value::Text(query.to_owned()) });
     Some(text)
 }
 

@@ -16,6 +16,8 @@ pub enum Purpose {
     SaveAs,
     /// For a parameter: its path, and whether a folder will do as well.
     Parameter(crate::params::ParamId),
+    /// To write a text: a proposed name and the text.
+    SaveText(String, Arc<str>),
 }
 
 /// What a thread ended with.
@@ -45,6 +47,8 @@ pub enum Done {
     Crash(Option<(PathBuf, String)>),
     /// The project's file as somebody wrote it.
     Outside(PathBuf, Box<Project>),
+    /// Everyone connected to some elements of a set.
+    Partners(&'static str, Vec<u32>),
     /// The runs found beside the project.
     Runs(Vec<PathBuf>),
     /// The user's own layouts.
@@ -107,6 +111,14 @@ impl Jobs {
         })
     }
 
+    /// Writes a text.
+    pub fn write(&mut self, path: PathBuf, text: Arc<str>) -> Result<(), String> {
+        self.spawn("write", move || {
+            let result = std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {e}", path.display()));
+            Done::Exported(result.map(|()| format!("Wrote {}", path.display())))
+        })
+    }
+
     /// Looks for run folders beside a project.
     pub fn list_runs(&mut self, folder: PathBuf) -> Result<(), String> {
         self.spawn("runs", move || {
@@ -129,6 +141,7 @@ impl Jobs {
             let path = match purpose {
                 Purpose::Open => project(dialog).set_title("Open project").pick_file(),
                 Purpose::SaveAs => project(dialog).set_title("Save project").set_file_name("project.ron").save_file(),
+                Purpose::SaveText(ref name, _) => dialog.set_title("Save").set_file_name(name).save_file(),
                 Purpose::Parameter(_) => dialog.set_title("Choose a file").pick_file(),
             };
             Done::Picked { purpose, path, took: since.elapsed() }

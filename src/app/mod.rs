@@ -36,6 +36,7 @@ mod rebuild;
 mod recent;
 mod recorded;
 mod recording;
+mod requests;
 pub mod rescue;
 mod runbar;
 pub mod session;
@@ -238,7 +239,10 @@ impl App {
                     self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
-                live::News::Frame(frame) => self.workspace.absorb(&self.session.live.exhibit, &mut self.time, frame),
+                live::News::Frame(frame) => {
+                    self.session.filter.absorb(&self.session.live.exhibit, &frame);
+                    self.workspace.absorb(&self.session.live.exhibit, &mut self.time, frame);
+                }
                 live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
                 live::News::Said(level, text) => self.say(level, text),
                 live::News::Recorded(folder, took) => self.recorded(&folder, took),
@@ -287,7 +291,7 @@ impl App {
     fn watch(&mut self) {
         let session = &self.session;
         let mut taps = self.workspace.taps(&session.live.exhibit, &session.selection);
-        for tap in time_panel::taps(self) {
+        for tap in time_panel::taps(self).into_iter().chain(session.filter.taps(&session.live.exhibit)) {
             if taps.iter().all(|t| t.probe != tap.probe) {
                 taps.push(tap);
             }
@@ -302,9 +306,11 @@ impl App {
             return home::ui(ui, self, queue);
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
+        let abilities = self.abilities();
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
         self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
+        session.filter.update(ui.ctx(), &session.live.exhibit, &abilities);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
@@ -313,6 +319,8 @@ impl App {
             tokens: &t,
             selection: &mut session.selection,
             time: &mut self.time,
+            filter: &mut session.filter,
+            abilities: &abilities,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             requests: &mut requests,
@@ -322,10 +330,8 @@ impl App {
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
             now.generation += 1;
         }
-        let (commands, messages) = workspace::commands_of(requests);
-        queue.extend(commands);
-        for text in messages {
-            self.say(Level::Info, text);
+        for request in requests {
+            self.answer(request, queue);
         }
     }
 }

@@ -239,8 +239,11 @@ impl App {
 
     fn ask_path(&mut self, purpose: Purpose) {
         let path = self.session.path.as_ref().map(|p| p.display().to_string());
-        let text =
-            path.unwrap_or_else(|| if purpose == Purpose::SaveAs { "project.ron".into() } else { String::new() });
+        let text = match &purpose {
+            Purpose::SaveText(name, _) => self.session.folder().join(name).display().to_string(),
+            Purpose::SaveAs => path.unwrap_or_else(|| "project.ron".into()),
+            _ => path.unwrap_or_default(),
+        };
         self.dialog = Some(Dialog::Path { purpose, text });
     }
 
@@ -264,6 +267,11 @@ impl App {
         match purpose {
             Purpose::Open => self.open_path(path),
             Purpose::SaveAs => self.save_to(if path.extension().is_none() { path.with_extension("ron") } else { path }),
+            Purpose::SaveText(_, text) => {
+                if let Err(e) = self.jobs.write(path, text) {
+                    self.say(Level::Error, e);
+                }
+            }
             Purpose::Parameter(id) => {
                 let value = crate::params::Value::Text(path.display().to_string());
                 self.session.project.model.params_mut().set(&Change { id, value });
@@ -316,6 +324,7 @@ impl App {
             Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
             Done::Journal(_) | Done::Crash(_) => self.take_leftover(done),
             Done::Outside(path, found) => self.changed_outside(path, *found),
+            Done::Partners(set, elements) => self.session.selection.replace(set, elements),
             Done::Runs(runs) => self.runs = runs,
             Done::RunOpened(Ok(opened)) => self.show_recording(*opened),
             Done::RunOpened(Err(e)) => self.say(Level::Error, format!("Could not open the run: {e}")),

@@ -1,6 +1,10 @@
 //! The open document, and the simulation that follows it.
 
-use super::{history::History, live::Live, views::Selection};
+use super::{
+    history::History,
+    live::Live,
+    views::{Selection, filter::Filter},
+};
 use crate::{kinds::Model, project::Project};
 use std::{
     path::{Path, PathBuf},
@@ -28,6 +32,8 @@ pub struct Session {
     pub live: Live,
     /// What is selected, in all views.
     pub selection: Selection,
+    /// Which elements all views show.
+    pub filter: Filter,
 }
 
 impl Session {
@@ -43,6 +49,7 @@ impl Session {
             path,
             live,
             selection: Selection::default(),
+            filter: Filter::default(),
         };
         session.fetch_defaults();
         session
@@ -58,6 +65,7 @@ impl Session {
         self.project = project;
         self.path = path;
         self.selection = Selection::default();
+        self.filter = Filter::default();
         self.fetch_defaults();
     }
 

@@ -74,6 +74,27 @@ pub fn title(name: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// `ScaleWeights` → `scale weights`.
+pub fn words(camel: &str) -> String {
+    let mut out = String::new();
+    for c in camel.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+/// The first line of a text, cut when it is long.
+pub fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
 /// The first sentence of a doc comment, its lines joined, without the full stop.
 pub fn first_sentence(docs: &str) -> String {
     let joined = unwrap(docs);
@@ -107,6 +128,8 @@ mod tests {
     #[test]
     fn names_read_well() {
         assert_eq!(title("trace_every_ms"), "Trace every");
+        assert_eq!(words("ScaleWeights"), "scale weights");
+        assert_eq!(first_line(&"ä".repeat(80)), format!("{}…", "ä".repeat(60)));
         assert_eq!(title("n_neurons"), "Neurons");
         assert_eq!(first_sentence(" Time step.\n"), "Time step");
         assert_eq!(first_sentence(" Ends at this time; 0 means\n never. More."), "Ends at this time; 0 means never");

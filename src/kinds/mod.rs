@@ -12,6 +12,8 @@ pub mod nuclei;
 pub mod saved;
 pub mod spiking;
 
+pub use spiking::files::read_neurons as read_list;
+
 /// A model with everything read and generated, ready to be started: once per trial, once per device.
 pub trait Prepared: Send + Sync {
     /// Starts a simulation. The seed is that of its random draws; what was generated keeps the seed it was

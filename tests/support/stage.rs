@@ -36,6 +36,8 @@ struct Inside {
     running: bool,
     selection: Selection,
     time: Time,
+    filter: views::filter::Filter,
+    abilities: views::Abilities,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -47,6 +49,7 @@ impl Inside {
         let start = Instant::now();
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
+        self.filter.update(ui.ctx(), &self.exhibit, &self.abilities);
         let mut ctx = ViewCtx {
             exhibit: &self.exhibit,
             clock: self.clock,
@@ -54,6 +57,8 @@ impl Inside {
             tokens: &self.tokens,
             selection: &mut self.selection,
             time: &mut self.time,
+            filter: &mut self.filter,
+            abilities: &self.abilities,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             requests: &mut requests,
@@ -82,6 +87,8 @@ impl Stage {
             running: false,
             selection: Selection::default(),
             time: Time::default(),
+            filter: Default::default(),
+            abilities: Default::default(),
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,

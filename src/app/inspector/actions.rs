@@ -37,6 +37,14 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
     }
 }
 
+/// An action with the values last typed, when it comes without.
+pub fn with_values(app: &mut App, action: Action) -> Action {
+    let spec = app.session.project.model.actions().iter().find(|a| a.name == action.name);
+    let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
+    let values = app.inspector.forms.0.entry(spec.name).or_insert_with(|| first_values(spec)).clone();
+    Action { values, ..action }
+}
+
 /// Declarations of arguments have no defaults: the middle of the usual range is a start that does something.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
     let first = |spec: &ParamSpec| {

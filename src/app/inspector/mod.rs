@@ -8,6 +8,7 @@ mod presets;
 mod row;
 mod selection;
 
+pub use actions::with_values;
 pub use list::item_name;
 
 use super::{
@@ -29,12 +30,19 @@ pub struct Inspector {
     only_changed: bool,
     scroll_to: Option<&'static str>,
     forms: actions::Forms,
+    is_top_wanted: bool,
 }
 
 impl Inspector {
     /// Shows only what has this in its path.
     pub fn find(&mut self, path: &str) {
         path.clone_into(&mut self.search);
+    }
+
+    /// Shows what is known about the selection, at the top.
+    pub fn show_selection(&mut self) {
+        self.search.clear();
+        self.is_top_wanted = true;
     }
 
     /// Scrolls to a group.
@@ -107,6 +115,9 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
+        if std::mem::take(&mut app.inspector.is_top_wanted) {
+            ui.scroll_to_cursor(Some(Align::TOP));
+        }
         selection::ui(ui, app, queue);
         let browse = groups_ui(ui, app);
         plan_ui(ui, app);

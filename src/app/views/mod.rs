@@ -7,17 +7,24 @@
 
 pub mod brain;
 pub mod colors;
+pub mod filter;
 pub mod hist;
 pub mod kit;
+pub mod menu;
 pub mod plot;
+pub mod pool;
 pub mod raster;
 pub mod table;
 pub mod timing;
 
+pub use menu::Subject;
+
 use super::workspace::Page;
 use crate::{
     engine::Exhibit,
-    sim::{Frame, ProbeId, Shape, Tap},
+    params::ChoiceSpec,
+    query::Named,
+    sim::{Action, ActionSpec, ElementSet, Frame, ProbeId, Shape, Tap},
 };
 use std::sync::Arc;
 
@@ -35,6 +42,10 @@ pub struct ViewCtx<'a> {
     pub selection: &'a mut Selection,
     /// The one time, shared by all views that are not unlinked: what is in view, the cursor, what is remembered.
     pub time: &'a mut crate::app::time::Time,
+    /// Which elements are shown, in all views.
+    pub filter: &'a mut filter::Filter,
+    /// Named sets, and what can be done to the selection.
+    pub abilities: &'a Abilities,
     /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// What a row of the timings is, when the kind says.
@@ -54,12 +65,57 @@ impl ViewCtx<'_> {
 pub enum ViewRequest {
     /// As if chosen from the menu.
     Command(crate::app::commands::UiCommand),
-    /// Stimulate the selection.
-    Stimulate,
-    /// Silence the selection.
-    Silence,
+    /// Do this to the selection from now on: an index into [`Abilities::effects`].
+    Intervene(u16),
+    /// Do this now. Without values it takes those last typed.
+    Act(Action),
+    /// Keep what a query means as a named set.
+    SaveSet(String),
+    /// Select everyone with connections onto these (`inputs`), or from them.
+    SelectPartners {
+        /// Whose partners.
+        of: Arc<Vec<u32>>,
+        /// Those that lead to them.
+        inputs: bool,
+    },
+    /// Show what is known about the selection and done to it.
+    Parameters,
+    /// Write a text to a file of the user's choice.
+    SaveText {
+        /// Proposed name of the file.
+        name: String,
+        /// What is written.
+        text: String,
+    },
     /// Tell the user.
     Toast(String),
+}
+
+/// Finds the elements listed in a file.
+pub type Listed = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
+
+/// What the kind lets be named and done.
+#[derive(Clone)]
+pub struct Abilities {
+    /// Named sets of the project.
+    pub named: Arc<[Named]>,
+    /// Whether more can be named.
+    pub can_name: bool,
+    /// What an intervention can do to its target.
+    pub effects: &'static [ChoiceSpec],
+    /// What can be done at once.
+    pub actions: &'static [ActionSpec],
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Reads lists of elements.
+    pub listed: Listed,
+}
+
+impl Default for Abilities {
+    fn default() -> Self {
+        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: no files are read here")));
+        Self { named: Arc::new([]), can_name: false, effects: &[], actions: &[], seed: 0, listed }
+    }
 }
 
 /// The one selection.
@@ -83,6 +139,34 @@ impl Selection {
         if self.set != set || *self.elements != elements {
             (self.set, self.elements) = (set, Arc::new(elements));
             self.generation += 1;
+        }
+    }
+
+    /// The same with elements that are sorted, without doubles and shared.
+    pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
+        if elements.is_sorted_by(|a, b| a < b) {
+            if self.set != set || self.elements != elements {
+                (self.set, self.elements) = (set, elements);
+                self.generation += 1;
+            }
+        } else {
+            self.replace(set, elements.to_vec());
+        }
+    }
+
+    /// Takes elements out.
+    pub fn remove(&mut self, set: &'static str, less: &[u32]) {
+        let less: std::collections::HashSet<&u32> = less.iter().collect();
+        let kept = self.of(set).iter().filter(|e| !less.contains(e)).copied().collect();
+        self.replace(set, kept);
+    }
+
+    /// What an area catches: replaces, with Ctrl adds, with Ctrl and Alt takes out.
+    pub fn catch(&mut self, set: &'static str, caught: Vec<u32>, modifiers: egui::Modifiers) {
+        match (modifiers.command, modifiers.alt) {
+            (true, true) => self.remove(set, &caught),
+            (true, false) => self.extend(set, &caught),
+            _ => self.replace(set, caught),
         }
     }
 
@@ -155,6 +239,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<timing::Kernels>::default(),
         Box::<table::Table>::default(),
         Box::<hist::Histogram>::default(),
+        Box::<filter::Panel>::default(),
     ]
 }
 
@@ -184,6 +269,7 @@ const FITS: &[Fit] = {
         Fit { view: "timing", pages: &[Profile], fits: |e| !e.probes.is_empty() },
         Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
         Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
+        Fit { view: "filter", pages: &[Explore], fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) },
     ]
 };
 

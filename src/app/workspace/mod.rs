@@ -13,14 +13,14 @@ pub use saved::{Layout, Target};
 use super::{
     App,
     time::Time,
-    views::{self, View, ViewCtx, ViewRequest},
+    views::{self, Selection, View, ViewCtx},
 };
 use crate::{
     engine::Exhibit,
     sim::{Frame, Tap},
 };
 use egui::{Id, Ui};
-use egui_tiles::{TileId, Tree};
+use egui_tiles::Tree;
 use one::{Arrangement, Workspace};
 use page::suggested;
 use saved::Saved;
@@ -42,6 +42,8 @@ pub struct Workspaces {
     views: BTreeMap<Pane, Box<dyn View>>,
     /// One of each view, for names and titles.
     samples: Vec<Box<dyn View>>,
+    /// Panels that keep a selection of their own.
+    pins: BTreeMap<Pane, Selection>,
     epoch: u64,
     /// As the project came with it, and as it was saved last.
     opened: Option<Saved>,
@@ -72,6 +74,7 @@ impl Default for Workspaces {
             is_home: false,
             views: BTreeMap::new(),
             samples: views::all(),
+            pins: BTreeMap::new(),
             epoch: 0,
             opened: None,
             stored: None,
@@ -107,6 +110,7 @@ impl Workspaces {
                 Workspace::new(Arrangement { tree: suggested(workspace.now.page, exhibit), ..workspace.now.clone() });
         }
         self.fetch_views(exhibit);
+        self.pins.retain(|_, pinned| exhibit.set(pinned.set).is_some());
         for view in self.views.values_mut() {
             view.reset(exhibit);
         }
@@ -190,6 +194,7 @@ impl Workspaces {
     fn fetch_views(&mut self, exhibit: &Exhibit) {
         let panes: Vec<Pane> = self.list.iter().flat_map(|w| w.panes().cloned()).collect();
         self.views.retain(|pane, _| panes.contains(pane));
+        self.pins.retain(|pane, _| panes.contains(pane));
         for pane in panes {
             if !self.views.contains_key(&pane)
                 && let Some(mut view) = views::by_name(view_of(&pane))
@@ -233,7 +238,12 @@ impl Workspaces {
             return union;
         }
         let visible = self.now().visible();
-        for tap in visible.iter().filter_map(|id| self.view(*id)).flat_map(|v| v.taps(exhibit, selection)) {
+        let wanted = visible.iter().filter_map(|id| {
+            let pane = self.now().pane(*id)?;
+            let selection = self.pins.get(pane).unwrap_or(selection);
+            Some(self.views.get(pane)?.taps(exhibit, selection))
+        });
+        for tap in wanted.flatten() {
             match union.iter_mut().find(|t| t.probe == tap.probe) {
                 Some(known) => {
                     known.elements.extend(&tap.elements);
@@ -245,10 +255,6 @@ impl Workspaces {
         }
         union.sort_by_key(|t| t.probe);
         union
-    }
-
-    fn view(&self, tile: TileId) -> Option<&dyn View> {
-        self.now().pane(tile).and_then(|p| self.views.get(p)).map(|v| &**v)
     }
 
     /// The view that keys are for: the panel last clicked.
@@ -336,7 +342,8 @@ impl Workspaces {
         let exhibit = ctx.exhibit;
         let at = self.active.min(self.list.len() - 1);
         let mut wish = shell::Wish::default();
-        shell::ui(ui, &mut self.list[at], &mut self.views, &self.samples, ctx, &mut wish);
+        let panels = shell::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
+        shell::ui(ui, &mut self.list[at], panels, ctx, &mut wish);
         let workspace = &mut self.list[at];
         if let Some(tile) = wish.focus {
             workspace.focus = Some(tile);
@@ -360,21 +367,6 @@ impl Workspaces {
             self.fetch_views(exhibit);
         }
     }
-}
-
-/// Turns what views asked for into commands and messages.
-pub fn commands_of(requests: Vec<ViewRequest>) -> (Vec<super::commands::UiCommand>, Vec<String>) {
-    use super::commands::UiCommand;
-    let (mut commands, mut messages) = (vec![], vec![]);
-    for request in requests {
-        match request {
-            ViewRequest::Command(command) => commands.push(command),
-            ViewRequest::Stimulate => commands.push(UiCommand::Stimulate),
-            ViewRequest::Silence => commands.push(UiCommand::Silence),
-            ViewRequest::Toast(text) => messages.push(text),
-        }
-    }
-    (commands, messages)
 }
 
 #[cfg(test)]

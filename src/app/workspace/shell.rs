@@ -2,9 +2,9 @@
 
 use super::{Pane, Workspace, view_of};
 use crate::app::{
-    focus, icons,
+    focus, icons, interventions,
     theme::Tokens,
-    views::{View, ViewCtx},
+    views::{Selection, View, ViewCtx},
     widgets,
 };
 use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui, UiBuilder, WidgetText, vec2};
@@ -29,9 +29,20 @@ pub struct Wish {
     pub edited: bool,
 }
 
+/// What is in the panels.
+pub struct Panels<'a> {
+    /// A view each.
+    pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
+    /// One of each view.
+    pub samples: &'a [Box<dyn View>],
+    /// Selections of those that keep their own.
+    pub pins: &'a mut BTreeMap<Pane, Selection>,
+}
+
 struct Shell<'a> {
     views: &'a mut BTreeMap<Pane, Box<dyn View>>,
     samples: &'a [Box<dyn View>],
+    pins: &'a mut BTreeMap<Pane, Selection>,
     ctx: ViewCtx<'a>,
     wish: &'a mut Wish,
     maximised: bool,
@@ -39,17 +50,11 @@ struct Shell<'a> {
 }
 
 /// Draws a workspace.
-pub fn ui(
-    ui: &mut Ui,
-    workspace: &mut Workspace,
-    views: &mut BTreeMap<Pane, Box<dyn View>>,
-    samples: &[Box<dyn View>],
-    ctx: ViewCtx<'_>,
-    wish: &mut Wish,
-) {
+pub fn ui(ui: &mut Ui, workspace: &mut Workspace, panels: Panels<'_>, ctx: ViewCtx<'_>, wish: &mut Wish) {
+    let Panels { views, samples, pins } = panels;
     let maximised = workspace.maximised_tile();
     let focused = workspace.focused_tile();
-    let mut shell = Shell { views, samples, ctx, wish, maximised: maximised.is_some(), focused };
+    let mut shell = Shell { views, samples, pins, ctx, wish, maximised: maximised.is_some(), focused };
     match maximised {
         Some(tile) => maximised_ui(ui, &workspace.now.tree, &mut shell, tile),
         None => workspace.now.tree.ui(&mut shell, ui),
@@ -78,8 +83,13 @@ fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, shell: &mut Shell<'_>, tile: Til
 impl Shell<'_> {
     fn title(&self, pane: &Pane) -> String {
         let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.exhibit));
-        match pane.split_once('#') {
+        let title = match pane.split_once('#') {
             Some((_, number)) => format!("{title} {number}"),
+            None => title,
+        };
+        match self.pins.get(pane) {
+            Some(pinned) if pinned.elements.is_empty() => format!("{title} · pinned"),
+            Some(pinned) => format!("{title} · {}", interventions::label(self.ctx.exhibit, pinned)),
             None => title,
         }
     }
@@ -97,7 +107,17 @@ impl Shell<'_> {
             crate::app::status::hint(ui.ctx(), view.gestures());
         }
         match self.views.get_mut(pane) {
-            Some(view) => view.ui(ui, &mut self.ctx),
+            Some(view) => {
+                // A pinned panel sees its own selection in place of everyone's.
+                let mut pinned = self.pins.get_mut(pane);
+                if let Some(pinned) = &mut pinned {
+                    std::mem::swap(self.ctx.selection, *pinned);
+                }
+                view.ui(ui, &mut self.ctx);
+                if let Some(pinned) = pinned {
+                    std::mem::swap(self.ctx.selection, pinned);
+                }
+            }
             None => widgets::empty_state(
                 ui,
                 icons::GRID,
@@ -108,7 +128,18 @@ impl Shell<'_> {
         focus::ring(ui, pane, rect);
     }
 
-    /// More, help, maximise, close; from the right.
+    /// Keeps the selection of a panel as it is, or lets it follow everyone's again.
+    fn pin_ui(&mut self, ui: &mut Ui, pane: &Pane, title: &str) {
+        let is_pinned = self.pins.contains_key(pane);
+        let verb = if is_pinned { "Follow the selection in" } else { "Pin the selection of" };
+        if widgets::icon_toggle(ui, icons::PIN, &format!("{verb} {title}"), is_pinned).clicked()
+            && self.pins.remove(pane).is_none()
+        {
+            self.pins.insert(pane.clone(), self.ctx.selection.clone());
+        }
+    }
+
+    /// More, pin, help, maximise, close; from the right.
     fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
         let title = self.title(pane);
         ui.spacing_mut().item_spacing.x = 0.0;
@@ -126,6 +157,7 @@ impl Shell<'_> {
                 crate::app::help::markdown_ui(ui, view.help());
             });
         }
+        self.pin_ui(ui, pane, &title);
         let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel beside {title}"));
         Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
     }

@@ -2,7 +2,7 @@
 
 use super::{Brain, pixels};
 use crate::{
-    app::views::{ViewCtx, ViewRequest, kit},
+    app::views::{Subject, ViewCtx, menu},
     sim::ElementSet,
     view3d::{Preset, Projector, Vec2},
 };
@@ -95,17 +95,14 @@ impl Brain {
         if response.drag_stopped() && !self.lasso.is_empty() {
             let polygon = std::mem::take(&mut self.lasso);
             let projector = Projector::new(&self.camera, size_px);
-            let caught = projector.inside(&set.positions, |i| self.is_shown(set, i), &polygon);
-            if modifiers.command {
-                ctx.selection.extend(set.name, &caught);
-            } else {
-                ctx.selection.replace(set.name, caught);
-            }
+            let shown = |i: usize| self.is_shown(set, i) && ctx.filter.shown().shows(set.name, i as u32);
+            let caught = projector.inside(&set.positions, shown, &polygon);
+            ctx.selection.catch(set.name, caught, modifiers);
         }
     }
 
     /// Whether a point's category is shown.
-    fn is_shown(&self, set: &ElementSet, i: usize) -> bool {
+    pub(super) fn is_shown(&self, set: &ElementSet, i: usize) -> bool {
         let column = set.column(&self.column);
         !column.and_then(|c| c.codes.get(i)).is_some_and(|code| self.is_hidden(*code))
     }
@@ -127,7 +124,7 @@ impl Brain {
             return;
         };
         let at = Vec2::new((at.x - canvas.left()) * scale, (at.y - canvas.top()) * scale);
-        let key = Some((at, self.camera, self.hidden_generation));
+        let key = Some((at, self.camera, self.hidden_generation + ctx.filter.shown().generation));
         if self.hover_key == key {
             return;
         }
@@ -136,7 +133,11 @@ impl Brain {
         let projector = Projector::new(&self.camera, size_px);
         let codes = set.column(&self.column).map_or(&[][..], |c| &c.codes);
         let hidden = self.hidden.get(&self.column).filter(|h| !h.is_empty());
-        let visible = |i: usize| hidden.is_none_or(|h| codes.get(i).is_none_or(|c| !h.contains(c)));
+        let mask = ctx.filter.shown().mask(set.name);
+        let visible = |i: usize| {
+            hidden.is_none_or(|h| codes.get(i).is_none_or(|c| !h.contains(c)))
+                && mask.is_none_or(|m| m.get(i).copied().unwrap_or(true))
+        };
         let found = projector.pick(&set.positions, visible, |depth| look.radius_px(depth), at, SLACK * scale);
         if ctx.selection.set == set.name || ctx.selection.set.is_empty() {
             ctx.selection.hovered = found;
@@ -169,38 +170,8 @@ impl Brain {
         }
         let element = self.menu_element;
         response.context_menu(|ui| {
-            let n = ctx.selection.of(set.name).len();
-            if let Some(element) = element {
-                ui.label(set.label(element));
-                if ui.button("Select").clicked() {
-                    ctx.selection.replace(set.name, vec![element]);
-                }
-                for column in &set.columns {
-                    let label = column.label(element);
-                    if label.is_empty() {
-                        continue;
-                    }
-                    if ui.button(format!("Select all with {} = {label}", column.name)).clicked() {
-                        let code = column.codes[element as usize];
-                        let same = (0..set.len).filter(|e| column.codes[*e as usize] == code).collect();
-                        ctx.selection.replace(set.name, same);
-                    }
-                }
-                if ui.button("Copy id").clicked() {
-                    ui.ctx()
-                        .copy_text(set.ids.get(element as usize).map_or_else(|| element.to_string(), u64::to_string));
-                }
-                ui.separator();
-            }
-            let what = format!("{} selected", kit::thousands(n as u64));
-            ui.add_enabled_ui(n > 0, |ui| {
-                if ui.button(format!("Stimulate {what}")).clicked() {
-                    ctx.requests.push(ViewRequest::Stimulate);
-                }
-                if ui.button(format!("Silence {what}")).clicked() {
-                    ctx.requests.push(ViewRequest::Silence);
-                }
-            });
+            let subject = Subject::at(ctx, set, element);
+            menu::ui(ui, ctx, set, &subject);
         });
     }
 

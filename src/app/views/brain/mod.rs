@@ -184,15 +184,13 @@ impl Brain {
         let Some(set) = &self.set else { return String::new() };
         let total = set.positions.len() as u64;
         // Counting goes through all codes, so only when something is hidden.
-        let hidden = self.hidden.get(&self.column).filter(|h| !h.is_empty());
-        let shown = match (set.column(&self.column), hidden) {
-            (Some(column), Some(hidden)) => {
-                let counts = column.counts();
-                let gone: u64 =
-                    hidden.iter().map(|c| u64::from(counts.get(usize::from(*c)).copied().unwrap_or(0))).sum();
-                total - gone.min(total)
-            }
-            _ => total,
+        let is_class_hidden = self.hidden.get(&self.column).is_some_and(|h| !h.is_empty());
+        let mask = ctx.filter.shown().mask(set.name);
+        let shown = if is_class_hidden || mask.is_some() {
+            let passes = |i: &usize| mask.is_none_or(|m| m.get(*i) == Some(&true)) && self.is_shown(set, *i);
+            (0..set.positions.len()).filter(passes).count() as u64
+        } else {
+            total
         };
         let n_selected = ctx.selection.of(set.name).len() as u64;
         let at = ctx.shown_clock();

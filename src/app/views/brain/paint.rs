@@ -21,7 +21,7 @@ const MOST_RINGS: usize = 1_500;
 pub(super) struct Picture {
     scene: Option<Arc<Mutex<Scene>>>,
     points: u64,
-    codes: Option<(u64, String, u64)>,
+    codes: Option<(u64, String, u64, u64)>,
     palette: Option<(u64, String, u64, bool)>,
     ramp: Option<(Ramp, bool)>,
     values: u64,
@@ -106,7 +106,8 @@ impl Brain {
             scene.set_points(device, &set.positions);
         }
         let column = set.column(&self.column);
-        let key = (self.set_generation, self.column.clone(), ctx.selection.generation);
+        let shown = ctx.filter.shown();
+        let key = (self.set_generation, self.column.clone(), ctx.selection.generation, shown.generation);
         if codes.as_ref() != Some(&key) {
             *codes = Some(key);
             let mut all = vec![0; set.positions.len()];
@@ -117,6 +118,11 @@ impl Brain {
                 if let Some(code) = all.get_mut(*element as usize) {
                     *code = selected(*code as u16, true);
                 }
+            }
+            // Whoever the filter hides is of a class of their own, which is not drawn.
+            let nobody = column.map_or(1, |c| c.labels.len()) as u16;
+            for (code, _) in all.iter_mut().zip(shown.mask(set.name).unwrap_or(&[])).filter(|(_, shown)| !**shown) {
+                *code = selected(nobody, false);
             }
             scene.set_codes(queue, &all);
         }
@@ -129,7 +135,8 @@ impl Brain {
                 let [r, g, b, _] = color.to_array();
                 [r, g, b, if hidden.is_some_and(|h| h.contains(&(code as u16))) { 0 } else { 255 }]
             };
-            scene.set_palette(device, queue, &colors.iter().enumerate().map(shown).collect::<Vec<_>>());
+            let colors = colors.iter().enumerate().map(shown).chain([[0; 4]]);
+            scene.set_palette(device, queue, &colors.collect::<Vec<_>>());
         }
         if *ramp != Some((self.ramp, ctx.tokens.dark)) {
             *ramp = Some((self.ramp, ctx.tokens.dark));

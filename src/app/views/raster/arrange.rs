@@ -1,7 +1,10 @@
 //! Putting rows in order: on the pool, so that sorting 138,639 of them is never felt.
 
 use super::rows::{Order, Rows};
-use crate::{app::time::Train, sim::ElementSet};
+use crate::{
+    app::{time::Train, views::filter::Shown},
+    sim::ElementSet,
+};
 use std::sync::{Arc, mpsc};
 
 /// Sets up to this size are put in order at once.
@@ -14,6 +17,8 @@ const PATIENCE_SECS: f64 = 0.4;
 pub struct Arrange {
     /// Groups and sorting.
     pub order: Order,
+    /// Whom the window's filter shows.
+    pub shown: Shown,
     wanted: Option<Wanted>,
     job: Option<(Wanted, mpsc::Receiver<Rows>)>,
     /// How many active elements have rows, and since when (seconds of the window's clock).
@@ -80,8 +85,12 @@ impl Arrange {
         let active = is_active_only.then(|| train.map(|t| t.active.clone()).unwrap_or_default());
         let counts = train.map(|t| t.counts.clone()).unwrap_or_default();
         self.arranged = (train.map_or(0, |t| t.active.count()), now_secs);
-        let len = set.len;
-        let make = move || Rows::new(&set, &order, &counts, |e| active.as_ref().is_none_or(|a| a.contains(e)));
+        let (len, mask) = (set.len, self.shown.shared(set.name));
+        let has_row = move |e: u32| {
+            active.as_ref().is_none_or(|a| a.contains(e))
+                && mask.as_ref().is_none_or(|m| m.get(e as usize) == Some(&true))
+        };
+        let make = move || Rows::new(&set, &order, &counts, has_row);
         if len <= AT_ONCE {
             return Some((make(), wanted.refit));
         }

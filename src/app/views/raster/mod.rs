@@ -50,6 +50,8 @@ pub struct Raster {
     pyramid: Pyramid,
     ticks: Ticks,
     plot_px: egui::Vec2,
+    caught_from: Option<egui::Pos2>,
+    menu_element: Option<u32>,
 }
 
 impl Default for Raster {
@@ -73,6 +75,8 @@ impl Default for Raster {
             pyramid: Pyramid::default(),
             ticks: Ticks::default(),
             plot_px: egui::Vec2::ZERO,
+            caught_from: None,
+            menu_element: None,
         }
     }
 }
@@ -130,16 +134,18 @@ impl Raster {
 
     /// Which rows there are, as the caption says it.
     fn rows_text(&self, n_active: u32) -> String {
+        let hidden = self.set.as_ref().map_or(0, |set| self.arrange.shown.n_hidden(set));
         let number = |n: u32| kit::thousands(u64::from(n));
+        let all = number(self.rows.n_elements() - hidden) + if hidden > 0 { " shown" } else { "" };
         let (len, shown) = (self.rows.len(), self.rows.n_shown);
         let in_view = (self.window.r1.ceil() - self.window.r0.floor()).min(f64::from(len)) as u32;
         let is_partial = in_view < len;
         let mut text = match (self.is_active_only, is_partial) {
-            (false, _) => format!("rows {} of {}", number(in_view), number(len)),
+            (false, _) => format!("rows {} of {all}", number(in_view)),
             (true, true) => {
-                format!("rows {} of {} active of {}", number(in_view), number(shown), number(self.rows.n_elements()))
+                format!("rows {} of {} active of {all}", number(in_view), number(shown))
             }
-            (true, false) => format!("rows {} active of {}", number(shown), number(self.rows.n_elements())),
+            (true, false) => format!("rows {} active of {all}", number(shown)),
         };
         let n_collapsed = self.rows.collapsed().count();
         if n_collapsed > 0 {
@@ -238,6 +244,10 @@ impl Raster {
         self.pointer_ui(ui, &layout, ctx);
         self.take_times(ctx);
         let empty = Train::default();
+        if self.arrange.shown.generation != ctx.filter.shown().generation {
+            self.arrange.shown = ctx.filter.shown().clone();
+            self.arrange.ask(true);
+        }
         let time = &*ctx.time;
         let train = self.probe.and_then(|p| time.past.train(p)).unwrap_or(&empty);
         self.update_picture(ui, &train.history, size_px, ctx);

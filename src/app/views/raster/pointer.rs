@@ -4,7 +4,7 @@ use super::{Raster, draw::Layout};
 use crate::{
     app::{
         time::{paint, spikes::History},
-        views::{ViewCtx, kit},
+        views::{Subject, ViewCtx, kit, menu},
     },
     sim::Spike,
 };
@@ -22,7 +22,8 @@ impl Raster {
         let plot = layout.plot;
         let times = plot.with_max_y(layout.strip.bottom());
         let line = self.link.line(&ctx.time.axis).clone();
-        if !paint::choose_range(&response, times, &line, &mut ctx.time.axis) {
+        let is_range = paint::choose_range(&response, times, &line, &mut ctx.time.axis);
+        if !is_range && !self.catch(ui, &response, plot, ctx) {
             self.drag(&response, plot, ctx);
         }
         self.wheel(ui, &response, layout, ctx);
@@ -39,6 +40,55 @@ impl Raster {
         if !self.gutter_ui(&response, plot) {
             self.hover_ui(&response, plot, ctx);
         }
+        self.menu_ui(&response, ctx);
+    }
+
+    fn menu_ui(&mut self, response: &Response, ctx: &mut ViewCtx<'_>) {
+        let Some(set) = self.set.clone() else { return };
+        if response.secondary_clicked() {
+            self.menu_element = ctx.selection.hovered_in(set.name);
+        }
+        response.context_menu(|ui| {
+            let subject = Subject::at(ctx, &set, self.menu_element);
+            menu::ui(ui, ctx, &set, &subject);
+        });
+    }
+
+    /// Shift and drag: whoever has a spike in the rectangle. `true` while it is drawn.
+    fn catch(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
+        let modifiers = ui.input(|i| i.modifiers);
+        let origin = ui.input(|i| i.pointer.press_origin()).filter(|at| plot.contains(*at));
+        if response.drag_started_by(PointerButton::Primary) && (modifiers.shift || modifiers.alt) {
+            self.caught_from = origin;
+        }
+        let (Some(from), Some(to)) = (self.caught_from, ui.input(|i| i.pointer.latest_pos())) else { return false };
+        let area = Rect::from_two_pos(from, plot.clamp(to));
+        let painter = ui.painter_at(plot);
+        painter.rect_filled(area, 0.0, ctx.tokens.accent.gamma_multiply(0.12));
+        painter.rect_stroke(area, 0.0, (1.25, ctx.tokens.accent), egui::StrokeKind::Inside);
+        if response.drag_stopped() || !ui.input(|i| i.pointer.primary_down()) {
+            self.caught_from = None;
+            let history = self.probe.and_then(|p| ctx.time.past.train(p)).map(|t| &t.history);
+            if let (Some(set), Some(history)) = (&self.set, history) {
+                ctx.selection.catch(set.name, self.spiking_in(plot, area, history), modifiers);
+            }
+        }
+        true
+    }
+
+    /// Who has a spike in a rectangle.
+    fn spiking_in(&self, plot: Rect, area: Rect, history: &History) -> Vec<u32> {
+        let step = |x: f32| self.window.t0 + f64::from((x - plot.left()) / plot.width()) * self.window.span();
+        let row = |y: f32| self.window.r0 + f64::from((plot.bottom() - y) / plot.height()) * self.window.rows();
+        let steps = step(area.left()).max(0.0) as u32..step(area.right()).max(0.0).ceil() as u32 + 1;
+        let rows = row(area.bottom()).max(0.0) as u32..row(area.top()).max(0.0).ceil() as u32;
+        let mut is_in = vec![false; self.rows.n_elements() as usize];
+        for spike in history.slices(steps.start, steps.end).flatten() {
+            if self.rows.row(spike.lane).is_some_and(|r| rows.contains(&r)) {
+                is_in[spike.lane as usize] = true;
+            }
+        }
+        (0..is_in.len() as u32).filter(|e| is_in[*e as usize]).collect()
     }
 
     /// The groups at the left are buttons: a click shows a group as its rate, or its rows again.

@@ -3,7 +3,7 @@
 
 mod order;
 
-use super::{Selection, View, ViewCtx, colors, kit, probes_where, tap};
+use super::{Selection, Subject, View, ViewCtx, colors, filter::Asked, kit, menu, probes_where, tap};
 use crate::{
     app::theme::Tokens,
     engine::Exhibit,
@@ -99,7 +99,7 @@ impl Table {
                 (self.order, self.cursor) = (Order::default(), None);
             }
         }
-        let hint = "Filter by id, name or category";
+        let hint = "Id, name, category, or a query";
         let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
         let response = ui.add(edit);
         response.widget_info(|| egui::WidgetInfo::text_edit(true, "", self.filter.as_str(), hint));
@@ -180,6 +180,10 @@ impl Table {
                 if response.hovered() {
                     hovered = Some(element);
                 }
+                response.context_menu(|ui| {
+                    let subject = Subject::at(ctx, set, Some(element));
+                    menu::ui(ui, ctx, set, &subject);
+                });
                 if response.clicked() {
                     clicked = Some((index, response.double_clicked()));
                 }
@@ -339,7 +343,8 @@ impl View for Table {
             kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to list", "This simulation publishes no sets", None);
             return;
         };
-        self.order.update(ui.ctx(), &set, &self.filter, &self.values);
+        let asked = || Asked::new(ctx.exhibit, ctx.abilities, set.clone(), &self.values);
+        self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), asked, &self.values);
         let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
         let selected = ctx.selection.of(set.name).len() as u64;
         let caption = format!(
@@ -354,7 +359,11 @@ impl View for Table {
         let is_under_pointer = ui.rect_contains_pointer(canvas);
         self.keys(ui, &set, is_under_pointer, ctx);
         if shown == 0 && !self.order.is_busy() {
-            let how = format!("No {} match “{}”", set.name, self.filter);
+            let how = match self.order.mistake() {
+                Some(mistake) => mistake.to_owned(),
+                None if self.filter.is_empty() => "The filter hides all of them".to_owned(),
+                None => format!("No {} match “{}”", set.name, self.filter),
+            };
             kit::empty_ui(ui, canvas, ctx.tokens, "Nothing found", &how, None);
             return;
         }

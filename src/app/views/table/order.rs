@@ -1,6 +1,9 @@
 //! Which rows are shown in which order: filtered and sorted on the pool.
 
-use crate::sim::{ElementSet, ProbeId};
+use crate::{
+    app::views::filter::{Asked, Shown},
+    sim::{ElementSet, ProbeId},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, mpsc},
@@ -29,6 +32,7 @@ pub enum By {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Wish {
     filter: String,
+    shown: u64,
     by: By,
     descending: bool,
 }
@@ -39,13 +43,19 @@ pub struct Order {
     rows: Arc<Vec<u32>>,
     wish: Wish,
     done: Option<(Wish, Instant)>,
-    job: Option<(Wish, mpsc::Receiver<Vec<u32>>)>,
+    job: Option<(Wish, mpsc::Receiver<Result<Vec<u32>, String>>)>,
+    mistake: Option<String>,
 }
 
 impl Order {
     /// Elements in the order shown.
     pub fn rows(&self) -> Arc<Vec<u32>> {
         self.rows.clone()
+    }
+
+    /// What is wrong with the filter.
+    pub fn mistake(&self) -> Option<&str> {
+        self.mistake.as_deref()
     }
 
     /// Whether a new order is being made.
@@ -70,15 +80,21 @@ impl Order {
         ctx: &egui::Context,
         set: &Arc<ElementSet>,
         filter: &str,
+        shown: &Shown,
+        asked: impl FnOnce() -> Asked,
         values: &BTreeMap<ProbeId, Arc<Vec<f32>>>,
     ) {
+        self.wish.shown = shown.generation;
         if self.wish.filter != filter {
             filter.clone_into(&mut self.wish.filter);
         }
         if let Some((wish, receiver)) = &self.job {
             match receiver.try_recv() {
                 Ok(rows) => {
-                    self.rows = Arc::new(rows);
+                    self.mistake = rows.as_ref().err().cloned();
+                    if let Ok(rows) = rows {
+                        self.rows = Arc::new(rows);
+                    }
                     self.done = Some((wish.clone(), Instant::now()));
                     self.job = None;
                 }
@@ -92,24 +108,35 @@ impl Order {
         if is_done {
             return;
         }
-        if self.wish == Wish::default() {
+        if (Wish { shown: 0, ..self.wish.clone() }) == Wish::default() && shown.mask(set.name).is_none() {
             self.rows = Arc::new((0..set.len).collect());
             self.done = Some((self.wish.clone(), Instant::now()));
             return;
         }
         let (sender, receiver) = mpsc::channel();
         let (set, wish, wake) = (set.clone(), self.wish.clone(), ctx.clone());
+        let (mask, asked) = (shown.shared(set.name), asked());
         rayon::spawn(move || {
             // The view may be gone by then.
-            sender.send(arrange(&set, &wish, field.as_deref().map_or(&[], |v| v))).ok();
+            let rows = match is_query(&wish.filter) {
+                true => asked.with(|known| known.select(&wish.filter)).map_err(|wrong| wrong.of(&wish.filter)),
+                false => Ok(matching(&set, &wish.filter)),
+            };
+            let is_shown = |e: &u32| mask.as_ref().is_none_or(|m| m.get(*e as usize) == Some(&true));
+            let rows = rows.map(|rows| rows.into_iter().filter(is_shown).collect());
+            sender.send(rows.map(|rows| arrange(rows, &set, &wish, field.as_deref().map_or(&[], |v| v)))).ok();
             wake.request_repaint();
         });
         self.job = Some((self.wish.clone(), receiver));
     }
 }
 
-fn arrange(set: &ElementSet, wish: &Wish, values: &[f32]) -> Vec<u32> {
-    let mut rows = matching(set, &wish.filter);
+/// Whether a text is a query rather than words to look for.
+fn is_query(text: &str) -> bool {
+    text.contains(['=', '<', '>', '~', '(']) || ["in ", "not "].iter().any(|w| text.trim_start().starts_with(w))
+}
+
+fn arrange(mut rows: Vec<u32>, set: &ElementSet, wish: &Wish, values: &[f32]) -> Vec<u32> {
     let value = |e: &u32| values.get(*e as usize).copied().unwrap_or(f32::NEG_INFINITY);
     let code = |c: usize, e: &u32| set.columns.get(c).and_then(|c| c.codes.get(*e as usize)).copied().unwrap_or(0);
     match wish.by {
@@ -186,7 +213,7 @@ mod tests {
     fn sorts_by_value_highest_first() {
         let mut order = Order::default();
         order.sort_by(By::Field(3));
-        assert_eq!(arrange(&set(), &order.wish, &[0.5, 9.0, f32::NAN, 3.0])[1..], [1, 3, 0]);
+        assert_eq!(arrange(vec![0, 1, 2, 3], &set(), &order.wish, &[0.5, 9.0, f32::NAN, 3.0])[1..], [1, 3, 0]);
         order.sort_by(By::Field(3));
         assert_eq!(order.sorted(By::Field(3)), Some(true));
     }

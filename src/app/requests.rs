@@ -1,0 +1,110 @@
+//! What views ask of the rest of the window.
+
+use super::{
+    App,
+    commands::UiCommand,
+    inspector, interventions,
+    jobs::{Done, Purpose},
+    log::Level,
+    text,
+    views::{Abilities, ViewRequest},
+};
+use crate::{
+    kinds,
+    sim::{ElementSet, Wiring},
+};
+use std::sync::Arc;
+
+impl App {
+    /// What the kind of the open project lets be named and done.
+    pub(super) fn abilities(&self) -> Abilities {
+        let session = &self.session;
+        let params = session.project.model.params();
+        let scene = session.project.scene(&session.folder());
+        let listed = move |typed: &str, set: &ElementSet| {
+            kinds::read_list(&scene.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+        };
+        Abilities {
+            named: interventions::named(params).into(),
+            can_name: interventions::can_select(params),
+            effects: interventions::effects(params),
+            actions: session.project.model.actions(),
+            seed: session.project.seed,
+            listed: Arc::new(listed),
+        }
+    }
+
+    /// Does what a view asked for.
+    pub(super) fn answer(&mut self, request: ViewRequest, queue: &mut Vec<UiCommand>) {
+        match request {
+            ViewRequest::Command(command) => queue.push(command),
+            ViewRequest::Toast(text) => self.say(Level::Info, text),
+            ViewRequest::Act(action) => {
+                let action = inspector::with_values(self, action);
+                self.session.live.act(action);
+            }
+            ViewRequest::Intervene(effect) => self.intervene_with(effect),
+            ViewRequest::SaveSet(query) => self.save_set(&query),
+            ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
+            ViewRequest::Parameters => {
+                self.panels.inspector = true;
+                self.inspector.show_selection();
+            }
+            ViewRequest::SaveText { name, text } => self.pick(Purpose::SaveText(name, text.into())),
+        }
+    }
+
+    fn intervene_with(&mut self, effect: u16) {
+        let session = &mut self.session;
+        let params = session.project.model.params_mut();
+        let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
+        let verb = text::title(&text::words(verb));
+        match interventions::add_effect(params, &session.live.exhibit, &session.selection, effect, &verb) {
+            Some(name) => {
+                self.say(Level::Info, format!("Added “{name}”"));
+                self.panels.inspector = true;
+                self.inspector.show_group("interventions");
+            }
+            None => self.say(Level::Warning, "This kind has no interventions"),
+        }
+    }
+
+    fn save_set(&mut self, query: &str) {
+        let wish = match query.len() {
+            0..=40 => query.to_owned(),
+            _ => "Filtered".to_owned(),
+        };
+        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &wish) {
+            self.say(Level::Info, format!("Saved set “{name}”"));
+        }
+    }
+
+    fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
+        let Some(wiring) = self.session.live.exhibit.wiring.clone() else { return };
+        let over = wiring.over;
+        let found = self.jobs.spawn("partners", move || Done::Partners(over, partners(&wiring, &of, inputs)));
+        if let Err(why) = found {
+            self.say(Level::Error, why);
+        }
+    }
+}
+
+/// Everyone with a connection onto these, or from them; ascending.
+fn partners(wiring: &Wiring, of: &[u32], inputs: bool) -> Vec<u32> {
+    let links = &*wiring.links;
+    let n = links.n() as usize;
+    let mut is_in = vec![false; n];
+    of.iter().filter(|e| (**e as usize) < n).for_each(|e| is_in[*e as usize] = true);
+    let (mut found, mut row) = (vec![false; n], Vec::new());
+    for from in 0..links.n() {
+        if !inputs && !is_in[from as usize] {
+            continue;
+        }
+        links.read(from, &mut row);
+        match inputs {
+            true => found[from as usize] = row.iter().any(|l| is_in.get(l.to as usize) == Some(&true)),
+            false => row.iter().filter(|l| (l.to as usize) < n).for_each(|l| found[l.to as usize] = true),
+        }
+    }
+    (0..n as u32).filter(|e| found[*e as usize]).collect()
+}
