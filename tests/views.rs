@@ -14,7 +14,8 @@ use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 8] = ["brain", "raster", "rates", "traces", "timing", "table", "histogram", "filter"];
+const NAMES: [&str; 10] =
+    ["brain", "raster", "rates", "traces", "timing", "table", "histogram", "filter", "connectivity", "weights"];
 
 #[test]
 fn names_and_suggestions() {

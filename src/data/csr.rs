@@ -68,9 +68,14 @@ impl Csr {
     /// Exact connections of a neuron: (target, count).
     pub fn connections(&self, pre: u32) -> impl Iterator<Item = (u32, i32)> + '_ {
         let start = self.rows[pre as usize];
-        self.row(pre).iter().zip(start..).map(move |(word, at)| {
-            let exact = self.overflow.binary_search_by_key(&at, |(i, _)| *i).map(|k| self.overflow[k].1);
-            (self.target(*word), exact.unwrap_or_else(|_| self.count(*word)))
+        // Rows and overflow are in the same order: one search per row.
+        let mut exact = &self.overflow[self.overflow.partition_point(|(at, _)| *at < start)..];
+        self.row(pre).iter().zip(start..).map(move |(word, at)| match exact.split_first() {
+            Some(((i, count), rest)) if *i == at => {
+                exact = rest;
+                (self.target(*word), *count)
+            }
+            _ => (self.target(*word), self.count(*word)),
         })
     }
 

@@ -38,6 +38,7 @@ struct Inside {
     time: Time,
     filter: views::filter::Filter,
     abilities: views::Abilities,
+    requests: Vec<views::ViewRequest>,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -64,6 +65,7 @@ impl Inside {
             requests: &mut requests,
         };
         self.view.ui(ui, &mut ctx);
+        self.requests.append(&mut requests);
         self.ui_ms = start.elapsed().as_secs_f64() * 1e3;
         self.slowest_ms = self.slowest_ms.max(self.ui_ms);
     }
@@ -89,6 +91,7 @@ impl Stage {
             time: Time::default(),
             filter: Default::default(),
             abilities: Default::default(),
+            requests: vec![],
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -228,6 +231,50 @@ impl Stage {
     pub fn select(&mut self, elements: &[u32]) {
         self.harness().state_mut().selection.replace("neurons", elements.to_vec());
         self.run(2);
+    }
+
+    /// Whether something on screen says this.
+    pub fn says(&mut self, text: &str) -> bool {
+        self.harness().query_by_label_contains(text).is_some()
+    }
+
+    /// Frames until something says this; how long that took, seconds.
+    pub fn until(&mut self, text: &str) -> f64 {
+        let since = Instant::now();
+        while !self.says(text) {
+            assert!(since.elapsed().as_secs() < 60, "nothing says `{text}`");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            self.run(1);
+        }
+        since.elapsed().as_secs_f64()
+    }
+
+    /// Presses what has this label.
+    pub fn press(&mut self, label: &str) {
+        self.harness().get_by_label(label).click();
+        self.run(3);
+    }
+
+    /// Presses what has this label with the secondary button.
+    pub fn menu(&mut self, label: &str) {
+        self.harness().get_by_label(label).click_secondary();
+        self.run(3);
+    }
+
+    /// Narrows the window's filter.
+    pub fn filter(&mut self, query: &str) {
+        self.harness().state_mut().filter.narrow(query);
+        self.settle();
+    }
+
+    /// What the view asked for since the last call.
+    pub fn requests(&mut self) -> Vec<views::ViewRequest> {
+        std::mem::take(&mut self.harness().state_mut().requests)
+    }
+
+    /// What the kind lets be named and done.
+    pub fn allow(&mut self, abilities: views::Abilities) {
+        self.harness().state_mut().abilities = abilities;
     }
 
     pub fn selection(&mut self) -> Vec<u32> {

@@ -7,7 +7,9 @@
 
 pub mod brain;
 pub mod colors;
+pub mod connectivity;
 pub mod filter;
+pub mod heat;
 pub mod hist;
 pub mod kit;
 pub mod menu;
@@ -16,6 +18,7 @@ pub mod pool;
 pub mod raster;
 pub mod table;
 pub mod timing;
+pub mod weights;
 
 pub use menu::Subject;
 
@@ -240,6 +243,8 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<table::Table>::default(),
         Box::<hist::Histogram>::default(),
         Box::<filter::Panel>::default(),
+        Box::<connectivity::Connectivity>::default(),
+        Box::<weights::Weights>::default(),
     ]
 }
 
@@ -270,6 +275,8 @@ const FITS: &[Fit] = {
         Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
         Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
         Fit { view: "filter", pages: &[Explore], fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) },
+        Fit { view: "connectivity", pages: &[Explore], fits: |e| e.wiring.is_some() },
+        Fit { view: "weights", pages: &[Explore], fits: |e| e.wiring.is_some() },
     ]
 };
 

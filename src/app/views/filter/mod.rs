@@ -139,6 +139,13 @@ impl Filter {
         fields.filter(|(_, p)| is_meant(p.name) && set.column(p.name).is_none()).map(|(id, _)| id).collect()
     }
 
+    /// The column that refines this one, when there is one.
+    pub fn finer(&self, set: &ElementSet, column: usize) -> Option<usize> {
+        let tree = self.trees.get().filter(|_| self.set.as_ref().is_some_and(|s| s.name == set.name))?.first()?;
+        let at = tree.columns.iter().position(|c| *c == column)?;
+        tree.columns.get(at + 1).copied()
+    }
+
     /// What it needs to be read.
     pub fn taps(&self, exhibit: &Exhibit) -> Vec<Tap> {
         self.probes(exhibit).into_iter().map(super::tap).collect()

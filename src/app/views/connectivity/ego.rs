@@ -1,0 +1,123 @@
+//! Who is connected to some elements, and by which connections. Runs on the pool.
+
+use crate::sim::{Links, Progress};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Connections listed at most.
+pub const MOST_LISTED: usize = 200_000;
+
+/// A connection with both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synapse {
+    /// From whom.
+    pub pre: u32,
+    /// To whom.
+    pub post: u32,
+    /// How strong.
+    pub weight: f32,
+}
+
+/// Someone connected to the elements asked about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Partner {
+    /// Who.
+    pub element: u32,
+    /// Weights of all connections with them, without signs.
+    pub total: f64,
+    /// The same with signs.
+    pub net: f64,
+    /// Connections.
+    pub n: u32,
+}
+
+/// The surroundings of some elements.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ego {
+    /// Everyone who leads to them, strongest first. Those asked about are left out.
+    pub inputs: Vec<Partner>,
+    /// Everyone they lead to, strongest first.
+    pub outputs: Vec<Partner>,
+    /// Connections among them.
+    pub inner: u64,
+    /// All connections with an end in them, strongest first, up to [`MOST_LISTED`].
+    pub synapses: Vec<Synapse>,
+    /// How many there are.
+    pub n_synapses: u64,
+}
+
+/// Looks around; `None` when cancelled.
+pub fn look(links: &dyn Links, of: &[u32], progress: &Progress) -> Option<Ego> {
+    let n = links.n();
+    let mut is_in = vec![false; n as usize];
+    of.iter().filter(|e| **e < n).for_each(|e| is_in[*e as usize] = true);
+    let pieces: Vec<u32> = (0..n).step_by(1024).collect();
+    let found: Vec<Vec<Synapse>> = pieces
+        .into_par_iter()
+        .map(|from| {
+            progress.report("looking around", from as f32 / n.max(1) as f32).ok()?;
+            Some(piece(links, from..(from + 1024).min(n), &is_in))
+        })
+        .collect::<Option<_>>()?;
+    let mut synapses: Vec<Synapse> = found.into_iter().flatten().collect();
+    let mut ego = Ego { n_synapses: synapses.len() as u64, ..Ego::default() };
+    let (mut inputs, mut outputs) = (BTreeMap::new(), BTreeMap::new());
+    for s in &synapses {
+        match (is_in[s.pre as usize], is_in[s.post as usize]) {
+            (true, true) => ego.inner += 1,
+            (true, false) => add(&mut outputs, s.post, s.weight),
+            _ => add(&mut inputs, s.pre, s.weight),
+        }
+    }
+    (ego.inputs, ego.outputs) = (ranked(inputs), ranked(outputs));
+    let strongest = |a: &Synapse, b: &Synapse| {
+        b.weight.abs().total_cmp(&a.weight.abs()).then((a.pre, a.post).cmp(&(b.pre, b.post)))
+    };
+    synapses.par_sort_unstable_by(strongest);
+    synapses.truncate(MOST_LISTED);
+    ego.synapses = synapses;
+    Some(ego)
+}
+
+fn piece(links: &dyn Links, range: std::ops::Range<u32>, is_in: &[bool]) -> Vec<Synapse> {
+    let (mut out, mut row) = (Vec::new(), Vec::new());
+    for pre in range {
+        links.read(pre, &mut row);
+        let is_mine = is_in[pre as usize];
+        let kept = row.iter().filter(|l| is_in.get(l.to as usize).is_some_and(|post| *post || is_mine));
+        out.extend(kept.map(|l| Synapse { pre, post: l.to, weight: l.weight }));
+    }
+    out
+}
+
+fn add(partners: &mut BTreeMap<u32, Partner>, element: u32, weight: f32) {
+    let partner = partners.entry(element).or_insert(Partner { element, total: 0.0, net: 0.0, n: 0 });
+    partner.total += f64::from(weight.abs());
+    partner.net += f64::from(weight);
+    partner.n += 1;
+}
+
+fn ranked(partners: BTreeMap<u32, Partner>) -> Vec<Partner> {
+    let mut out: Vec<Partner> = partners.into_values().collect();
+    out.sort_by(|a, b| b.total.total_cmp(&a.total).then(a.element.cmp(&b.element)));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::blocks::tests::Few, *};
+
+    #[test]
+    fn both_directions_are_told_apart() {
+        let few = Few(6, vec![(0, 2, 3.0), (1, 2, -4.0), (2, 3, 2.0), (3, 2, 1.0), (4, 5, 9.0), (2, 1, 8.0)]);
+        let ego = look(&few, &[2, 3], &Progress::default()).unwrap();
+        let who = |p: &[Partner]| p.iter().map(|p| (p.element, p.net, p.n)).collect::<Vec<_>>();
+        assert_eq!(who(&ego.inputs), [(1, -4.0, 1), (0, 3.0, 1)]);
+        assert_eq!(who(&ego.outputs), [(1, 8.0, 1)]);
+        assert_eq!((ego.inner, ego.n_synapses), (2, 5));
+        assert_eq!(ego.synapses[0], Synapse { pre: 2, post: 1, weight: 8.0 });
+        let cancelled = Progress::default();
+        cancelled.cancel();
+        assert_eq!(look(&few, &[2], &cancelled), None);
+    }
+}

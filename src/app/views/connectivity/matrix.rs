@@ -1,0 +1,336 @@
+//! Categories by categories.
+
+use super::blocks::{Blocks, Cell, Group, Question};
+use crate::{
+    app::views::{
+        Subject, ViewCtx, colors,
+        colors::Ramp,
+        heat::{Heat, Inks, Name, Picture, short},
+        kit, menu,
+        pool::Pooled,
+    },
+    sim::{ElementSet, Wiring},
+};
+use egui::{Rect, Sense, Ui};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+/// What a cell says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Measure {
+    #[default]
+    Total,
+    Net,
+    Count,
+    Mean,
+}
+
+impl Measure {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Total, "Σ |w|"), (Self::Net, "Σ w"), (Self::Count, "n"), (Self::Mean, "mean |w|")];
+
+    fn of(self, cell: Cell) -> f32 {
+        if cell.n == 0 {
+            return f32::NAN;
+        }
+        match self {
+            Self::Total => cell.total as f32,
+            Self::Net => cell.net as f32,
+            Self::Count => cell.n as f32,
+            Self::Mean => (cell.total / cell.n as f64) as f32,
+        }
+    }
+}
+
+/// How rows and columns are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Sort {
+    #[default]
+    Category,
+    Strength,
+    Name,
+}
+
+/// The matrix.
+#[derive(Default)]
+pub struct Matrix {
+    /// From the coarsest question to the one that is shown.
+    path: Vec<Question>,
+    measure: Measure,
+    is_linear: bool,
+    sort: Sort,
+    shown: Option<(u64, Arc<Heat>, [Vec<usize>; 2])>,
+    picture: Picture,
+    ends: Pooled<[Vec<u32>; 2], Vec<u32>>,
+    is_adding: bool,
+    menu: Option<(usize, usize)>,
+}
+
+impl Matrix {
+    /// For another set.
+    pub fn start_over(&mut self, set: Option<&ElementSet>) {
+        let first = set.and_then(|s| s.columns.iter().position(|c| c.labels.len() > 1)).unwrap_or(0);
+        self.path = vec![Question { column: first, ..Question::default() }];
+        self.shown = None;
+    }
+
+    /// What is to be added up.
+    pub fn question(&self) -> Question {
+        self.path.last().cloned().unwrap_or_default()
+    }
+
+    pub fn caption(&self, blocks: &Blocks) -> String {
+        let cells = kit::thousands((blocks.rows.len() * blocks.columns.len()) as u64);
+        let n: u64 = blocks.cells.iter().map(|c| c.n).sum();
+        let mut text = format!("{} in {cells} cells", kit::thousands(n));
+        if blocks.merged[0].max(blocks.merged[1]) > 0 {
+            text += &format!("  |  the weakest {} and {} categories are one", blocks.merged[0], blocks.merged[1]);
+        }
+        text + if self.is_linear { "  |  linear" } else { "  |  log" }
+    }
+
+    pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
+        if self.path.len() > 1 {
+            self.path_ui(ui, set);
+        } else if let Some(question) = self.path.last_mut() {
+            let worth = |(_, c): &(usize, &crate::sim::Column)| c.labels.len() > 1;
+            let options: Vec<_> =
+                set.columns.iter().enumerate().filter(worth).map(|(i, c)| (i, c.name.replace('_', " "))).collect();
+            kit::choice_ui(ui, ctx.tokens, "by", &mut question.column, &options);
+        }
+        let measures = Measure::ALL.map(|(m, text)| (m, text.to_owned()));
+        kit::choice_ui(ui, ctx.tokens, "show", &mut self.measure, &measures);
+        let sorts = [(Sort::Category, "category"), (Sort::Strength, "strength"), (Sort::Name, "name")];
+        kit::choice_ui(ui, ctx.tokens, "sort", &mut self.sort, &sorts.map(|(s, text)| (s, text.to_owned())));
+        let mut is_log = !self.is_linear;
+        ui.toggle_value(&mut is_log, "Log").on_hover_text("Equal ratios are equal steps of colour");
+        self.is_linear = !is_log;
+    }
+
+    /// The way back: `super class › sensory → central`.
+    fn path_ui(&mut self, ui: &mut Ui, set: &ElementSet) {
+        let mut back = None;
+        for (i, question) in self.path.iter().enumerate() {
+            let side = |side: usize| {
+                let (column, code) = question.within[side]?;
+                let label = set.columns.get(column)?.labels.get(usize::from(code))?;
+                Some(if label.is_empty() { "none".to_owned() } else { label.replace('_', " ") })
+            };
+            let column = set.columns.get(question.column).map_or("", |c| c.name.as_str()).replace('_', " ");
+            let name = match (side(0), side(1)) {
+                (Some(from), Some(to)) => format!("{from} → {to} by {column}"),
+                _ => column,
+            };
+            if i > 0 {
+                ui.label("›");
+            }
+            if ui.selectable_label(i + 1 == self.path.len(), name).clicked() {
+                back = Some(i + 1);
+            }
+        }
+        if let Some(n) = back {
+            self.path.truncate(n);
+        }
+    }
+
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        canvas: Rect,
+        ctx: &mut ViewCtx<'_>,
+        set: &Arc<ElementSet>,
+        wiring: &Wiring,
+        blocks: &Arc<Blocks>,
+    ) {
+        let (key, heat, orders) = self.heat(ctx, set, blocks);
+        if heat.range().is_none() {
+            kit::empty_ui(ui, canvas, ctx.tokens, "No connections here", "The path at the top leads back", None);
+            return;
+        }
+        let places = heat.places(ui, canvas);
+        let response = ui.interact(places.cells, ui.scope_id().with("matrix"), Sense::click());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Connectivity matrix"));
+        let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
+        let mut clipped = ui.new_child(egui::UiBuilder::new().max_rect(canvas));
+        clipped.set_clip_rect(canvas.intersect(ui.clip_rect()));
+        heat.paint(&clipped, &places, &mut self.picture, key, hovered, ctx.tokens);
+        self.take_ends(ctx, set);
+        let under = hovered.map(|(r, c)| (orders[0][r], orders[1][c]));
+        if response.secondary_clicked() {
+            self.menu = under;
+        }
+        if let Some((row, column)) = self.menu {
+            response.context_menu(|ui| {
+                let ends = [0, 1].map(|side| self.members(set, blocks, side, [row, column][side]));
+                let [from, to] = [
+                    name(set, self.question().column, &blocks.rows[row]),
+                    name(set, self.question().column, &blocks.columns[column]),
+                ];
+                let mut elements = ends.concat();
+                elements.sort_unstable();
+                elements.dedup();
+                let subject = Subject { element: None, elements: Arc::new(elements), name: format!("{from} → {to}") };
+                menu::ui(ui, ctx, set, &subject);
+            });
+        }
+        let Some((row, column)) = under else { return };
+        if response.double_clicked() {
+            self.drill(ctx, set, &blocks.rows[row], &blocks.columns[column]);
+        } else if response.clicked() {
+            self.is_adding = ui.input(|i| i.modifiers.command);
+            let ends = [0, 1].map(|side| self.members(set, blocks, side, [row, column][side]));
+            let links = wiring.links.clone();
+            self.ends.clear();
+            self.ends.want(ui.ctx(), ends.clone(), move |_| Some(connected(&*links, &ends)));
+        }
+        response.on_hover_ui_at_pointer(|ui| self.tip_ui(ui, ctx, set, wiring, blocks, row, column));
+    }
+
+    fn take_ends(&mut self, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
+        if self.ends.poll()
+            && let Some(found) = self.ends.get()
+        {
+            match self.is_adding {
+                true => ctx.selection.extend(set.name, found),
+                false => ctx.selection.replace(set.name, found.to_vec()),
+            }
+        }
+    }
+
+    /// The elements of a row (side 0) or a column (side 1).
+    fn members(&self, set: &ElementSet, blocks: &Blocks, side: usize, at: usize) -> Vec<u32> {
+        let question = self.question();
+        let groups = [&blocks.rows, &blocks.columns][side];
+        let Some(column) = set.columns.get(question.column) else { return vec![] };
+        let is_listed = |code: u16| groups.iter().any(|g| g.code == Some(code));
+        let is_in = |e: &u32| {
+            let code = column.codes[*e as usize];
+            let fits = groups[at].code.map_or_else(|| !is_listed(code), |wanted| wanted == code);
+            fits && question.within[side]
+                .is_none_or(|(c, wanted)| set.columns.get(c).is_some_and(|c| c.codes[*e as usize] == wanted))
+        };
+        (0..set.len).filter(is_in).collect()
+    }
+
+    /// Looks into a cell by the next finer column.
+    fn drill(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, row: &Group, column: &Group) {
+        let now = self.question();
+        let (Some(finer), Some(from), Some(to)) = (ctx.filter.finer(set, now.column), row.code, column.code) else {
+            return;
+        };
+        let within = [Some((now.column, from)), Some((now.column, to))];
+        self.path.push(Question { column: finer, within });
+    }
+
+    fn heat(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, blocks: &Arc<Blocks>) -> (u64, Arc<Heat>, [Vec<usize>; 2]) {
+        let mut hasher = DefaultHasher::new();
+        let look = (self.measure, self.sort, self.is_linear, ctx.tokens.dark);
+        (Arc::as_ptr(blocks) as usize, look, blocks.cells.len()).hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some((known, heat, orders)) = &self.shown
+            && *known == key
+        {
+            return (key, heat.clone(), orders.clone());
+        }
+        let column = self.question().column;
+        let orders = [self.order(set, column, &blocks.rows), self.order(set, column, &blocks.columns)];
+        let inks = set.columns.get(column).map(|c| colors::of_column(c, ctx.tokens)).unwrap_or_default();
+        let named = |group: &Group| Name {
+            text: name(set, column, group),
+            color: group.code.and_then(|c| inks.get(usize::from(c)).copied()).filter(|_| inks.len() <= 22),
+        };
+        let values = orders[0].iter().flat_map(|r| orders[1].iter().map(|c| self.measure.of(blocks.cell(*r, *c))));
+        let heat = Arc::new(Heat {
+            rows: orders[0].iter().map(|r| named(&blocks.rows[*r])).collect(),
+            columns: orders[1].iter().map(|c| named(&blocks.columns[*c])).collect(),
+            values: values.collect(),
+            inks: if self.measure == Measure::Net { Inks::Signed } else { Inks::Ramp(Ramp::Viridis) },
+            is_log: !self.is_linear,
+            unit: String::new(),
+        });
+        self.shown = Some((key, heat.clone(), orders.clone()));
+        (key, heat, orders)
+    }
+
+    fn order(&self, set: &ElementSet, column: usize, groups: &[Group]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        match self.sort {
+            Sort::Category => {}
+            Sort::Strength => order.sort_by(|a, b| groups[*b].strength.total_cmp(&groups[*a].strength)),
+            Sort::Name => order.sort_by_cached_key(|i| name(set, column, &groups[*i])),
+        }
+        order
+    }
+
+    fn tip_ui(
+        &self,
+        ui: &mut Ui,
+        ctx: &ViewCtx<'_>,
+        set: &ElementSet,
+        wiring: &Wiring,
+        blocks: &Blocks,
+        row: usize,
+        column: usize,
+    ) {
+        let (from, to, cell) = (&blocks.rows[row], &blocks.columns[column], blocks.cell(row, column));
+        let by = self.question().column;
+        let title = format!("{} → {}", name(set, by, from), name(set, by, to));
+        ui.label(egui::RichText::new(title).strong().color(ctx.tokens.text_strong));
+        egui::Grid::new("cell").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+            let mut line = |name: &str, text: String| {
+                ui.label(egui::RichText::new(name).small().color(ctx.tokens.text_sub));
+                ui.label(egui::RichText::new(text).small().color(ctx.tokens.text));
+                ui.end_row();
+            };
+            let (n, pairs) = (cell.n, f64::from(from.n) * f64::from(to.n));
+            line("Σ |w|", format!("{} {}", kit::thousands(cell.total as u64), wiring.unit));
+            line("Σ w", short(cell.net));
+            line("connections", kit::thousands(n));
+            if n > 0 {
+                line("mean |w|", kit::value((cell.total / n as f64 * 1e3).round() / 1e3));
+                line("of all pairs", format!("{:.3} %", 100.0 * n as f64 / pairs));
+            }
+            line("elements", format!("{} → {}", kit::thousands(from.n.into()), kit::thousands(to.n.into())));
+        });
+        let drill = if ctx.filter.finer(set, by).is_some() { " · double-click: look into it" } else { "" };
+        ui.label(egui::RichText::new(format!("click: select both ends{drill}")).small().color(ctx.tokens.text_sub));
+    }
+}
+
+fn name(set: &ElementSet, column: usize, group: &Group) -> String {
+    let label = group.code.and_then(|c| set.columns.get(column)?.labels.get(usize::from(c)));
+    match label.map(String::as_str) {
+        None => "rest".to_owned(),
+        Some("") => "none".to_owned(),
+        Some(label) => label.replace('_', " "),
+    }
+}
+
+/// Everyone with a connection from the first to the second.
+fn connected(links: &dyn crate::sim::Links, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
+    let n = links.n() as usize;
+    let (mut is_to, mut found) = (vec![false; n], vec![false; n]);
+    to.iter().filter(|e| (**e as usize) < n).for_each(|e| is_to[*e as usize] = true);
+    let mut row = Vec::new();
+    for pre in from.iter().filter(|e| (**e as usize) < n) {
+        links.read(*pre, &mut row);
+        for link in row.iter().filter(|l| is_to.get(l.to as usize) == Some(&true)) {
+            found[*pre as usize] = true;
+            found[link.to as usize] = true;
+        }
+    }
+    (0..n as u32).filter(|e| found[*e as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::blocks::tests::Few, *};
+
+    #[test]
+    fn both_ends_are_those_connected() {
+        let few = Few(6, vec![(0, 2, 3.0), (1, 4, -4.0), (2, 3, 2.0)]);
+        assert_eq!(connected(&few, &[vec![0, 1, 2], vec![2, 3]]), [0, 2, 3]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Who is connected to whom: all categories at once as a matrix, the surroundings of the selection as a graph, its
+//! connections as a list. All of it is added up on the pool from the simulation's own connections.
+
+mod blocks;
+mod ego;
+mod graph;
+mod list;
+mod matrix;
+
+use super::{Selection, View, ViewCtx, kit, pool::Pooled};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, Tap, Wiring},
+};
+use blocks::{Blocks, Question};
+use ego::Ego;
+use egui::{Rect, Ui};
+use std::sync::Arc;
+
+/// Elements whose surroundings are looked at, at most.
+const MOST_SELECTED: usize = 5_000;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Categories by categories.
+    #[default]
+    Matrix,
+    /// The selection between its inputs and its outputs.
+    Graph,
+    /// The connections of the selection.
+    List,
+}
+
+/// The connectivity view.
+#[derive(Default)]
+pub struct Connectivity {
+    set: Option<Arc<ElementSet>>,
+    set_generation: u64,
+    mode: Mode,
+    matrix: matrix::Matrix,
+    blocks: Pooled<(u64, Question), Blocks>,
+    ego: Pooled<(u64, Arc<Vec<u32>>), Ego>,
+    graph: graph::Graph,
+    list: list::List,
+}
+
+/// What there is to look at: the set that is wired, and its connections.
+fn wired(exhibit: &Exhibit) -> Option<(&Arc<ElementSet>, &Wiring)> {
+    let wiring = exhibit.wiring.as_ref()?;
+    Some((exhibit.set(wiring.over)?, wiring))
+}
+
+impl Connectivity {
+    fn settle(&mut self, exhibit: &Exhibit) {
+        let set = wired(exhibit).map(|(set, _)| set);
+        let is_same = match (&self.set, set) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        if !is_same {
+            self.set = set.cloned();
+            self.set_generation += 1;
+            self.blocks.clear();
+            self.ego.clear();
+            self.matrix.start_over(set.map(|s| &**s));
+        }
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>) {
+        for (mode, word, hint) in [
+            (Mode::Matrix, "Matrix", "All connections between categories"),
+            (Mode::Graph, "Partners", "The selection between its inputs and its outputs"),
+            (Mode::List, "Synapses", "The connections of the selection"),
+        ] {
+            ui.selectable_value(&mut self.mode, mode, word).on_hover_text(hint);
+        }
+        ui.separator();
+        match self.mode {
+            Mode::Matrix => self.matrix.toolbar_ui(ui, ctx, set),
+            Mode::Graph => self.graph.toolbar_ui(ui, ctx),
+            Mode::List => self.list.toolbar_ui(ui),
+        }
+        let progress = self.blocks.progress().or_else(|| self.ego.progress());
+        if let Some(fraction) = progress {
+            ui.add(egui::ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0));
+            if ui.small_button("Cancel").clicked() {
+                self.blocks.cancel();
+                self.ego.cancel();
+            }
+        }
+    }
+
+    fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Wiring) {
+        let links = wiring.links.clone();
+        if self.mode == Mode::Matrix {
+            let (question, set) = (self.matrix.question(), set.clone());
+            let key = (self.set_generation, question.clone());
+            self.blocks.want(ui.ctx(), key, move |progress| blocks::add_up(&set, &*links, &question, progress));
+        } else {
+            let of = ctx.selection.of(set.name);
+            if !of.is_empty() && of.len() <= MOST_SELECTED {
+                let of = ctx.selection.elements.clone();
+                let key = (self.set_generation, of.clone());
+                self.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
+            }
+        }
+    }
+
+    fn caption(&self, wiring: &Wiring, set: &ElementSet) -> String {
+        let all = kit::thousands(wiring.links.n_links());
+        match (self.mode, self.blocks.get(), self.ego.get()) {
+            (Mode::Matrix, Some(blocks), _) => {
+                format!(
+                    "{all} connections of {} {}  |  {}",
+                    kit::thousands(set.len.into()),
+                    set.name,
+                    self.matrix.caption(blocks)
+                )
+            }
+            (Mode::Graph, _, Some(ego)) => graph::caption(ego),
+            (Mode::List, _, Some(ego)) => list::caption(ego, wiring),
+            _ => format!("{all} connections of {} {}", kit::thousands(set.len.into()), set.name),
+        }
+    }
+
+    /// What has to be done before there is a graph or a list.
+    fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, n: usize) -> bool {
+        if n == 0 {
+            let how = "Select elements in any view to see what leads to them and where they lead";
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is selected", how, None);
+        } else if n > MOST_SELECTED {
+            let how = format!(
+                "{} are selected; up to {} are looked at. The matrix takes all.",
+                kit::thousands(n as u64),
+                kit::thousands(MOST_SELECTED as u64)
+            );
+            kit::empty_ui(ui, canvas, ctx.tokens, "Too many to draw", &how, None);
+        }
+        n == 0 || n > MOST_SELECTED
+    }
+}
+
+impl View for Connectivity {
+    fn name(&self) -> &'static str {
+        "connectivity"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Connectivity".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.settle(exhibit);
+    }
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.settle(ctx.exhibit);
+        let Some((set, wiring)) = wired(ctx.exhibit).map(|(s, w)| (s.clone(), w.clone())) else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(
+                ui,
+                canvas,
+                ctx.tokens,
+                "Nothing is connected",
+                "This simulation publishes no connections",
+                None,
+            );
+            return;
+        };
+        self.ask(ui, ctx, &set, &wiring);
+        let caption = self.caption(&wiring, &set);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
+        let (blocks, ego) = (self.blocks.get().cloned(), self.ego.get().cloned());
+        let is_missing =
+            self.mode != Mode::Matrix && Self::missing_ui(ui, canvas, ctx, ctx.selection.of(set.name).len());
+        match (self.mode, blocks, ego) {
+            (Mode::Matrix, Some(blocks), _) => self.matrix.ui(ui, canvas, ctx, &set, &wiring, &blocks),
+            (Mode::Graph, _, Some(ego)) if !is_missing => self.graph.ui(ui, canvas, ctx, &set, &wiring, &ego),
+            (Mode::List, _, Some(ego)) if !is_missing => self.list.ui(ui, canvas, ctx, &set, &wiring, &ego),
+            _ if is_missing => {}
+            _ => drop(kit::empty_ui(ui, canvas, ctx.tokens, "Adding up…", "", None)),
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        "# Connectivity\n\n**Matrix**: all connections added up between categories; rows lead to columns. *Σ |w|* counts \
+         synapses, *Σ w* counts inhibitory ones as negative, *n* counts connections, *mean* is Σ |w| / n. A click selects \
+         everyone with a connection in the cell, **Ctrl** adds them; a double click looks into it by the next finer \
+         category, and the path at the top leads back. Where an axis has more categories than are drawn, the weakest are \
+         one row: *rest*.\n\n\
+         **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; widths go \
+         with the square root of Σ |w|, colours with the sign of Σ w. A click goes there.\n\n\
+         **Synapses**: every connection of the selection. A click on an end selects it."
+    }
+}

@@ -1,0 +1,247 @@
+//! How strong connections are, and what would be left of them in eight bits.
+
+mod count;
+
+use super::{Selection, View, ViewCtx, heat::short, kit, pool::Pooled};
+use crate::{
+    engine::Exhibit,
+    sim::{Frame, Tap},
+};
+use count::{Counted, Scales};
+use egui::{Align2, Mesh, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
+use std::sync::Arc;
+
+/// Width of the figures beside the plot, points.
+const SIDE: f32 = 236.0;
+
+/// The weights view.
+#[derive(Default)]
+pub struct Weights {
+    scales: Scales,
+    is_linear: bool,
+    links: Option<usize>,
+    generation: u64,
+    counted: Pooled<(u64, Scales), Counted>,
+}
+
+impl Weights {
+    fn settle(&mut self, exhibit: &Exhibit) {
+        let links = exhibit.wiring.as_ref().map(|w| Arc::as_ptr(&w.links).cast::<()>() as usize);
+        if self.links != links {
+            self.links = links;
+            self.generation += 1;
+            self.counted.clear();
+        }
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
+        let options = [(Scales::PerElement, "per neuron".to_owned()), (Scales::One, "one for all".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "INT8 scale", &mut self.scales, &options);
+        let mut is_log = !self.is_linear;
+        ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts");
+        self.is_linear = !is_log;
+        if let Some(fraction) = self.counted.progress() {
+            ui.add(egui::ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0));
+            if ui.small_button("Cancel").clicked() {
+                self.counted.cancel();
+            }
+        }
+    }
+
+    fn height(&self, n: u64) -> f64 {
+        if self.is_linear { n as f64 } else { (n as f64).ln_1p() }
+    }
+
+    fn paint(&self, ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, counted: &Counted, unit: &str) {
+        let bins = &counted.bins;
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(54.0, 26.0), canvas.max - Vec2::new(14.0, 22.0));
+        let painter = ui.painter_at(canvas);
+        let (n, font) = (bins.before.len(), kit::mono(ui));
+        let most = bins.before.iter().chain(&bins.after).map(|n| self.height(*n)).fold(1e-9, f64::max) * 1.05;
+        let step = plot.width() / n as f32;
+        let y = |count: u64| plot.bottom() - (self.height(count) / most) as f32 * plot.height();
+        let mut mesh = Mesh::default();
+        for (i, count) in bins.before.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let ink = match i.cmp(&(n / 2)) {
+                std::cmp::Ordering::Less => ctx.tokens.inhibitory,
+                std::cmp::Ordering::Equal => ctx.tokens.other,
+                std::cmp::Ordering::Greater => ctx.tokens.excitatory,
+            };
+            let left = plot.left() + i as f32 * step;
+            let bar = Rect::from_min_max(pos2(left, y(*count)), pos2(left + step - 0.5, plot.bottom()));
+            mesh.add_colored_rect(bar, ink.gamma_multiply(0.6));
+        }
+        painter.add(mesh);
+        let stair = bins.after.iter().enumerate().flat_map(|(i, count)| {
+            let left = plot.left() + i as f32 * step;
+            [pos2(left, y(*count)), pos2(left + step, y(*count))]
+        });
+        painter.line(stair.collect(), (1.25, ctx.tokens.accent));
+        self.axes(&painter, plot, ctx, counted, unit, most, &font);
+        self.hover_ui(ui, plot, step, counted);
+    }
+
+    fn axes(
+        &self,
+        painter: &egui::Painter,
+        plot: Rect,
+        ctx: &ViewCtx<'_>,
+        counted: &Counted,
+        unit: &str,
+        most: f64,
+        font: &egui::FontId,
+    ) {
+        let (t, bins) = (ctx.tokens, &counted.bins);
+        painter.hline(plot.x_range(), plot.bottom(), (1.0, t.line));
+        painter.vline(plot.left(), plot.y_range(), (1.0, t.line));
+        if self.is_linear {
+            kit::y_axis(painter, plot, font, t, 0.0, most, "");
+        } else {
+            for n in (0..9).map(|e| 10_u64.pow(e)).filter(|n| self.height(*n) < most) {
+                let y = plot.bottom() - (self.height(n) / most) as f32 * plot.height();
+                painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, t.text_sub));
+                let at = pos2(plot.left() - 5.0, y);
+                painter.text(at, Align2::RIGHT_CENTER, short(n as f64), font.clone(), t.text_sub);
+            }
+        }
+        let n = bins.before.len();
+        let decades =
+            (-3..7).map(|e| 10_f32.powi(e)).filter(|w| *w >= bins.ends.0 * 0.999 && *w <= bins.ends.1 * 1.001);
+        let marks = decades.flat_map(|w| [-w, w]).chain([0.0]);
+        for w in marks {
+            let x = plot.left() + (bins.of(w) as f32 + 0.5) * plot.width() / n as f32;
+            painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, t.text_sub));
+            let text = kit::value(f64::from(w)).replace('-', "−");
+            painter.text(pos2(x, plot.bottom() + 4.0), Align2::CENTER_TOP, text, font.clone(), t.text_sub);
+        }
+        let top = plot.left_top() - Vec2::Y * 20.0;
+        painter.text(
+            top,
+            Align2::LEFT_TOP,
+            format!("connections by weight ({unit}), equal ratios"),
+            font.clone(),
+            t.text_sub,
+        );
+        painter.text(plot.right_top() - Vec2::Y * 20.0, Align2::RIGHT_TOP, "— after INT8", font.clone(), t.accent);
+    }
+
+    fn hover_ui(&self, ui: &mut Ui, plot: Rect, step: f32, counted: &Counted) {
+        let response = ui.interact(plot, ui.scope_id().with("weights"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histogram of weights"));
+        let Some(at) = response.hover_pos() else { return };
+        let bin = (((at.x - plot.left()) / step) as usize).min(counted.bins.before.len() - 1);
+        let (low, high) = counted.bins.range(bin);
+        let span = match low == high {
+            true => "0".to_owned(),
+            false => format!("{} to {}", kit::value(f64::from(low)), kit::value(f64::from(high))),
+        };
+        let (before, after) = (counted.bins.before[bin], counted.bins.after[bin]);
+        let text = format!("{span}\nbefore {}, after {}", kit::thousands(before), kit::thousands(after));
+        response.on_hover_text_at_pointer(text);
+    }
+
+    fn figures_ui(&self, ui: &mut Ui, ctx: &ViewCtx<'_>, counted: &Counted, unit: &str) {
+        let (loss, n) = (&counted.loss, counted.loss.n.max(1) as f64);
+        let percent = |count: u64| format!("{} ({:.3} %)", kit::thousands(count), 100.0 * count as f64 / n);
+        let scales = if self.scales == Scales::One { 1 } else { counted.n_scales };
+        let lines = [
+            ("Connections", kit::thousands(loss.n)),
+            ("Excitatory", percent(counted.signs[2])),
+            ("Inhibitory", percent(counted.signs[0])),
+            ("Mean |w|", format!("{} {unit}", kit::value((counted.total / n * 1e3).round() / 1e3))),
+            ("Largest |w|", format!("{} {unit}", kit::value(f64::from(counted.bins.ends.1)))),
+            ("", String::new()),
+            ("In INT8", format!("{} + {}", crate::app::text::bytes(loss.n), crate::app::text::bytes(4 * scales))),
+            ("Scales", kit::thousands(scales)),
+            ("Levels used", format!("{} of 255", loss.levels_used())),
+            ("Zeros made", percent(loss.zeros_made)),
+            ("Clipped", percent(loss.clipped)),
+            ("Worst error", format!("{:.3} % of the weight", 100.0 * loss.worst_relative)),
+            ("RMS error", format!("{:.3} % of the RMS weight", 100.0 * loss.relative_rms())),
+        ];
+        egui::Grid::new("weights").num_columns(2).spacing([12.0, 5.0]).show(ui, |ui| {
+            for (name, text) in lines {
+                ui.label(RichText::new(name).small().color(ctx.tokens.text_sub));
+                ui.label(RichText::new(text).font(kit::mono(ui)).color(ctx.tokens.text));
+                ui.end_row();
+            }
+        });
+    }
+}
+
+impl View for Weights {
+    fn name(&self) -> &'static str {
+        "weights"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Weights".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.settle(exhibit);
+    }
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.settle(ctx.exhibit);
+        let Some(wiring) = ctx.exhibit.wiring.clone() else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(
+                ui,
+                canvas,
+                ctx.tokens,
+                "Nothing is connected",
+                "This simulation publishes no connections",
+                None,
+            );
+            return;
+        };
+        let (links, scales) = (wiring.links.clone(), self.scales);
+        self.counted.want(ui.ctx(), (self.generation, scales), move |progress| count::count(&*links, scales, progress));
+        let counted = self.counted.get().cloned();
+        let caption = counted.as_ref().map_or_else(String::new, |c| {
+            format!(
+                "n = {}  |  bars before, line after  |  counts, {}",
+                kit::thousands(c.loss.n),
+                if self.is_linear { "linear" } else { "log" }
+            )
+        });
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let Some(counted) = counted else {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Counting…", "", None);
+            return;
+        };
+        if kit::is_tiny(canvas) {
+            return;
+        }
+        let is_wide = canvas.width() > SIDE + 260.0;
+        let (mut plot, mut side) = (canvas, canvas);
+        if is_wide {
+            side.min.x = canvas.right() - SIDE;
+            plot.max.x = side.min.x;
+            self.paint(ui, plot, ctx, &counted, wiring.unit);
+        } else {
+            let middle = canvas.top() + canvas.height() * 0.5;
+            (plot.max.y, side.min.y) = (middle, middle);
+            self.paint(ui, plot, ctx, &counted, wiring.unit);
+        }
+        ui.scope_builder(UiBuilder::new().max_rect(side.shrink(12.0)), |ui| {
+            egui::ScrollArea::vertical().show(ui, |ui| self.figures_ui(ui, ctx, &counted, wiring.unit));
+        });
+    }
+
+    fn help(&self) -> &'static str {
+        "# Weights\n\nHow strong connections are: bars, in bins of equal ratios on both sides of zero. The line is what \
+         would be left of them in eight bits: whole levels from −127 to 127 times a scale, which is the largest weight \
+         of a neuron's outgoing connections over 127.\n\n*Zeros made* are weights nearer to zero than half a level. \
+         *Clipped* are weights beyond the last level; with scales taken from the largest weight there are none. \
+         *Worst error* is relative to the weight it happened to, *RMS error* relative to the RMS of all weights."
+    }
+}

@@ -1,0 +1,124 @@
+//! Power spectra after Welch (1967), as *scipy.signal.welch* and *elephant.spectral.welch_psd* have them by default: Hann
+//! windows that overlap by half, the mean taken off each, density on one side.
+
+use std::f64::consts::TAU;
+
+/// A complex number.
+type Complex = (f64, f64);
+
+/// A power spectral density.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spectrum {
+    /// From 0 to half the sampling rate, Hz.
+    pub frequencies: Vec<f64>,
+    /// Power per Hz.
+    pub density: Vec<f64>,
+    /// Segments that were averaged.
+    pub n_segments: usize,
+    /// Samples per segment: a power of two.
+    pub segment: usize,
+}
+
+/// The spectrum of a signal sampled at a rate, from segments of so many samples: a power of two not longer than the
+/// signal. `None` when it is shorter than that.
+pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
+    if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
+        return None;
+    }
+    let window: Vec<f64> = (0..segment).map(|i| 0.5 - 0.5 * (TAU * i as f64 / segment as f64).cos()).collect();
+    let scale = 1.0 / (rate_hz * window.iter().map(|w| w * w).sum::<f64>());
+    let mut density = vec![0.0; segment / 2 + 1];
+    let mut n_segments = 0;
+    for start in (0..=signal.len() - segment).step_by(segment / 2) {
+        let part = &signal[start..start + segment];
+        let mean = part.iter().sum::<f64>() / segment as f64;
+        let mut bins: Vec<Complex> = part.iter().zip(&window).map(|(x, w)| ((x - mean) * w, 0.0)).collect();
+        transform(&mut bins);
+        density.iter_mut().zip(&bins).for_each(|(d, (re, im))| *d += re * re + im * im);
+        n_segments += 1;
+    }
+    // Both sides on one, except where there is only one.
+    let last = segment / 2;
+    for (i, d) in density.iter_mut().enumerate() {
+        *d *= scale / n_segments as f64 * if i == 0 || i == last { 1.0 } else { 2.0 };
+    }
+    let frequencies = (0..=last).map(|i| i as f64 * rate_hz / segment as f64).collect();
+    Some(Spectrum { frequencies, density, n_segments, segment })
+}
+
+/// The discrete Fourier transform in place; the length is a power of two.
+fn transform(x: &mut [Complex]) {
+    let n = x.len();
+    let bits = n.trailing_zeros();
+    for i in 0..n {
+        let j = i.reverse_bits() >> (usize::BITS - bits);
+        if i < j {
+            x.swap(i, j);
+        }
+    }
+    let mut half = 1;
+    while half < n {
+        for k in 0..half {
+            let angle = -TAU * k as f64 / (2 * half) as f64;
+            let (c, s) = (angle.cos(), angle.sin());
+            for i in (k..n).step_by(2 * half) {
+                let (a, b) = (x[i], x[i + half]);
+                let turned = (b.0 * c - b.1 * s, b.0 * s + b.1 * c);
+                x[i] = (a.0 + turned.0, a.1 + turned.1);
+                x[i + half] = (a.0 - turned.0, a.1 - turned.1);
+            }
+        }
+        half *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The transform against its definition.
+    #[test]
+    fn the_transform_is_the_sum_it_stands_for() {
+        let x: Vec<Complex> = (0..16).map(|i| ((i * i % 7) as f64, (i % 3) as f64)).collect();
+        let mut fast = x.clone();
+        transform(&mut fast);
+        for (k, got) in fast.iter().enumerate() {
+            let mut want = (0.0, 0.0);
+            for (i, (re, im)) in x.iter().enumerate() {
+                let (c, s) = ((TAU * (i * k) as f64 / 16.0).cos(), -(TAU * (i * k) as f64 / 16.0).sin());
+                want = (want.0 + re * c - im * s, want.1 + re * s + im * c);
+            }
+            assert!((got.0 - want.0).abs() < 1e-9 && (got.1 - want.1).abs() < 1e-9, "{k}: {got:?} {want:?}");
+        }
+    }
+
+    /// By hand: a sine of amplitude 2 has power 2, all of it within two bins of its frequency.
+    #[test]
+    fn a_sine_has_half_its_squared_amplitude() {
+        let signal: Vec<f64> = (0..4096).map(|i| 5.0 + 2.0 * (TAU * 40.0 * f64::from(i) / 1000.0).sin()).collect();
+        let spectrum = welch(&signal, 1000.0, 512).unwrap();
+        let step = spectrum.frequencies[1];
+        let power: f64 = spectrum.density.iter().sum::<f64>() * step;
+        assert!((power - 2.0).abs() < 0.01, "{power}");
+        let peak = spectrum.density.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+        assert!((spectrum.frequencies[peak] - 40.0).abs() <= step);
+        assert_eq!((spectrum.n_segments, spectrum.density.len()), (15, 257));
+        assert!(spectrum.density[0] < 1e-3, "the mean is taken off");
+    }
+
+    /// By hand: independent counts of variance 1 at 1 kHz have 2/1000 per Hz on one side.
+    #[test]
+    fn white_noise_is_flat() {
+        let mut state = 1_u64;
+        let mut coin = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if state >> 63 == 1 { 1.0 } else { -1.0 }
+        };
+        let signal: Vec<f64> = (0..200_000).map(|_| coin()).collect();
+        let spectrum = welch(&signal, 1000.0, 256).unwrap();
+        let inner = &spectrum.density[2..126];
+        let mean = inner.iter().sum::<f64>() / inner.len() as f64;
+        assert!((mean - 2e-3).abs() < 3e-5, "{mean}");
+        assert_eq!(welch(&signal[..100], 1000.0, 256), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! One selection and one filter over all views, with a network of 138,639 elements and 15 M connections. Pictures are
+//! written when `NEUROPIL_SHOTS` names a folder.
+
+#[path = "support/brain.rs"]
+mod brain;
+#[path = "support/stage.rs"]
+mod stage;
+
+use brain::exhibit;
+use neuropil::{
+    app::views::{Abilities, ViewRequest},
+    params::ChoiceSpec,
+    query::Named,
+};
+use stage::{Stage, graphics};
+
+const EFFECTS: &[ChoiceSpec] =
+    &[ChoiceSpec { name: "Poisson", docs: "Kicks." }, ChoiceSpec { name: "SilenceOutgoing", docs: "Cuts." }];
+
+fn abilities() -> Abilities {
+    let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into() }];
+    Abilities { named: named.into(), can_name: true, effects: EFFECTS, ..Abilities::default() }
+}
+
+#[test]
+fn a_query_hides_the_others_in_every_view() {
+    let query = "class = gustatory";
+    for (view, said) in [("filter", "343 shown of 138,639"), ("table", "343 of 138,639"), ("brain", "343 of 138,639")] {
+        let mut stage = Stage::new(view, exhibit(), (420.0, 600.0)).headless();
+        stage.run(2);
+        stage.filter(query);
+        assert!(stage.says(said), "{view}");
+    }
+    let mut raster = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    raster.feed(2_000);
+    raster.filter(query);
+    raster.run(3);
+    assert!(raster.says("of 343 shown"), "the raster has rows for those shown");
+}
+
+#[test]
+fn a_live_value_is_compared_and_a_mistake_is_explained() {
+    let mut stage = Stage::new("filter", exhibit(), (420.0, 600.0)).headless();
+    stage.allow(abilities());
+    stage.filter("rate > 20 Hz");
+    assert!(stage.says("`rate` has no values yet"));
+    stage.filter("clas = optic");
+    assert!(stage.says("did you mean `class`?"));
+    stage.filter("in \"Sugar GRNs\" and not side = left");
+    assert!(!stage.says("did you mean"));
+    stage.press("Save as set");
+    let requests = stage.requests();
+    let is_saved =
+        |r: &ViewRequest| matches!(r, ViewRequest::SaveSet(q) if q == "in \"Sugar GRNs\" and not side = left");
+    assert!(requests.iter().any(is_saved));
+}
+
+#[test]
+fn categories_are_ticked_and_selected() {
+    let mut stage = Stage::new("filter", exhibit(), (420.0, 700.0)).headless();
+    stage.settle();
+    stage.press("Select sensory");
+    let sensory = stage.selection().len();
+    assert!(sensory > 1_000);
+    stage.press("Show sensory");
+    stage.settle();
+    let shown = 138_639 - sensory;
+    let text = format!("{},{:03} shown of 138,639", shown / 1000, shown % 1000);
+    assert!(stage.says(&text), "{text}");
+    stage.press("Show all");
+    stage.settle();
+    assert!(stage.says("138,639 shown of 138,639"));
+}
+
+#[test]
+fn the_menu_does_to_the_selection_what_it_says() {
+    let mut stage = Stage::new("filter", exhibit(), (700.0, 700.0)).headless();
+    stage.allow(abilities());
+    stage.settle();
+    stage.menu("Select sensory");
+    stage.press("Stimulate or silence ⏵");
+    stage.press("Silence outgoing");
+    assert!(stage.selection().len() > 1_000, "those it is done to are selected");
+    assert!(matches!(stage.requests().as_slice(), [ViewRequest::Intervene(1)]));
+}
+
+/// 15 M connections: meant to take less than a second, asserted with room for a test build on a shared machine.
+#[test]
+fn the_matrix_of_all_connections_is_soon_there() {
+    let mut stage = Stage::new("connectivity", exhibit(), (900.0, 600.0)).headless();
+    let secs = stage.until(" cells");
+    println!("connectivity: {secs:.2} s for all connections");
+    let mut weights = Stage::new("weights", exhibit(), (900.0, 500.0)).headless();
+    let more = weights.until("Levels used");
+    println!("weights: {more:.2} s for all connections");
+    assert!(secs < 20.0 && more < 20.0);
+    stage.press("Partners");
+    assert!(stage.says("Nothing is selected"));
+    stage.select(&[17]);
+    let secs = stage.until("inputs, ");
+    println!("partners of one: {secs:.2} s");
+    stage.press("Synapses");
+    assert!(stage.says("connections  |  weights in synapses  |  delay 1.8 ms"));
+}
+
+#[test]
+fn pictures() {
+    let Some(graphics) = graphics() else { return };
+    for dark in [true, false] {
+        let theme = if dark { "dark" } else { "light" };
+        let mut filter = Stage::new("filter", exhibit(), (300.0, 640.0)).on(&graphics, dark);
+        filter.settle();
+        filter.press("Open sensory");
+        filter.press("Show optic");
+        filter.filter("class != olfactory");
+        filter.shoot(&format!("filter-{theme}"));
+        filter.menu("Select sensory");
+        filter.shoot(&format!("filter-menu-{theme}"));
+        let mut matrix = Stage::new("connectivity", exhibit(), (760.0, 560.0)).on(&graphics, dark);
+        matrix.until(" cells");
+        matrix.settle();
+        matrix.shoot(&format!("matrix-{theme}"));
+        matrix.double_click(egui::pos2(300.0, 300.0));
+        matrix.settle();
+        matrix.shoot(&format!("matrix-drilled-{theme}"));
+        matrix.select(&[17, 18]);
+        matrix.press("Partners");
+        matrix.settle();
+        matrix.shoot(&format!("partners-{theme}"));
+        matrix.press("Synapses");
+        matrix.settle();
+        matrix.shoot(&format!("synapses-{theme}"));
+        let mut weights = Stage::new("weights", exhibit(), (820.0, 420.0)).on(&graphics, dark);
+        weights.until("Levels used");
+        assert!(weights.shoot(&format!("weights-{theme}")) > 20);
+    }
+}
