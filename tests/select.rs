@@ -25,7 +25,7 @@ fn abilities() -> Abilities {
 #[test]
 fn a_query_hides_the_others_in_every_view() {
     let query = "class = gustatory";
-    for (view, said) in [("filter", "343 shown of 138,639"), ("table", "343 of 138,639"), ("brain", "343 of 138,639")] {
+    for (view, said) in [("filter", "408 shown of 138,639"), ("table", "408 of 138,639"), ("brain", "408 of 138,639")] {
         let mut stage = Stage::new(view, exhibit(), (420.0, 600.0)).headless();
         stage.run(2);
         stage.filter(query);
@@ -35,7 +35,7 @@ fn a_query_hides_the_others_in_every_view() {
     raster.feed(2_000);
     raster.filter(query);
     raster.run(3);
-    assert!(raster.says("of 343 shown"), "the raster has rows for those shown");
+    assert!(raster.says("of 408 shown"), "the raster has rows for those shown");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_menu_does_to_the_selection_what_it_says() {
     stage.allow(abilities());
     stage.settle();
     stage.menu("Select sensory");
-    stage.press("Stimulate or silence ⏵");
+    stage.press("Stimulate or silence");
     stage.press("Silence outgoing");
     assert!(stage.selection().len() > 1_000, "those it is done to are selected");
     assert!(matches!(stage.requests().as_slice(), [ViewRequest::Intervene(1)]));
@@ -120,11 +120,13 @@ fn pictures() {
         matrix.until(" cells");
         matrix.settle();
         matrix.shoot(&format!("matrix-{theme}"));
-        matrix.double_click(egui::pos2(300.0, 300.0));
+        matrix.double_click(egui::pos2(230.0, 205.0));
         matrix.settle();
+        matrix.until("central by");
         matrix.shoot(&format!("matrix-drilled-{theme}"));
         matrix.select(&[17, 18]);
         matrix.press("Partners");
+        matrix.until(" inputs, ");
         matrix.settle();
         matrix.shoot(&format!("partners-{theme}"));
         matrix.press("Synapses");

@@ -40,6 +40,7 @@ mod requests;
 pub mod rescue;
 mod runbar;
 pub mod session;
+mod sets;
 mod side;
 pub mod software;
 mod status;
@@ -112,6 +113,7 @@ pub struct App {
     pub(crate) time: time::Time,
     pub(crate) time_panel: time_panel::TimePanel,
     pub(crate) inspector: inspector::Inspector,
+    pub(crate) sets: sets::Sets,
     pub(crate) palette: Option<palette::Palette>,
     pub(crate) dialog: Option<dialogs::Dialog>,
     pub(crate) toasts: toasts::Toasts,
@@ -161,6 +163,7 @@ impl App {
             time: time::Time::default(),
             time_panel: time_panel::TimePanel::default(),
             inspector: inspector::Inspector::default(),
+            sets: sets::Sets::default(),
             palette: None,
             dialog: None,
             toasts: toasts::Toasts::default(),

@@ -22,6 +22,7 @@ enum Entry {
     Command(UiCommand),
     Show(ParamId),
     Set(Change),
+    Select(String),
     Wrong,
 }
 
@@ -62,6 +63,7 @@ fn take(app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
         Entry::Set(change) => {
             app.session.project.model.params_mut().set(&change);
         }
+        Entry::Select(name) => app.select_set(&name),
         Entry::Wrong => {}
     }
 }
@@ -157,6 +159,16 @@ fn matches(app: &App, query: &str) -> Vec<Row> {
             found.push((
                 score - 1,
                 Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: path, aside, why_not: None },
+            ));
+        }
+    }
+    for set in super::interventions::named(params).into_iter().filter(|s| !query.is_empty() && !s.name.is_empty()) {
+        let text = format!("Select {}", set.name);
+        if let Some(score) = score(&text, query) {
+            let aside = text::first_line(&set.query);
+            found.push((
+                score,
+                Row { entry: Entry::Select(set.name), glyph: icons::SELECTION, text, aside, why_not: None },
             ));
         }
     }

@@ -48,7 +48,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
 }
 
 /// One line: glyph, name, something at the right.
-fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
+pub(super) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
@@ -94,8 +94,11 @@ fn lists_ui(ui: &mut Ui, app: &mut App) {
         let n = app.session.project.model.params().len(g as u8);
         let title = list_title(group.name);
         section(ui, &title, &n.to_string(), |ui| {
-            for item in 0..n {
-                item_ui(ui, app, g, item);
+            for item in 0..app.session.project.model.params().len(g as u8) {
+                match group.name {
+                    "selections" => super::sets::row_ui(ui, app, g, item),
+                    _ => item_ui(ui, app, g, item),
+                }
             }
             if leaf(ui, icons::PLUS, &format!("Add to {}", title.to_lowercase()), false, |_| {}).clicked() {
                 app.session.project.model.params_mut().push(g as u8);

@@ -150,10 +150,11 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         (0..Self::SPECS.len()).map(|i| self.get(i)).collect()
     }
 
-    /// The reverse of [`ParamGroup::row`]; `None` when a value does not fit.
+    /// The reverse of [`ParamGroup::row`]; `None` when a value does not fit. Rows of older logs may be shorter: what has
+    /// been added since has its default.
     fn from_row(row: &[Value]) -> Option<Self> {
         let mut group = Self::default();
-        (row.len() == Self::SPECS.len() && row.iter().enumerate().all(|(i, v)| group.set(i, v))).then_some(group)
+        (row.len() <= Self::SPECS.len() && row.iter().enumerate().all(|(i, v)| group.set(i, v))).then_some(group)
     }
 }
 

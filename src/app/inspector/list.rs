@@ -104,7 +104,8 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
     .inner
 }
 
-fn take_out(params: &mut dyn Params, group: usize, item: usize) {
+/// Takes an item out of a list group.
+pub fn take_out(params: &mut dyn Params, group: usize, item: usize) {
     let id = ParamId::list(group);
     if let Value::Rows(mut rows) = params.get(id)
         && item < rows.len()

@@ -9,7 +9,7 @@ mod row;
 mod selection;
 
 pub use actions::with_values;
-pub use list::item_name;
+pub use list::{item_name, take_out};
 
 use super::{
     App, commands::UiCommand, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens, widgets,

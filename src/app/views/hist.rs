@@ -1,6 +1,6 @@
 //! The distribution of a field: all elements, and the selected among them.
 
-use super::{Selection, View, ViewCtx, kit, probes_where, run_ui, tap};
+use super::{Selection, Subject, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
 use crate::{
     engine::Exhibit,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -18,6 +18,7 @@ pub struct Histogram {
     generation: u64,
     counted: Option<(u64, u64)>,
     counts: Counts,
+    dragged_from: Option<usize>,
 }
 
 #[derive(Default)]
@@ -83,7 +84,14 @@ impl Histogram {
         text
     }
 
-    fn paint(&self, ui: &mut Ui, canvas: Rect, title: &str, ctx: &ViewCtx<'_>) {
+    /// Draws the plot; the bins that were clicked, or dragged over.
+    fn paint(
+        &mut self,
+        ui: &mut Ui,
+        canvas: Rect,
+        title: &str,
+        ctx: &ViewCtx<'_>,
+    ) -> (egui::Response, Option<(usize, usize)>) {
         let c = &self.counts;
         let plot = Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, 21.0));
         let painter = ui.painter_at(canvas);
@@ -125,15 +133,45 @@ impl Histogram {
             kit::small(ui),
             ctx.tokens.text_sub,
         );
-        let response = ui.interact(plot, ui.scope_id().with("histogram"), Sense::hover());
+        let response = ui.interact(plot, ui.scope_id().with("histogram"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histogram"));
+        let bin_at = |x: f32| (((x - plot.left()) / step).max(0.0) as usize).min(BINS - 1);
+        let here = response.interact_pointer_pos().or(response.hover_pos()).map(|at| bin_at(at.x));
+        if response.drag_started_by(egui::PointerButton::Primary) {
+            self.dragged_from = ui.input(|i| i.pointer.press_origin()).map(|at| bin_at(at.x));
+        }
+        let mut caught = None;
+        if let (Some(from), Some(to)) = (self.dragged_from, here) {
+            let (a, b) = (from.min(to), from.max(to));
+            let x = |bin: usize| plot.left() + bin as f32 * step;
+            let area = Rect::from_x_y_ranges(x(a)..=x(b + 1), plot.y_range());
+            painter.rect_filled(area, 0.0, ctx.tokens.accent.gamma_multiply(0.12));
+            if response.drag_stopped() {
+                caught = Some((a, b));
+            }
+        } else if response.clicked() {
+            caught = here.map(|bin| (bin, bin));
+        }
+        if !response.dragged() {
+            self.dragged_from = None;
+        }
         if let Some(at) = response.hover_pos() {
-            let i = (((at.x - plot.left()) / step) as usize).min(BINS - 1);
+            let c = &self.counts;
+            let i = bin_at(at.x);
             let from = low + f64::from(c.width) * i as f64;
             let span = format!("{} to {}", kit::value(from), kit::value(from + f64::from(c.width)));
             let text = format!("{span}\n{} elements, {} selected", kit::thousands(u64::from(c.all[i])), c.chosen[i]);
-            response.on_hover_text_at_pointer(text);
+            return (response.on_hover_text_at_pointer(text), caught);
         }
+        (response, caught)
+    }
+
+    /// The elements whose values lie in these bins.
+    fn members(&self, (from, to): (usize, usize), skip_negative: bool) -> Vec<u32> {
+        let c = &self.counts;
+        let bin = |v: f32| (((v - c.low) / c.width) as usize).min(BINS - 1);
+        let is_in = |v: f32| v.is_finite() && !(skip_negative && v < 0.0) && (from..=to).contains(&bin(v));
+        self.values.iter().enumerate().filter(|(_, v)| is_in(**v)).map(|(e, _)| e as u32).collect()
     }
 }
 
@@ -198,12 +236,22 @@ impl View for Histogram {
         }
         let name = probe.name.replace('_', " ");
         let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
-        self.paint(ui, canvas, &title, ctx);
+        let (response, caught) = self.paint(ui, canvas, &title, ctx);
+        let Some(set) = ctx.exhibit.set(over).cloned() else { return };
+        if let Some(bins) = caught {
+            let modifiers = ui.input(|i| i.modifiers);
+            ctx.selection.catch(set.name, self.members(bins, super::brain::is_time_since(probe)), modifiers);
+        }
+        response.context_menu(|ui| {
+            let subject = Subject::at(ctx, &set, None);
+            menu::ui(ui, ctx, &set, &subject);
+        });
     }
 
     fn help(&self) -> &'static str {
         "# Histogram\n\nHow the values of a field are distributed over all elements, and over the selected ones in \
-         the accent colour. The width of a bin is in the caption."
+         the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
+         of all bins it covers; **Ctrl** adds them."
     }
 }
 
@@ -219,5 +267,8 @@ mod tests {
         assert_eq!(counts.all.iter().sum::<u32>(), 1000);
         assert_eq!(counts.chosen.iter().sum::<u32>(), 3);
         assert_eq!(count(&[f32::NAN], &[], false).n, 0);
+        let hist = Histogram { values, counts, ..Histogram::default() };
+        assert_eq!(hist.members((0, BINS - 1), true).len(), 1000);
+        assert_eq!(hist.members((0, 0), true), (0..=16).collect::<Vec<_>>());
     }
 }

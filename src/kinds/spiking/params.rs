@@ -216,6 +216,28 @@ params! {
     }
 }
 
+choices! {
+    /// Colour of a set in lists and legends.
+    pub enum SetColor {
+        /// None of its own.
+        Plain,
+        /// The first categorical colour.
+        Amber,
+        /// The second.
+        Sky,
+        /// The third.
+        Green,
+        /// The fourth.
+        Straw,
+        /// The fifth.
+        Blue,
+        /// The sixth.
+        Rust,
+        /// The seventh.
+        Plum,
+    }
+}
+
 params! {
     /// A named set of neurons.
     pub struct Selection {
@@ -227,6 +249,10 @@ params! {
         /// `idx = 1, 2, 5..9`, `file = sugar.csv`, `random 21 of class = gustatory`, `all`.
         #[param()]
         query: Query = Query::default(),
+
+        /// Colour in lists and legends.
+        #[param()]
+        color: SetColor = SetColor::Plain,
     }
 }
 

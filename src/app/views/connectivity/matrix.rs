@@ -217,11 +217,17 @@ impl Matrix {
     /// Looks into a cell by the next finer column.
     fn drill(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, row: &Group, column: &Group) {
         let now = self.question();
-        let (Some(finer), Some(from), Some(to)) = (ctx.filter.finer(set, now.column), row.code, column.code) else {
-            return;
-        };
+        let (Some(from), Some(to)) = (row.code, column.code) else { return };
         let within = [Some((now.column, from)), Some((now.column, to))];
-        self.path.push(Question { column: finer, within });
+        // A column that has nothing to tell apart here is passed over.
+        let mut finer = ctx.filter.finer(set, now.column);
+        while let Some(next) = finer {
+            let question = Question { column: next, within };
+            finer = ctx.filter.finer(set, next);
+            if finer.is_none() || tells_apart(set, &question) {
+                return self.path.push(question);
+            }
+        }
     }
 
     fn heat(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, blocks: &Arc<Blocks>) -> (u64, Arc<Heat>, [Vec<usize>; 2]) {
@@ -306,6 +312,17 @@ fn name(set: &ElementSet, column: usize, group: &Group) -> String {
         Some("") => "none".to_owned(),
         Some(label) => label.replace('_', " "),
     }
+}
+
+/// Whether the elements at the rows or at the columns are of several categories.
+fn tells_apart(set: &ElementSet, question: &Question) -> bool {
+    let codes = &set.columns[question.column].codes;
+    question.within.iter().flatten().any(|(column, code)| {
+        let within = &set.columns[*column].codes;
+        let mut found = within.iter().zip(codes).filter(|(w, _)| *w == code).map(|(_, c)| c);
+        let first = found.next();
+        found.any(|c| Some(c) != first)
+    })
 }
 
 /// Everyone with a connection from the first to the second.

@@ -331,8 +331,9 @@ fn tick_ui(ui: &mut Ui, at: Pos2, tick: Tick, name: &str, ctx: &ViewCtx<'_>) -> 
         Tick::Off => {}
         Tick::On => {
             ui.painter().rect_filled(square, 3.0, t.accent);
-            let font = egui::FontId::new(10.0, egui::FontFamily::Name(icons::FAMILY.into()));
-            ui.painter().text(at, Align2::CENTER_CENTER, icons::CHECK, font, t.on_accent);
+            let tip = |x: f32, y: f32| at + Vec2::new(x, y);
+            let hook = vec![tip(-3.0, 0.3), tip(-0.8, 2.6), tip(3.2, -2.4)];
+            ui.painter().line(hook, (1.5, t.on_accent));
         }
         Tick::Partly => {
             ui.painter().rect_filled(Rect::from_center_size(at, Vec2::new(7.0, 2.5)), 1.0, t.accent);

@@ -119,11 +119,8 @@ impl Tree {
 
     fn number_leaves(&mut self) {
         let deepest = self.columns.len().saturating_sub(1);
-        let mut n = 0;
-        for node in self.nodes.iter_mut().filter(|node| node.depth == deepest) {
-            node.leaves = n..n + 1;
-            n += 1;
-        }
+        let leaves = self.nodes.iter_mut().filter(|node| node.depth == deepest);
+        leaves.zip(0..).for_each(|(node, n)| node.leaves = n..n + 1);
         for i in (0..self.nodes.len()).rev() {
             let children = self.nodes[i].children.clone();
             if !children.is_empty() {

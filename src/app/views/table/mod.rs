@@ -2,6 +2,7 @@
 //! sorting run on the pool.
 
 mod order;
+mod trail;
 
 use super::{Selection, Subject, View, ViewCtx, colors, filter::Asked, kit, menu, probes_where, tap};
 use crate::{
@@ -26,6 +27,7 @@ pub struct Table {
     /// Names of the fields shown; the first plain one until the user chose.
     fields: Option<BTreeSet<&'static str>>,
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
+    trail: trail::Trail,
     filter: String,
     order: Order,
     has_names: bool,
@@ -41,6 +43,8 @@ enum Cell<'a> {
     Name,
     Category(usize, &'a str),
     Field(ProbeId, &'a ProbeSpec),
+    /// How a field has been lately.
+    Trail(ProbeId),
 }
 
 impl Table {
@@ -53,6 +57,7 @@ impl Table {
             self.set = set.cloned();
             self.has_names = set.is_some_and(|s| s.names.iter().any(|n| !n.is_empty()));
             self.values.clear();
+            self.trail.clear();
             self.order = Order::default();
             self.cursor = None;
         }
@@ -75,7 +80,10 @@ impl Table {
         let mut cells = vec![Cell::Index];
         cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
         cells.extend(self.has_names.then_some(Cell::Name));
-        cells.extend(self.shown_fields(exhibit).into_iter().map(|(id, spec)| Cell::Field(id, spec)));
+        for (i, (id, spec)) in self.shown_fields(exhibit).into_iter().enumerate() {
+            cells.push(Cell::Field(id, spec));
+            cells.extend((i == 0).then_some(Cell::Trail(id)));
+        }
         cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
         cells
     }
@@ -86,7 +94,7 @@ impl Table {
             Cell::Id => By::Id,
             Cell::Name => By::Name,
             Cell::Category(i, _) => By::Category(i),
-            Cell::Field(id, _) => By::Field(id),
+            Cell::Field(id, _) | Cell::Trail(id) => By::Field(id),
         }
     }
 
@@ -119,6 +127,7 @@ impl Table {
                         } else {
                             names.remove(probe.name)
                         };
+                        self.trail.clear();
                     }
                 }
             })
@@ -149,6 +158,7 @@ impl Table {
                 Cell::Name => 120.0,
                 Cell::Category(..) => 118.0,
                 Cell::Field(..) => 92.0,
+                Cell::Trail(..) => 84.0,
             };
             table = table.column(Column::initial(width).at_least(40.0).clip(true).resizable(true));
         }
@@ -235,6 +245,10 @@ impl Table {
                 }
                 ui.label(number(set.columns[column].label(element).replace('_', " ")));
             }
+            Cell::Trail(..) => {
+                let area = ui.max_rect().shrink2(Vec2::new(4.0, 3.0));
+                self.trail.paint(&ui.painter_at(area.expand(1.0)), area, element, tokens);
+            }
             Cell::Field(probe, spec) => {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
@@ -292,9 +306,11 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
         Cell::Id => "id".to_owned(),
         Cell::Name => "name".to_owned(),
         Cell::Category(_, name) => name.replace('_', " "),
+        Cell::Trail(..) => "lately".to_owned(),
         Cell::Field(_, spec) if spec.unit.is_empty() => spec.name.replace('_', " "),
         Cell::Field(_, spec) => format!("{} ({})", spec.name.replace('_', " "), spec.unit),
     };
+    let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..)));
     let (text, color) = match sorted {
         Some(true) => (format!("{name} ↑"), tokens.accent),
         Some(false) => (format!("{name} ↓"), tokens.accent),
@@ -324,14 +340,19 @@ impl View for Table {
 
     fn reset(&mut self, exhibit: &Exhibit) {
         self.values.clear();
+        self.trail.clear();
         self.settle(exhibit);
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         self.settle(exhibit);
-        for (id, _) in self.shown_fields(exhibit) {
+        for (i, (id, _)) in self.shown_fields(exhibit).into_iter().enumerate() {
             if let Some(Reading::Field(values)) = frame.reading(id) {
-                self.values.insert(id, Arc::new(values.clone()));
+                let values = Arc::new(values.clone());
+                if i == 0 {
+                    self.trail.push(frame.clock.secs(), &values);
+                }
+                self.values.insert(id, values);
             }
         }
     }

@@ -37,13 +37,16 @@ struct Wish {
     descending: bool,
 }
 
+/// The rows, or what is wrong with the filter.
+type Found = Result<Vec<u32>, String>;
+
 /// The rows.
 #[derive(Default)]
 pub struct Order {
     rows: Arc<Vec<u32>>,
     wish: Wish,
     done: Option<(Wish, Instant)>,
-    job: Option<(Wish, mpsc::Receiver<Result<Vec<u32>, String>>)>,
+    job: Option<(Wish, mpsc::Receiver<Found>)>,
     mistake: Option<String>,
 }
 

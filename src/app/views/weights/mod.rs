@@ -12,7 +12,7 @@ use egui::{Align2, Mesh, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
 use std::sync::Arc;
 
 /// Width of the figures beside the plot, points.
-const SIDE: f32 = 236.0;
+const SIDE: f32 = 262.0;
 
 /// The weights view.
 #[derive(Default)]
@@ -107,10 +107,15 @@ impl Weights {
         let n = bins.before.len();
         let decades =
             (-3..7).map(|e| 10_f32.powi(e)).filter(|w| *w >= bins.ends.0 * 0.999 && *w <= bins.ends.1 * 1.001);
-        let marks = decades.flat_map(|w| [-w, w]).chain([0.0]);
+        let marks = [0.0].into_iter().chain(decades.flat_map(|w| [-w, w]));
+        let mut taken = Vec::new();
         for w in marks {
             let x = plot.left() + (bins.of(w) as f32 + 0.5) * plot.width() / n as f32;
             painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, t.text_sub));
+            if taken.iter().any(|other: &f32| (other - x).abs() < 28.0) {
+                continue;
+            }
+            taken.push(x);
             let text = kit::value(f64::from(w)).replace('-', "−");
             painter.text(pos2(x, plot.bottom() + 4.0), Align2::CENTER_TOP, text, font.clone(), t.text_sub);
         }
@@ -156,8 +161,8 @@ impl Weights {
             ("Levels used", format!("{} of 255", loss.levels_used())),
             ("Zeros made", percent(loss.zeros_made)),
             ("Clipped", percent(loss.clipped)),
-            ("Worst error", format!("{:.3} % of the weight", 100.0 * loss.worst_relative)),
-            ("RMS error", format!("{:.3} % of the RMS weight", 100.0 * loss.relative_rms())),
+            ("Worst error", format!("{:.3} % of w", 100.0 * loss.worst_relative)),
+            ("RMS error", format!("{:.3} % of RMS w", 100.0 * loss.relative_rms())),
         ];
         egui::Grid::new("weights").num_columns(2).spacing([12.0, 5.0]).show(ui, |ui| {
             for (name, text) in lines {

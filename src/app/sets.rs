@@ -1,0 +1,277 @@
+//! Named sets of the project as the project tree shows them: how many they are, a click selects them, F2 renames,
+//! Delete takes away. Works for every kind that declares a list `selections` with `name` and `query`.
+
+use super::{
+    App, icons, interventions,
+    jobs::Done,
+    log::Level,
+    text,
+    theme::Tokens,
+    tree::leaf,
+    views::{filter::Asked, pool::Pooled},
+    widgets,
+};
+use crate::{
+    params::{Change, ParamId, Params, Value, ValueType},
+    query::{self, Named, Query},
+};
+use egui::{Key, RichText, TextEdit, Ui};
+
+/// How many elements each set has, or what is wrong with its query.
+type Counts = Vec<Result<u32, String>>;
+
+/// What the tree remembers of the sets.
+#[derive(Default)]
+pub struct Sets {
+    counts: Pooled<(Vec<Named>, usize, u64), Counts>,
+    /// The item whose name is being typed, and what has been typed.
+    renaming: Option<(usize, String)>,
+    /// The item that F2 and Delete are for: the one clicked last.
+    chosen: Option<usize>,
+}
+
+enum Deed {
+    Select,
+    Rename,
+    Delete,
+    Edit,
+    Recolor(u16),
+}
+
+/// Draws one set.
+pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
+    count(ui, app);
+    if app.sets.renaming.as_ref().is_some_and(|(i, _)| *i == item) {
+        return rename_ui(ui, app, group, item);
+    }
+    let name = super::inspector::item_name(app.session.project.model.params(), group, item);
+    let count = app.sets.counts.get().and_then(|c| c.get(item).cloned());
+    let t = Tokens::of(ui.ctx());
+    let color = color_of(app.session.project.model.params(), group, item);
+    let response = leaf(ui, icons::SELECTION, &name, true, |ui| match &count {
+        Some(Ok(n)) => drop(ui.label(widgets::sub(ui, text::count((*n).into())).monospace().size(11.0))),
+        Some(Err(_)) => drop(ui.label(icons::rich(icons::WARNING).color(t.warn))),
+        None => {}
+    });
+    if let Some(color) = color.and_then(|c| t.categorical.get(c)) {
+        ui.painter().circle_filled(response.rect.left_center() + egui::vec2(12.0, 0.0), 3.5, *color);
+    }
+    let query = query_of(app.session.project.model.params(), item);
+    let hint = match count {
+        Some(Err(why)) => why,
+        _ => query,
+    };
+    let mut deed = response.clicked().then_some(Deed::Select);
+    if response.double_clicked() {
+        deed = Some(Deed::Rename);
+    }
+    if app.sets.chosen == Some(item) && response.contains_pointer() && !ui.ctx().text_edit_focused() {
+        let pressed = |key| ui.input(|i| i.key_pressed(key));
+        deed = if pressed(Key::F2) { Some(Deed::Rename) } else { deed };
+        deed = if pressed(Key::Delete) { Some(Deed::Delete) } else { deed };
+    }
+    let colors = colors(app.session.project.model.params(), group);
+    response.context_menu(|ui| {
+        deed = menu_ui(ui, &name, colors).or(deed.take());
+    });
+    response.on_hover_text(hint);
+    if let Some(deed) = deed {
+        app.sets.chosen = Some(item);
+        act(app, group, item, &name, deed);
+    }
+}
+
+fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Option<Deed> {
+    let mut deed = None;
+    ui.label(RichText::new(name).strong());
+    ui.separator();
+    for (word, what) in [
+        ("Select", Deed::Select),
+        ("Rename (F2)", Deed::Rename),
+        ("Edit the query…", Deed::Edit),
+        ("Delete (Del)", Deed::Delete),
+    ] {
+        if ui.button(word).clicked() {
+            deed = Some(what);
+        }
+    }
+    if !colors.is_empty() {
+        ui.menu_button("Colour", |ui| {
+            for (i, color) in colors.iter().enumerate() {
+                if ui.button(color.name).clicked() {
+                    deed = Some(Deed::Recolor(i as u16));
+                }
+            }
+        });
+    }
+    deed
+}
+
+fn act(app: &mut App, group: usize, item: usize, name: &str, deed: Deed) {
+    let params = app.session.project.model.params_mut();
+    match deed {
+        Deed::Select => app.select_set(name),
+        Deed::Rename => app.sets.renaming = Some((item, name.to_owned())),
+        Deed::Delete => {
+            super::inspector::take_out(params, group, item);
+            app.sets.chosen = None;
+        }
+        Deed::Edit => {
+            app.panels.inspector = true;
+            app.inspector.show_group("selections");
+        }
+        Deed::Recolor(color) => {
+            if let Some(f) = interventions::field(params, group, "color") {
+                let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
+                params.set(&Change { id, value: Value::Choice(color) });
+            }
+        }
+    }
+}
+
+fn rename_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
+    let Some((_, typed)) = &mut app.sets.renaming else { return };
+    let field = TextEdit::singleline(typed).desired_width(f32::INFINITY);
+    let response = ui.add(field).accessible_name("Name of the set");
+    let is_cancelled = ui.input(|i| i.key_pressed(Key::Escape));
+    if !response.lost_focus() && !is_cancelled {
+        response.request_focus();
+        return;
+    }
+    let Some((_, typed)) = app.sets.renaming.take() else { return };
+    if is_cancelled || typed.trim().is_empty() {
+        return;
+    }
+    if let Err(why) = rename(app.session.project.model.params_mut(), group, item, typed.trim()) {
+        app.say(Level::Warning, why);
+    }
+}
+
+/// Gives a set another name, in every query that names it.
+fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Result<(), String> {
+    let sets = interventions::named(params);
+    let Some(old) = sets.get(item).map(|s| s.name.clone()).filter(|old| old != new) else { return Ok(()) };
+    if sets.iter().any(|s| s.name == new) {
+        return Err(format!("There is a set “{new}” already"));
+    }
+    let queries: Vec<ParamId> =
+        params.ids().into_iter().filter(|id| params.spec(*id).is_some_and(|s| s.kind == ValueType::Query)).collect();
+    for id in queries {
+        if let Value::Text(text) = params.get(id)
+            && let Some(text) = renamed(&text, &old, new)
+        {
+            params.set(&Change { id, value: Value::Text(text) });
+        }
+    }
+    if let Some(f) = interventions::field(params, group, "name") {
+        let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
+        params.set(&Change { id, value: Value::Text(new.to_owned()) });
+    }
+    Ok(())
+}
+
+/// A query with a set called otherwise; `None` when it does not name it.
+fn renamed(text: &str, old: &str, new: &str) -> Option<String> {
+    if !old.is_empty() && text.trim() == old {
+        return Some(new.to_owned());
+    }
+    let mut places = Vec::new();
+    named_in(&query::parse(text).ok()?, old, &mut places);
+    let mut out = text.to_owned();
+    places.sort_by_key(|at| std::cmp::Reverse(at.start));
+    places.iter().for_each(|at| out.replace_range(at.clone(), &query::quote(new)));
+    (!places.is_empty()).then_some(out)
+}
+
+fn named_in(query: &Query, name: &str, out: &mut Vec<std::ops::Range<usize>>) {
+    match query {
+        Query::Set(word) if word.text == name => out.push(word.at.clone()),
+        Query::All | Query::Set(_) | Query::Test(..) => {}
+        Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => named_in(of, name, out),
+        Query::And(a, b) | Query::Or(a, b) => {
+            named_in(a, name, out);
+            named_in(b, name, out);
+        }
+    }
+}
+
+fn query_of(params: &dyn Params, item: usize) -> String {
+    interventions::named(params).get(item).map(|s| text::first_line(&s.query)).unwrap_or_default()
+}
+
+/// The colours a set can have.
+fn colors(params: &dyn Params, group: usize) -> &'static [crate::params::ChoiceSpec] {
+    let field = interventions::field(params, group, "color").map(|f| params.groups()[group].params[f].kind);
+    if let Some(ValueType::Choice(choices)) = field { choices } else { &[] }
+}
+
+/// The place of a set's colour among the categorical ones; the first choice is none.
+fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
+    let f = interventions::field(params, group, "color")?;
+    match params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }) {
+        Value::Choice(c) => usize::from(c).checked_sub(1),
+        _ => None,
+    }
+}
+
+/// Counts the sets on the pool, when they are others than those counted last.
+fn count(ui: &Ui, app: &mut App) {
+    let Some(set) = app.session.live.exhibit.sets.first().cloned() else { return };
+    let abilities = app.abilities();
+    let key = (abilities.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, abilities.seed);
+    app.sets.counts.poll();
+    if !app.sets.counts.is_stale(&key) {
+        return;
+    }
+    let asked = Asked::new(&app.session.live.exhibit, &abilities, set, &Default::default());
+    let named = abilities.named.clone();
+    app.sets.counts.want(ui.ctx(), key, move |progress| {
+        let count = |s: &Named| {
+            let found = asked.with(|known| known.select(&s.query));
+            found.map(|f| f.len() as u32).map_err(|wrong| wrong.of(&s.query))
+        };
+        let counts = named.iter().map(|s| if progress.is_cancelled() { Ok(0) } else { count(s) }).collect();
+        (!progress.is_cancelled()).then_some(counts)
+    });
+}
+
+impl App {
+    /// Selects the elements of a named set.
+    pub(super) fn select_set(&mut self, name: &str) {
+        let exhibit = &self.session.live.exhibit;
+        let Some(set) = exhibit.sets.first().cloned() else { return };
+        let over = set.name;
+        let asked = Asked::new(exhibit, &self.abilities(), set, &Default::default());
+        let query = format!("in {}", query::quote(name));
+        let job = move || match asked.with(|known| known.select(&query)) {
+            Ok(elements) => Done::Partners(over, elements),
+            Err(wrong) => Done::Exported(Err(wrong.of(&query))),
+        };
+        if let Err(why) = self.jobs.spawn("select", job) {
+            self.say(Level::Error, why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_name_is_taken_up_everywhere() {
+        assert_eq!(renamed("sugar", "sugar", "Sugar GRNs").as_deref(), Some("Sugar GRNs"));
+        let both = "in sugar and (side = sugar or downstream of sugar >= 5)";
+        let want = "in \"Sugar GRNs\" and (side = sugar or downstream of \"Sugar GRNs\" >= 5)";
+        assert_eq!(renamed(both, "sugar", "Sugar GRNs").as_deref(), Some(want));
+        assert_eq!(renamed("class = sugar", "sugar", "x"), None);
+        let mut model = crate::kinds::Model::default();
+        let params = model.params_mut();
+        interventions::add_set(params, "class = gustatory", "sugar");
+        interventions::add_set(params, "in sugar and side = left", "left sugar");
+        let group = interventions::list(params, "selections").unwrap();
+        assert_eq!(rename(params, group, 0, "sweet"), Ok(()));
+        let named = interventions::named(params);
+        assert_eq!((named[0].name.as_str(), named[1].query.as_str()), ("sweet", "in sweet and side = left"));
+        assert!(rename(params, group, 0, "left sugar").is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Statistics of spike trains: intervals, CV, Fano factor, correlations, power; for the selection, or for everyone.
+
+mod lines;
+mod plots;
+mod work;
+
+use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, tap};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, ProbeId, Shape, Tap},
+};
+use egui::{Rect, Ui};
+use std::{sync::Arc, time::Duration};
+use work::{Stats, Task};
+
+/// While it runs, it is worked out again at most this often.
+const AGAIN: Duration = Duration::from_millis(1_000);
+
+/// The statistics view.
+pub struct Statistics {
+    probe: Option<ProbeId>,
+    set: Option<Arc<ElementSet>>,
+    everyone: bool,
+    last_secs: f64,
+    fano_ms: f64,
+    bin_ms: f64,
+    stats: Pooled<Key, Stats>,
+    lines: lines::Lines,
+    picture: super::heat::Picture,
+    n_results: u64,
+}
+
+/// What the statistics are of.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Key {
+    of: Option<Arc<Vec<u32>>>,
+    last_bits: u64,
+    fano_bits: u64,
+    bin_bits: u64,
+    epoch: u64,
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Self {
+            probe: None,
+            set: None,
+            everyone: false,
+            last_secs: 0.0,
+            fano_ms: 100.0,
+            bin_ms: 5.0,
+            stats: Pooled::default(),
+            lines: lines::Lines::default(),
+            picture: super::heat::Picture::default(),
+            n_results: 0,
+        }
+    }
+}
+
+impl Statistics {
+    fn settle(&mut self, exhibit: &Exhibit) {
+        let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
+        self.probe = probes_where(exhibit, spikes).next().map(|(id, _)| id);
+        let over = self.probe.and_then(|p| match exhibit.probes[usize::from(p)].shape {
+            Shape::Spikes { over } => exhibit.set(over),
+            _ => None,
+        });
+        self.set = over.cloned();
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
+        let whose = [(false, "selection".to_owned()), (true, "everyone".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "of", &mut self.everyone, &whose);
+        let spans = [(0.0, "all kept"), (10.0, "last 10 s"), (2.0, "last 2 s"), (0.5, "last 500 ms")];
+        kit::choice_ui(ui, ctx.tokens, "over", &mut self.last_secs, &spans.map(|(s, text)| (s, text.to_owned())));
+        let ms = |v: f64| (v, format!("{v} ms"));
+        kit::choice_ui(ui, ctx.tokens, "Fano window", &mut self.fano_ms, &[50.0, 100.0, 500.0, 1000.0].map(ms));
+        kit::choice_ui(ui, ctx.tokens, "r bin", &mut self.bin_ms, &[1.0, 2.0, 5.0, 10.0, 50.0].map(ms));
+        if let Some(fraction) = self.stats.progress() {
+            ui.add(egui::ProgressBar::new(fraction).desired_width(50.0).desired_height(6.0));
+            if ui.small_button("Cancel").clicked() {
+                self.stats.cancel();
+            }
+        }
+    }
+
+    fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
+        let Some(train) = self.probe.and_then(|p| ctx.time.past.train(p)) else { return };
+        let of = if self.everyone { None } else { Some(ctx.selection.elements.clone()) };
+        let bits = [self.last_secs, self.fano_ms, self.bin_ms].map(f64::to_bits);
+        let key = Key { of: of.clone(), last_bits: bits[0], fano_bits: bits[1], bin_bits: bits[2], epoch: train.history.sequence() };
+        if self.stats.poll() {
+            self.n_results += 1;
+        }
+        let only_time = self.stats.key().is_some_and(|known| Key { epoch: key.epoch, ..known.clone() } == key);
+        if self.stats.is_busy() && only_time || !self.stats.is_stale(&key) {
+            return;
+        }
+        if only_time && self.stats.age() < AGAIN {
+            return ui.ctx().request_repaint_after(AGAIN);
+        }
+        let to = ctx.clock.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
+        let oldest = train.history.first_step().filter(|_| train.history.dropped() > 0).unwrap_or(0);
+        let span = (self.last_secs / ctx.clock.secs_per_step) as u32;
+        let from = if self.last_secs > 0.0 { oldest.max(to.saturating_sub(span)) } else { oldest };
+        let task = Task {
+            spikes: train.history.share(from, to),
+            steps: (from, to),
+            secs_per_step: ctx.clock.secs_per_step,
+            of,
+            n: set.len,
+            fano_ms: self.fano_ms,
+            bin_ms: self.bin_ms,
+        };
+        self.stats.want(ui.ctx(), key, move |progress| work::work(&task, progress));
+    }
+
+    fn caption(&self, stats: Option<&Stats>) -> String {
+        let Some(stats) = stats else { return String::new() };
+        let mean = stats.mean_fano.map_or_else(String::new, |(mean, n)| {
+            format!("  |  Fano factor mean {mean:.3}, n = {}", kit::thousands(n as u64))
+        });
+        format!(
+            "n = {} elements  |  {} spikes in {}{mean}",
+            kit::thousands(stats.lines.len() as u64),
+            kit::thousands(stats.n_spikes),
+            kit::duration(stats.secs),
+        )
+    }
+
+    fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
+        let (mut left, mut right) = (canvas, canvas);
+        if canvas.width() > 640.0 {
+            let middle = canvas.left() + canvas.width() * 0.62;
+            (left.max.x, right.min.x) = (middle, middle);
+        } else {
+            let middle = canvas.top() + canvas.height() * 0.6;
+            (left.max.y, right.min.y) = (middle, middle);
+        }
+        plots::ui(ui, left.shrink(2.0), ctx, set, stats, self.bin_ms, &mut self.picture, self.n_results);
+        self.lines.ui(ui, right, ctx, set, stats);
+    }
+}
+
+impl View for Statistics {
+    fn name(&self) -> &'static str {
+        "statistics"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Statistics".into()
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
+        probes_where(exhibit, spikes).next().map(|(id, _)| tap(id)).into_iter().collect()
+    }
+
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.settle(exhibit);
+        self.stats.clear();
+    }
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        self.settle(ctx.exhibit);
+        let Some(set) = self.set.clone() else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here spikes", "This simulation publishes no spikes", None);
+            return;
+        };
+        let is_empty = !self.everyone && ctx.selection.of(set.name).is_empty();
+        if !is_empty {
+            self.ask(ui, ctx, &set);
+        }
+        let stats = self.stats.get().cloned().filter(|_| !is_empty);
+        let caption = self.caption(stats.as_deref());
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if is_empty {
+            let how = "Select elements in any view to see how they fire";
+            if kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is selected", how, Some("Take everyone")) {
+                self.everyone = true;
+            }
+            return;
+        }
+        match stats {
+            Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
+            None => run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see how they fire"),
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        "# Statistics\n\nOf the spikes that are remembered, for the selection or for everyone; worked out again every \
+         second while it runs. Variances divide by n, as in Elephant and NumPy.\n\n\
+         **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
+         **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
+         spikes. A clock has 0, a Poisson train 1.\n\n\
+         **Fano factor**: variance of an element's counts in windows side by side over their mean \
+         (*elephant.statistics.fanofactor*, windows in place of trials). A Poisson train has 1.\n\n\
+         **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
+         the most active.\n\n\
+         **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows that \
+         overlap by half and their mean taken off (*elephant.spectral.welch_psd*)."
+    }
+}

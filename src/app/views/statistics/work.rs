@@ -1,0 +1,282 @@
+//! The statistics themselves, worked out on the pool from the spikes that are remembered.
+
+use crate::{
+    num::{spike_stats, welch},
+    sim::{Progress, Spike},
+};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Elements correlated with each other at most: the most active ones.
+pub const MOST_CORRELATED: usize = 40;
+/// Bins of the histogram of intervals, equal ratios.
+pub const ISI_BINS: usize = 60;
+/// Bins of the histogram of CVs, and the width of one.
+pub const CV_BINS: usize = 40;
+/// Width of a CV bin.
+pub const CV_WIDTH: f64 = 0.05;
+
+/// What is asked.
+#[derive(Clone)]
+pub struct Task {
+    /// Spikes in time order.
+    pub spikes: Vec<Arc<Vec<Spike>>>,
+    /// First step, and the first after.
+    pub steps: (u32, u32),
+    /// Seconds a step is long.
+    pub secs_per_step: f64,
+    /// Whose spikes; ascending. `None` is everyone's.
+    pub of: Option<Arc<Vec<u32>>>,
+    /// Elements there are.
+    pub n: u32,
+    /// Window of the Fano factor, ms.
+    pub fano_ms: f64,
+    /// Bin of correlations, ms.
+    pub bin_ms: f64,
+}
+
+/// An element and its statistics; not a number where they are not defined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Who.
+    pub element: u32,
+    /// Spikes.
+    pub n: u32,
+    /// Spikes per second.
+    pub rate_hz: f32,
+    /// Mean interval, ms.
+    pub isi_ms: f32,
+    /// Coefficient of variation of the intervals.
+    pub cv: f32,
+    /// Fano factor.
+    pub fano: f32,
+}
+
+/// Correlations among the most active.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Correlations {
+    /// Who, most active first.
+    pub elements: Vec<u32>,
+    /// Row by row; not a number where counts do not vary.
+    pub matrix: Vec<f32>,
+    /// Mean over the pairs.
+    pub mean: f64,
+    /// Pairs that have a correlation.
+    pub n_pairs: usize,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// One line per element asked about; of everyone, those that spiked.
+    pub lines: Vec<Line>,
+    /// Spikes.
+    pub n_spikes: u64,
+    /// Seconds looked at.
+    pub secs: f64,
+    /// Intervals in bins of equal ratios, and the ends of the bins, ms.
+    pub isi: Vec<u32>,
+    /// Smallest and largest interval there can be, ms.
+    pub isi_ends: (f64, f64),
+    /// Elements by CV, in bins of [`CV_WIDTH`]; larger ones in the last.
+    pub cv: Vec<u32>,
+    /// Mean CV, over how many.
+    pub mean_cv: Option<(f64, usize)>,
+    /// Mean Fano factor, over how many.
+    pub mean_fano: Option<(f64, usize)>,
+    /// Power of the mean rate.
+    pub spectrum: Option<welch::Spectrum>,
+    /// Seconds per sample of the spectrum.
+    pub sample_secs: f64,
+    /// Correlations.
+    pub correlations: Correlations,
+}
+
+/// Works them out; `None` when cancelled.
+pub fn work(task: &Task, progress: &Progress) -> Option<Stats> {
+    let (elements, trains) = trains(task, progress)?;
+    progress.report("statistics", 0.5).ok()?;
+    let ms = task.secs_per_step * 1e3;
+    let (from, to) = task.steps;
+    let secs = f64::from(to.saturating_sub(from)) * task.secs_per_step;
+    let fano_steps = (task.fano_ms / ms).round().max(1.0) as u32;
+    let line = |(element, train): (&u32, &&[u32])| {
+        let (isi, cv) = spike_stats::interval_stats(train);
+        let fano = spike_stats::fano(&spike_stats::counts(train, from, to, fano_steps));
+        let real = |v: Option<f64>| v.map_or(f32::NAN, |v| v as f32);
+        Line {
+            element: *element,
+            n: train.len() as u32,
+            rate_hz: (train.len() as f64 / secs.max(1e-12)) as f32,
+            isi_ms: real(isi.map(|steps| steps * ms)),
+            cv: real(cv),
+            fano: real(fano),
+        }
+    };
+    let slices = trains.slices();
+    let lines: Vec<Line> = elements.par_iter().zip(slices.par_iter()).map(line).collect();
+    progress.report("statistics", 0.8).ok()?;
+    let mut stats = Stats { n_spikes: trains.steps.len() as u64, secs, ..Stats::default() };
+    stats.isi_ends = (ms, (secs * 1e3).max(ms * 2.0));
+    stats.isi = isi_histogram(&slices, ms, stats.isi_ends);
+    stats.cv = vec![0; CV_BINS];
+    let cvs = lines.iter().map(|l| f64::from(l.cv)).filter(|cv| cv.is_finite());
+    cvs.clone().for_each(|cv| stats.cv[((cv / CV_WIDTH) as usize).min(CV_BINS - 1)] += 1);
+    stats.mean_cv = mean(cvs);
+    stats.mean_fano = mean(lines.iter().map(|l| f64::from(l.fano)).filter(|f| f.is_finite()));
+    (stats.spectrum, stats.sample_secs) = spectrum(&trains, task);
+    stats.correlations = correlations(&elements, &slices, task);
+    stats.lines = lines;
+    if task.of.is_none() {
+        stats.lines.retain(|l| l.n > 0);
+    }
+    Some(stats)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
+    let (sum, n) = values.fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+    (n > 0).then(|| (sum / n as f64, n))
+}
+
+/// The spikes of every element asked about, one after the other.
+struct Trains {
+    starts: Vec<u32>,
+    steps: Vec<u32>,
+}
+
+impl Trains {
+    fn slices(&self) -> Vec<&[u32]> {
+        self.starts.windows(2).map(|w| &self.steps[w[0] as usize..w[1] as usize]).collect()
+    }
+}
+
+fn trains(task: &Task, progress: &Progress) -> Option<(Vec<u32>, Trains)> {
+    const NOBODY: u32 = u32::MAX;
+    let elements: Vec<u32> = task.of.as_ref().map_or_else(|| (0..task.n).collect(), |of| of.to_vec());
+    let mut place = vec![NOBODY; task.n as usize];
+    for (i, e) in elements.iter().enumerate() {
+        if let Some(place) = place.get_mut(*e as usize) {
+            *place = i as u32;
+        }
+    }
+    let (from, to) = task.steps;
+    let meant = |s: &&Spike| s.step >= from && s.step < to;
+    let of = |s: &Spike| place.get(s.lane as usize).copied().filter(|p| *p != NOBODY);
+    let mut starts = vec![0_u32; elements.len() + 1];
+    for chunk in &task.spikes {
+        progress.report("sorting spikes", 0.1).ok()?;
+        chunk.iter().filter(meant).filter_map(of).for_each(|p| starts[p as usize + 1] += 1);
+    }
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
+    }
+    let mut next = starts.clone();
+    let mut steps = vec![0; starts.last().copied().unwrap_or(0) as usize];
+    for chunk in &task.spikes {
+        progress.report("sorting spikes", 0.3).ok()?;
+        for spike in chunk.iter().filter(meant) {
+            if let Some(p) = of(spike) {
+                steps[next[p as usize] as usize] = spike.step;
+                next[p as usize] += 1;
+            }
+        }
+    }
+    Some((elements, Trains { starts, steps }))
+}
+
+fn isi_histogram(trains: &[&[u32]], ms: f64, (low, high): (f64, f64)) -> Vec<u32> {
+    let per_bin = (high / low).ln() / ISI_BINS as f64;
+    let mut out = vec![0; ISI_BINS];
+    for isi in trains.iter().flat_map(|train| spike_stats::intervals(train)).filter(|isi| *isi > 0) {
+        let bin = ((f64::from(isi) * ms / low).ln() / per_bin).max(0.0) as usize;
+        out[bin.min(ISI_BINS - 1)] += 1;
+    }
+    out
+}
+
+/// The spectrum of the mean rate, in samples of a millisecond or a step: at least four segments where there is room.
+fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, f64) {
+    let per_sample = (1e-3 / task.secs_per_step).round().max(1.0) as u32;
+    let sample_secs = f64::from(per_sample) * task.secs_per_step;
+    let (from, to) = task.steps;
+    let n = trains.starts.len().saturating_sub(1).max(1) as f64;
+    let mut signal = vec![0.0; (to.saturating_sub(from) / per_sample) as usize];
+    for step in &trains.steps {
+        if let Some(x) = signal.get_mut(((step - from) / per_sample) as usize) {
+            *x += 1.0 / (n * sample_secs);
+        }
+    }
+    let segment = (signal.len() / 4).max(1);
+    let segment = (1_usize << segment.ilog2()).clamp(64, 1024);
+    let spectrum = if trains.steps.is_empty() { None } else { welch::welch(&signal, 1.0 / sample_secs, segment) };
+    (spectrum, sample_secs)
+}
+
+fn correlations(elements: &[u32], trains: &[&[u32]], task: &Task) -> Correlations {
+    let mut order: Vec<usize> = (0..elements.len()).filter(|i| !trains[*i].is_empty()).collect();
+    order.sort_by_key(|i| (std::cmp::Reverse(trains[*i].len()), elements[*i]));
+    order.truncate(MOST_CORRELATED);
+    let bin = (task.bin_ms * 1e-3 / task.secs_per_step).round().max(1.0) as u32;
+    let (from, to) = task.steps;
+    let rows: Vec<Vec<u32>> = order.par_iter().map(|i| spike_stats::counts(trains[*i], from, to, bin)).collect();
+    let n = rows.len();
+    let pair = |i: usize| spike_stats::correlation(&rows[i / n], &rows[i % n]).map_or(f32::NAN, |r| r as f32);
+    let matrix: Vec<f32> = (0..n * n).into_par_iter().map(pair).collect();
+    let upper = (0..n * n).filter(|i| i / n < i % n).map(|i| f64::from(matrix[i])).filter(|r| r.is_finite());
+    let (mean, n_pairs) = mean(upper).unwrap_or((0.0, 0));
+    Correlations { elements: order.iter().map(|i| elements[*i]).collect(), matrix, mean, n_pairs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(of: Option<Vec<u32>>) -> Task {
+        // 0: every 10 ms; 1: at 5, 15, 35, 65 ms; 2: never; 3: with 0.
+        let mut spikes: Vec<Spike> = (0..100).map(|i| Spike { step: i * 100, lane: 0 }).collect();
+        spikes.extend((0..100).map(|i| Spike { step: i * 100, lane: 3 }));
+        spikes.extend([50, 150, 350, 650].map(|step| Spike { step, lane: 1 }));
+        spikes.sort();
+        let half = spikes.split_off(90);
+        Task {
+            spikes: vec![Arc::new(spikes), Arc::new(half)],
+            steps: (0, 10_000),
+            secs_per_step: 1e-4,
+            of: of.map(Arc::new),
+            n: 4,
+            fano_ms: 100.0,
+            bin_ms: 5.0,
+        }
+    }
+
+    #[test]
+    fn trains_by_hand() {
+        let stats = work(&task(None), &Progress::default()).unwrap();
+        assert_eq!((stats.n_spikes, stats.secs), (204, 1.0));
+        assert_eq!(stats.lines.iter().map(|l| l.element).collect::<Vec<_>>(), [0, 1, 3], "the silent one is left out");
+        let (regular, other) = (stats.lines[0], stats.lines[1]);
+        assert_eq!((regular.n, regular.rate_hz, regular.cv, regular.fano), (100, 100.0, 0.0, 0.0));
+        assert!((regular.isi_ms - 10.0).abs() < 1e-6 && (other.isi_ms - 20.0).abs() < 1e-6);
+        assert!((f64::from(other.cv) - (200.0_f64 / 3.0).sqrt() / 20.0).abs() < 1e-6);
+        // Counts per 100 ms: 4, then nine times 0: mean 0.4, variance 1.44.
+        assert!((other.fano - 3.6).abs() < 1e-6);
+        assert_eq!(stats.isi.iter().sum::<u32>(), 99 + 99 + 3);
+        assert_eq!(stats.correlations.elements, [0, 3, 1]);
+        assert!((stats.correlations.matrix[1] - 1.0).abs() < 1e-6, "0 and 3 fire together");
+        assert_eq!(stats.correlations.n_pairs, 3);
+        let spectrum = stats.spectrum.unwrap();
+        let peak = spectrum.density.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+        let hz = spectrum.frequencies[peak];
+        assert!((hz - 100.0).abs() < 5.0 || (hz % 100.0).min(100.0 - hz % 100.0) < 5.0, "{hz} Hz is no harmonic of 100");
+    }
+
+    #[test]
+    fn those_asked_about_are_listed_even_when_silent() {
+        let stats = work(&task(Some(vec![1, 2])), &Progress::default()).unwrap();
+        assert_eq!(stats.lines.iter().map(|l| (l.element, l.n)).collect::<Vec<_>>(), [(1, 4), (2, 0)]);
+        assert!(stats.lines[1].cv.is_nan() && stats.mean_cv.unwrap().1 == 1);
+        let cancelled = Progress::default();
+        cancelled.cancel();
+        assert!(work(&task(None), &cancelled).is_none());
+    }
+}
