@@ -104,6 +104,45 @@ fn the_matrix_of_all_connections_is_soon_there() {
 }
 
 #[test]
+fn statistics_of_the_selection() {
+    let mut stage = Stage::new("statistics", exhibit(), (1000.0, 560.0)).headless();
+    stage.run(2);
+    assert!(stage.says("Nothing is selected"));
+    for _ in 0..10 {
+        stage.feed(500);
+    }
+    stage.select(&(0..30).map(|i| i * 4_000).collect::<Vec<_>>());
+    stage.until("n = 30 elements");
+    stage.press("Fano ↓");
+    assert!(stage.says("Fano ↑"));
+}
+
+#[test]
+fn a_histogram_selects_who_is_in_a_bin() {
+    let mut stage = Stage::new("histogram", exhibit(), (900.0, 420.0)).headless();
+    stage.feed(2_000);
+    stage.drag(egui::pos2(60.0, 200.0), egui::vec2(820.0, 0.0), egui::Modifiers::NONE);
+    assert_eq!(stage.selection().len(), 138_639, "all bins are everyone");
+    stage.click(egui::pos2(880.0, 300.0), egui::Modifiers::NONE);
+    let top = stage.selection().len();
+    assert!(top > 0 && top < 138_639, "the last bin has {top}");
+}
+
+#[test]
+fn a_rectangle_in_the_raster_selects_who_spikes_there() {
+    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    for _ in 0..10 {
+        stage.feed(1_000);
+    }
+    stage.settle();
+    stage.drag(egui::pos2(400.0, 150.0), egui::vec2(200.0, 120.0), egui::Modifiers::SHIFT);
+    let some = stage.selection().len();
+    assert!(some > 10, "{some} selected");
+    stage.drag(egui::pos2(620.0, 150.0), egui::vec2(100.0, 120.0), egui::Modifiers::SHIFT | egui::Modifiers::COMMAND);
+    assert!(stage.selection().len() >= some, "Ctrl adds");
+}
+
+#[test]
 fn pictures() {
     let Some(graphics) = graphics() else { return };
     for dark in [true, false] {
@@ -132,6 +171,20 @@ fn pictures() {
         matrix.press("Synapses");
         matrix.settle();
         matrix.shoot(&format!("synapses-{theme}"));
+        let mut statistics = Stage::new("statistics", exhibit(), (1000.0, 560.0)).on(&graphics, dark);
+        for _ in 0..20 {
+            statistics.feed(500);
+        }
+        statistics.select(&(0..200).map(|i| i * 690).collect::<Vec<_>>());
+        statistics.until("n = 200 elements");
+        statistics.settle();
+        statistics.shoot(&format!("statistics-{theme}"));
+        let mut table = Stage::new("table", exhibit(), (900.0, 360.0)).on(&graphics, dark);
+        for _ in 0..40 {
+            table.feed(300);
+        }
+        table.filter("super_class = sensory");
+        table.shoot(&format!("table-{theme}"));
         let mut weights = Stage::new("weights", exhibit(), (820.0, 420.0)).on(&graphics, dark);
         weights.until("Levels used");
         assert!(weights.shoot(&format!("weights-{theme}")) > 20);

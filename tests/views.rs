@@ -14,8 +14,19 @@ use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 10] =
-    ["brain", "raster", "rates", "traces", "timing", "table", "histogram", "filter", "connectivity", "weights"];
+const NAMES: [&str; 11] = [
+    "brain",
+    "raster",
+    "rates",
+    "traces",
+    "timing",
+    "table",
+    "histogram",
+    "filter",
+    "connectivity",
+    "weights",
+    "statistics",
+];
 
 #[test]
 fn names_and_suggestions() {

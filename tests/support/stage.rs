@@ -1,4 +1,5 @@
 //! A window with one view in it, and hands to work it.
+#![allow(dead_code)]
 
 use crate::brain::Activity;
 use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2, pos2};

@@ -145,6 +145,18 @@ impl History {
         }
         since
     }
+
+    /// What a job on the pool takes with it: the chunks shared, the tail copied.
+    pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
+        let overlaps =
+            |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
+        let mut shared: Vec<_> = self.chunks.iter().filter(overlaps).cloned().collect();
+        let tail = between(&self.tail, from, to);
+        if !tail.is_empty() {
+            shared.push(Arc::new(tail.to_vec()));
+        }
+        shared
+    }
 }
 
 /// The part of a sorted slice with steps `from..to`.

@@ -16,6 +16,7 @@ pub mod menu;
 pub mod plot;
 pub mod pool;
 pub mod raster;
+pub mod statistics;
 pub mod table;
 pub mod timing;
 pub mod weights;
@@ -245,6 +246,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<filter::Panel>::default(),
         Box::<connectivity::Connectivity>::default(),
         Box::<weights::Weights>::default(),
+        Box::<statistics::Statistics>::default(),
     ]
 }
 
@@ -277,6 +279,11 @@ const FITS: &[Fit] = {
         Fit { view: "filter", pages: &[Explore], fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) },
         Fit { view: "connectivity", pages: &[Explore], fits: |e| e.wiring.is_some() },
         Fit { view: "weights", pages: &[Explore], fits: |e| e.wiring.is_some() },
+        Fit {
+            view: "statistics",
+            pages: &[Simulate, Explore],
+            fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
+        },
     ]
 };
 

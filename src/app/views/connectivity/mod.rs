@@ -7,6 +7,8 @@ mod graph;
 mod list;
 mod matrix;
 
+pub use graph::called;
+
 use super::{Selection, View, ViewCtx, kit, pool::Pooled};
 use crate::{
     engine::Exhibit,

@@ -75,7 +75,9 @@ impl Lines {
                 body.rows(20.0, self.order.len(), |mut row| {
                     let Some(line) = stats.lines.get(self.order[row.index()] as usize) else { return };
                     row.set_selected(ctx.selection.contains(set.name, line.element));
-                    row.col(|ui| drop(ui.label(RichText::new(called(set, line.element)).small().color(ctx.tokens.text))));
+                    row.col(|ui| {
+                        drop(ui.label(RichText::new(called(set, line.element)).small().color(ctx.tokens.text)))
+                    });
                     for (_, value) in HEADS {
                         row.col(|ui| number_ui(ui, ctx, value(line)));
                     }

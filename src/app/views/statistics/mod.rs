@@ -88,7 +88,13 @@ impl Statistics {
         let Some(train) = self.probe.and_then(|p| ctx.time.past.train(p)) else { return };
         let of = if self.everyone { None } else { Some(ctx.selection.elements.clone()) };
         let bits = [self.last_secs, self.fano_ms, self.bin_ms].map(f64::to_bits);
-        let key = Key { of: of.clone(), last_bits: bits[0], fano_bits: bits[1], bin_bits: bits[2], epoch: train.history.sequence() };
+        let key = Key {
+            of: of.clone(),
+            last_bits: bits[0],
+            fano_bits: bits[1],
+            bin_bits: bits[2],
+            epoch: train.history.sequence(),
+        };
         if self.stats.poll() {
             self.n_results += 1;
         }

@@ -117,8 +117,14 @@ fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
     let Some(spectrum) = &stats.spectrum else {
         return none_ui(&painter, plot, ui, tokens, "needs 64 ms of spikes");
     };
-    let points: Vec<(f64, f64)> =
-        spectrum.frequencies.iter().copied().zip(spectrum.density.iter().copied()).skip(1).filter(|p| p.1 > 0.0).collect();
+    let points: Vec<(f64, f64)> = spectrum
+        .frequencies
+        .iter()
+        .copied()
+        .zip(spectrum.density.iter().copied())
+        .skip(1)
+        .filter(|p| p.1 > 0.0)
+        .collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return none_ui(&painter, plot, ui, tokens, "no power");
     };

@@ -267,7 +267,10 @@ mod tests {
         let spectrum = stats.spectrum.unwrap();
         let peak = spectrum.density.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
         let hz = spectrum.frequencies[peak];
-        assert!((hz - 100.0).abs() < 5.0 || (hz % 100.0).min(100.0 - hz % 100.0) < 5.0, "{hz} Hz is no harmonic of 100");
+        assert!(
+            (hz - 100.0).abs() < 5.0 || (hz % 100.0).min(100.0 - hz % 100.0) < 5.0,
+            "{hz} Hz is no harmonic of 100"
+        );
     }
 
     #[test]
