@@ -40,7 +40,9 @@ enum Deed {
 
 /// Draws one set.
 pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
-    count(ui, app);
+    if item == 0 {
+        count(ui, app);
+    }
     if app.sets.renaming.as_ref().is_some_and(|(i, _)| *i == item) {
         return rename_ui(ui, app, group, item);
     }

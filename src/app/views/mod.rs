@@ -12,6 +12,7 @@ pub mod filter;
 pub mod heat;
 pub mod hist;
 pub mod kit;
+pub mod matrix;
 pub mod menu;
 pub mod plot;
 pub mod pool;
@@ -247,6 +248,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<connectivity::Connectivity>::default(),
         Box::<weights::Weights>::default(),
         Box::<statistics::Statistics>::default(),
+        Box::<matrix::Matrix>::default(),
     ]
 }
 
@@ -284,6 +286,7 @@ const FITS: &[Fit] = {
             pages: &[Simulate, Explore],
             fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
         },
+        Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
     ]
 };
 

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     app::time::{Link, Timeline, paint},
-    app::views::{Selection, View, ViewCtx, colors, kit, probes_where, take_pin, tap},
+    app::views::{Selection, Subject, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Lanes shown at most.
 const LANES: usize = 16;
@@ -38,6 +38,7 @@ pub struct Traces {
     wanted: Vec<u32>,
     lanes: BTreeMap<u32, Lane>,
     link: Link,
+    menu_element: Option<u32>,
 }
 
 fn is_traced(shape: &Shape) -> bool {
@@ -149,6 +150,23 @@ impl Traces {
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
         paint::before(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         paint::pointer_chip(&painter, &response, plot, &line, (clock, &mono, ctx.tokens));
+        let under = response.hover_pos().and_then(|at| elements.get(((at.y - plot.top()).max(0.0) / height) as usize));
+        self.link_ui(&response, set, under.copied(), ctx);
+    }
+
+    /// The element of the lane under the pointer is hovered in all views, and has its menu.
+    fn link_ui(&mut self, response: &egui::Response, set: &ElementSet, under: Option<u32>, ctx: &mut ViewCtx<'_>) {
+        if under.is_some() && ctx.selection.set == set.name {
+            ctx.selection.hovered = under;
+        }
+        if response.secondary_clicked() {
+            self.menu_element = under;
+        }
+        response.context_menu(|ui| {
+            let one = |e| Subject { element: Some(e), elements: Arc::new(vec![e]), name: set.label(e) };
+            let subject = self.menu_element.map_or_else(|| Subject::at(ctx, set, None), one);
+            menu::ui(ui, ctx, set, &subject);
+        });
     }
 
     fn paint_spikes(

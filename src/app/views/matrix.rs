@@ -1,0 +1,160 @@
+//! Small matrices as heat maps: couplings, attention, router use.
+
+use super::{
+    Selection, View, ViewCtx,
+    colors::Ramp,
+    heat::{Heat, Inks, Name, Picture},
+    kit, probes_where, run_ui, tap,
+};
+use crate::{
+    engine::Exhibit,
+    sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+};
+use egui::{Sense, Ui};
+
+/// Cells drawn at most; larger matrices are averaged in square blocks.
+const MOST: usize = 512;
+
+/// The matrix view.
+#[derive(Default)]
+pub struct Matrix {
+    chosen: Option<&'static str>,
+    is_log: bool,
+    heat: Option<Heat>,
+    size: (usize, usize),
+    generation: u64,
+    picture: Picture,
+}
+
+fn is_matrix(shape: &Shape) -> bool {
+    matches!(shape, Shape::Matrix { .. })
+}
+
+impl Matrix {
+    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let chosen = probes_where(exhibit, is_matrix).find(|(_, p)| Some(p.name) == self.chosen);
+        chosen.or_else(|| probes_where(exhibit, is_matrix).next())
+    }
+
+    fn take(&mut self, columns: u32, values: &[f32]) {
+        let columns = columns as usize;
+        if columns == 0 || values.is_empty() {
+            return self.heat = None;
+        }
+        self.size = (values.len() / columns, columns);
+        let (per_block, rows, columns, values) = blocks(values, columns);
+        let named = |n: usize| (0..n).map(|i| Name { text: (i * per_block).to_string(), color: None }).collect();
+        let is_signed = values.iter().any(|v| *v < 0.0);
+        let inks = if is_signed { Inks::Signed } else { Inks::Ramp(Ramp::Magma) };
+        let (rows, columns) = (named(rows), named(columns));
+        self.heat = Some(Heat { rows, columns, values, inks, is_log: self.is_log, unit: String::new() });
+        self.generation += 1;
+    }
+}
+
+/// A matrix in blocks so large that it can be drawn: how large, rows, columns, means.
+fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
+    let rows = values.len() / columns;
+    let per_block = rows.max(columns).div_ceil(MOST).max(1);
+    let (n_rows, n_columns) = (rows.div_ceil(per_block), columns.div_ceil(per_block));
+    if per_block == 1 {
+        return (1, rows, columns, values[..rows * columns].to_vec());
+    }
+    let mut sums = vec![(0.0_f32, 0_u32); n_rows * n_columns];
+    for (i, v) in values[..rows * columns].iter().enumerate().filter(|(_, v)| v.is_finite()) {
+        let sum = &mut sums[i / columns / per_block * n_columns + i % columns / per_block];
+        *sum = (sum.0 + v, sum.1 + 1);
+    }
+    (per_block, n_rows, n_columns, sums.into_iter().map(|(sum, n)| sum / n as f32).collect())
+}
+
+impl View for Matrix {
+    fn name(&self) -> &'static str {
+        "matrix"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        self.probe(exhibit).map_or_else(|| "Matrix".into(), |(_, p)| crate::app::text::title(p.name))
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.probe(exhibit).map(|(id, _)| tap(id)).into_iter().collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.heat = None;
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let reading = self.probe(exhibit).and_then(|(id, _)| frame.reading(id));
+        if let Some(Reading::Matrix(columns, values)) = reading {
+            self.take(*columns, values);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let Some((_, probe)) = self.probe(ctx.exhibit) else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(ui, canvas, ctx.tokens, "No matrix", "This simulation publishes no matrices", None);
+            return;
+        };
+        let Shape::Matrix { rows, columns } = probe.shape else { return };
+        let caption = format!("{rows} {} × {columns} {}  |  {}", self.size.0, self.size.1, probe.unit);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
+            let all: Vec<_> =
+                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), p.name.replace('_', " "))).collect();
+            let mut chosen = Some(probe.name);
+            if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
+                (self.chosen, self.heat) = (chosen, None);
+            }
+            if ui
+                .toggle_value(&mut self.is_log, "Log")
+                .on_hover_text("Equal ratios are equal steps of colour")
+                .changed()
+            {
+                if let Some(heat) = &mut self.heat {
+                    heat.is_log = self.is_log;
+                }
+                self.generation += 1;
+            }
+        });
+        let Some(heat) = &self.heat else {
+            return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see the matrix");
+        };
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
+        let places = heat.places(ui, canvas);
+        let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heat map"));
+        let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
+        heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
+        if let Some((row, column)) = hovered {
+            let value = heat.values.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
+            let (row, column) = (&heat.rows[row].text, &heat.columns[column].text);
+            let text = format!("{rows} {row}, {columns} {column}\n{}", kit::with_unit(f64::from(value), probe.unit));
+            response.on_hover_text_at_pointer(text);
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        "# Matrix\n\nThe latest values of a small matrix: couplings, attention, router use. Large matrices are averaged in \
+         square blocks; the caption has the true size. Values on both sides of zero are drawn away from it."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_matrices_are_averaged() {
+        let (n, rows, columns, values) = blocks(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3);
+        assert_eq!((n, rows, columns, values.len()), (1, 2, 3, 6));
+        let large: Vec<f32> = (0..1024 * 1024).map(|i| if i / 1024 < 2 && i % 1024 < 2 { 3.0 } else { 1.0 }).collect();
+        let (n, rows, columns, values) = blocks(&large, 1024);
+        assert_eq!((n, rows, columns), (2, 512, 512));
+        assert_eq!((values[0], values[1]), (3.0, 1.0));
+    }
+}
