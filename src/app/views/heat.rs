@@ -241,7 +241,7 @@ pub fn short(v: f64) -> String {
         a if a >= 1e9 => format!("{:.1} G", v / 1e9),
         a if a >= 1e6 => format!("{:.1} M", v / 1e6),
         a if a >= 1e4 => format!("{:.0} k", v / 1e3),
-        _ => kit::value((v * 1e4).round() / 1e4),
+        _ => kit::value((v * 1e3).round() / 1e3),
     }
 }
 

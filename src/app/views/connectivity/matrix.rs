@@ -58,6 +58,8 @@ enum Sort {
 pub struct Matrix {
     /// From the coarsest question to the one that is shown.
     path: Vec<Question>,
+    /// What the cells at hand are the answer to: the answer to the last question may still be on its way.
+    pub drawn: Question,
     measure: Measure,
     is_linear: bool,
     sort: Sort,
@@ -165,8 +167,8 @@ impl Matrix {
             response.context_menu(|ui| {
                 let ends = [0, 1].map(|side| self.members(set, blocks, side, [row, column][side]));
                 let [from, to] = [
-                    name(set, self.question().column, &blocks.rows[row]),
-                    name(set, self.question().column, &blocks.columns[column]),
+                    name(set, self.drawn.column, &blocks.rows[row]),
+                    name(set, self.drawn.column, &blocks.columns[column]),
                 ];
                 let mut elements = ends.concat();
                 elements.sort_unstable();
@@ -201,7 +203,7 @@ impl Matrix {
 
     /// The elements of a row (side 0) or a column (side 1).
     fn members(&self, set: &ElementSet, blocks: &Blocks, side: usize, at: usize) -> Vec<u32> {
-        let question = self.question();
+        let question = &self.drawn;
         let groups = [&blocks.rows, &blocks.columns][side];
         let Some(column) = set.columns.get(question.column) else { return vec![] };
         let is_listed = |code: u16| groups.iter().any(|g| g.code == Some(code));
@@ -216,7 +218,7 @@ impl Matrix {
 
     /// Looks into a cell by the next finer column.
     fn drill(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, row: &Group, column: &Group) {
-        let now = self.question();
+        let now = self.drawn.clone();
         let (Some(from), Some(to)) = (row.code, column.code) else { return };
         let within = [Some((now.column, from)), Some((now.column, to))];
         // A column that has nothing to tell apart here is passed over.
@@ -240,7 +242,7 @@ impl Matrix {
         {
             return (key, heat.clone(), orders.clone());
         }
-        let column = self.question().column;
+        let column = self.drawn.column;
         let orders = [self.order(set, column, &blocks.rows), self.order(set, column, &blocks.columns)];
         let inks = set.columns.get(column).map(|c| colors::of_column(c, ctx.tokens)).unwrap_or_default();
         let named = |group: &Group| Name {
@@ -281,7 +283,7 @@ impl Matrix {
         column: usize,
     ) {
         let (from, to, cell) = (&blocks.rows[row], &blocks.columns[column], blocks.cell(row, column));
-        let by = self.question().column;
+        let by = self.drawn.column;
         let title = format!("{} → {}", name(set, by, from), name(set, by, to));
         ui.label(egui::RichText::new(title).strong().color(ctx.tokens.text_strong));
         egui::Grid::new("cell").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {

@@ -177,6 +177,9 @@ impl View for Connectivity {
             return;
         };
         self.ask(ui, ctx, &set, &wiring);
+        if let Some((_, question)) = self.blocks.key() {
+            self.matrix.drawn = question.clone();
+        }
         let caption = self.caption(&wiring, &set);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);

@@ -56,12 +56,13 @@ impl Lines {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Stats) {
-        let width = (ui.available_width() - 5.0 * 62.0 - 50.0).clamp(70.0, 220.0);
+        ui.spacing_mut().item_spacing.x = 4.0;
+        let width = (ui.available_width() - 5.0 * 58.0 - 30.0).clamp(60.0, 220.0);
         let mut table = TableBuilder::new(ui).id_salt("statistics").sense(Sense::click()).auto_shrink(false);
         table = table.cell_layout(Layout::left_to_right(Align::Center));
         table = table.column(Column::initial(width).at_least(60.0).clip(true).resizable(true));
         for _ in HEADS {
-            table = table.column(Column::exact(62.0));
+            table = table.column(Column::exact(54.0));
         }
         let mut clicked = None;
         table

@@ -110,7 +110,7 @@ fn cvs_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
 fn power_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, stats: &Stats) {
     let note = stats.spectrum.as_ref().map_or_else(String::new, |s| {
         let segment = kit::duration(s.segment as f64 * stats.sample_secs);
-        format!("Welch, Hann, {segment} segments, 50 % overlap, n = {}", s.n_segments)
+        format!("Hann {segment}, 50 % overlap, n = {}", s.n_segments)
     });
     let Some(plot) = framed(ui, area, tokens, "PSD of the mean rate", &note) else { return };
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
