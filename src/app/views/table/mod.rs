@@ -348,11 +348,14 @@ impl View for Table {
         self.settle(exhibit);
         for (i, (id, _)) in self.shown_fields(exhibit).into_iter().enumerate() {
             if let Some(Reading::Field(values)) = frame.reading(id) {
-                let values = Arc::new(values.clone());
                 if i == 0 {
-                    self.trail.push(frame.clock.secs(), &values);
+                    self.trail.push(frame.clock.secs(), values);
                 }
-                self.values.insert(id, values);
+                let known = self.values.entry(id).or_default();
+                match Arc::get_mut(known) {
+                    Some(known) => known.clone_from(values),
+                    None => *known = Arc::new(values.clone()), // a job has it
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::app::theme::Tokens;
 use egui::{Painter, Rect, pos2};
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 /// Pictures kept.
 const KEPT: usize = 32;
@@ -12,7 +12,7 @@ const EVERY: f64 = 0.02;
 /// The latest pictures of a field, oldest first.
 #[derive(Default)]
 pub struct Trail {
-    pictures: VecDeque<(f64, Arc<Vec<f32>>)>,
+    pictures: VecDeque<(f64, Vec<f32>)>,
 }
 
 impl Trail {
@@ -22,16 +22,18 @@ impl Trail {
     }
 
     /// Keeps a picture, when enough has passed since the last.
-    pub fn push(&mut self, secs: f64, values: &Arc<Vec<f32>>) {
+    pub fn push(&mut self, secs: f64, values: &[f32]) {
         let is_other = self.pictures.back().is_some_and(|(at, old)| *at > secs || old.len() != values.len());
         if is_other {
             self.clear();
         }
         if self.pictures.back().is_none_or(|(at, _)| secs - at >= EVERY) {
-            self.pictures.push_back((secs, values.clone()));
-            if self.pictures.len() > KEPT {
-                self.pictures.pop_front();
-            }
+            // The oldest picture makes room for the newest: fresh pages would cost more than the copy.
+            let oldest = if self.pictures.len() == KEPT { self.pictures.pop_front() } else { None };
+            let mut picture = oldest.map(|(_, old)| old).unwrap_or_default();
+            picture.clear();
+            picture.extend_from_slice(values);
+            self.pictures.push_back((secs, picture));
         }
     }
 
@@ -71,12 +73,12 @@ mod tests {
     fn it_keeps_the_latest_and_starts_over() {
         let mut trail = Trail::default();
         for i in 0..100 {
-            trail.push(f64::from(i) * 0.01, &Arc::new(vec![i as f32, f32::NAN]));
+            trail.push(f64::from(i) * 0.01, &[i as f32, f32::NAN]);
         }
         assert_eq!((trail.pictures.len(), trail.of(1).count()), (KEPT, 0));
         assert_eq!(trail.of(0).last(), Some((1.0, 98.0)));
         assert!((trail.secs() - 0.62).abs() < 1e-9);
-        trail.push(0.0, &Arc::new(vec![0.0]));
+        trail.push(0.0, &[0.0]);
         assert_eq!(trail.pictures.len(), 1, "the run was rewound");
     }
 }
