@@ -167,7 +167,7 @@ fn what_is_not_needed_is_not_tapped() {
     assert!(taps("traces", &nothing).is_empty());
     assert_eq!(taps("traces", &some), ["v", "spikes"]);
     let traces = views::by_name("traces").unwrap().taps(&exhibit, &some);
-    assert_eq!(traces[0].elements.len(), 16);
+    assert_eq!(traces[0].elements.len(), 40);
     assert_eq!(taps("table", &nothing), ["rate_field"]);
     assert_eq!(Activity::new(exhibit.clone()).frame(10, 100).clock.step, 10);
 }

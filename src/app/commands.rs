@@ -39,6 +39,10 @@ pub enum UiCommand {
     Step,
     /// Takes ten times N steps.
     StepMore,
+    /// Runs to the end of the planned duration.
+    RunToEnd,
+    /// Draws nothing but gauges, or draws again.
+    ToggleUpdates,
     /// Back to step 0.
     Rewind,
     /// Builds the simulation anew.
@@ -157,6 +161,8 @@ impl UiCommand {
             Self::RunPause,
             Self::Step,
             Self::StepMore,
+            Self::RunToEnd,
+            Self::ToggleUpdates,
             Self::Rewind,
             Self::Rebuild,
             Self::ContinueOnCpu,
@@ -201,6 +207,7 @@ impl UiCommand {
             | Self::SaveSelection
             | Self::SelectNone => ("Edit", false),
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
+            Self::RunToEnd | Self::ToggleUpdates => ("Simulation", false),
             Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
                 ("Simulation", false)
             }
@@ -265,12 +272,18 @@ impl UiCommand {
             Self::Theme(egui::ThemePreference::Dark) => "Dark theme",
             Self::Theme(egui::ThemePreference::Light) => "Light theme",
             Self::Theme(egui::ThemePreference::System) => "Theme of the system",
-            Self::Step => return format!("Step × {}", app.step_size),
-            Self::StepMore => return format!("Step × {}", app.step_size.saturating_mul(10)),
+            Self::Step => return format!("Step × {}", app.step_text(1)),
+            Self::StepMore => return format!("Step × {}", app.step_text(10)),
             Self::MoveCursor(n) => {
                 let way = if *n < 0 { "back" } else { "forward" };
-                return format!("Time cursor {way} by {} steps", app.step_size.saturating_mul(n.unsigned_abs()));
+                return format!("Time cursor {way} × {}", app.step_text(n.unsigned_abs()));
             }
+            Self::RunToEnd => {
+                let end = app.planned_end().map(|step| app.time_text(step as f64));
+                return format!("Run to {}", end.unwrap_or_else(|| "the planned end".into()));
+            }
+            Self::ToggleUpdates if app.pacing.updates_are_off => "Draw again",
+            Self::ToggleUpdates => "Updates off",
             Self::PlayPast if app.time.player.is_playing => "Pause the playback",
             Self::Loop if app.time.axis.is_looping => "Do not loop the range",
             Self::Open => "Open…",
@@ -330,6 +343,8 @@ impl UiCommand {
             Self::Undo | Self::Redo | Self::Travel(_) => "Also reaches the running simulation",
             Self::ResetParameters => "All parameters to the kind's defaults; lists stay",
             Self::RunPause => "Stops between two steps; nothing is lost",
+            Self::RunToEnd => "Up to the duration the project plans, then pauses",
+            Self::ToggleUpdates => "The engine runs freely; the window draws only its clock and speed",
             Self::Step | Self::StepMore => "Takes exactly this many steps, then pauses",
             Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
             Self::Rebuild => "Takes up the changes that a running simulation cannot; the old one runs on meanwhile",
@@ -388,6 +403,8 @@ impl UiCommand {
             Self::Redo => icons::REDO,
             Self::RunPause => icons::PLAY,
             Self::Step | Self::StepMore => icons::STEP,
+            Self::RunToEnd => icons::STEP,
+            Self::ToggleUpdates => icons::EYE_OFF,
             Self::Rewind => icons::REWIND,
             Self::Rebuild => icons::HAMMER,
             Self::ContinueOnCpu => icons::CPU,
@@ -486,10 +503,14 @@ impl UiCommand {
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
-            Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
+            Self::RunToEnd if app.planned_end().is_none() => Some("The project plans no duration"),
+            Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
+                Some("The planned duration is over: rewind first")
+            }
+            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
                 Some("This is a recording: rebuild to run its project")
             }
-            Self::Step | Self::StepMore | Self::Rewind | Self::Record => alive.or(loaded),
+            Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
             Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),

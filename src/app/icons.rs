@@ -115,6 +115,8 @@ icons! {
     LINK = "\u{e2e2}",
     /// Has times of its own.
     UNLINK = "\u{e2e4}",
+    /// Nothing is drawn.
+    EYE_OFF = "\u{e224}",
     /// Over and over.
     LOOP = "\u{e3f6}",
     /// The theme.

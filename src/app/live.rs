@@ -10,6 +10,7 @@ pub use taken::Taken;
 use super::{
     log::Level,
     meter::{Latency, Pace},
+    pacing::Target,
     recorded::Recorded,
     rescue::{Fault, Rescue},
 };
@@ -22,7 +23,7 @@ use crate::{
 use std::{
     collections::HashSet,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -96,6 +97,10 @@ pub struct Live {
     pub clock: Clock,
     /// Whether it runs.
     pub running: bool,
+    /// Where the run in progress is to end.
+    pub target: Option<Target>,
+    /// Whether new data may wait: nobody draws it.
+    quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,
     /// The finished run on show instead of a simulation.
@@ -119,7 +124,8 @@ pub struct Live {
 impl Live {
     /// Starts the engine's thread so far behind the window's, or none (tests of the window alone).
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
-        let start = |nice| way_on::start_engine(nice, &wake).map_err(|e| format!("engine thread: {e}"));
+        let quiet = Arc::new(AtomicBool::new(false));
+        let start = |nice| way_on::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
         let nice = engine;
         let engine = engine.map(start).transpose()?;
         Ok(Self {
@@ -138,6 +144,8 @@ impl Live {
             exhibit: Exhibit::default(),
             clock: Clock::default(),
             running: false,
+            target: None,
+            quiet,
             recording: None,
             recorded: None,
             error: None,
@@ -240,7 +248,23 @@ impl Live {
 
     /// Takes this many steps.
     pub fn step(&mut self, steps: u64) {
-        self.send(Command::Step(steps));
+        let from = self.clock.step;
+        if self.send(Command::Step(steps)) {
+            self.target = Some(Target { from, to: from.saturating_add(steps), since: Instant::now() });
+        }
+    }
+
+    /// Runs up to a step.
+    pub fn run_to(&mut self, step: u64) {
+        if self.send(Command::RunTo(step)) {
+            self.target = Some(Target { from: self.clock.step, to: step, since: Instant::now() });
+        }
+    }
+
+    /// Whether new data may wait: nobody draws it.
+    pub fn set_quiet(&mut self, quiet: bool) {
+        self.quiet.store(quiet, std::sync::atomic::Ordering::Relaxed);
+        self.wake.request_repaint();
     }
 
     /// Back to step 0.
@@ -383,6 +407,9 @@ impl Live {
             Event::Running(running, clock) => {
                 self.running = running;
                 self.clock = clock;
+                if !running {
+                    self.target = None;
+                }
                 self.pace.forget();
             }
             Event::Applied(_, Logged::Rewind) => {

@@ -31,6 +31,7 @@ mod log_panel;
 pub mod meter;
 mod obey;
 mod outside;
+mod pacing;
 mod palette;
 mod rebuild;
 mod recent;
@@ -125,7 +126,7 @@ pub struct App {
     /// Questions that wait for the one that is open.
     questions: std::collections::VecDeque<dialogs::Dialog>,
     pub(crate) runs: Vec<PathBuf>,
-    pub(crate) step_size: u32,
+    pub(crate) pacing: pacing::Pacing,
     pub(crate) frames: stopwatch::Stopwatch,
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
@@ -174,7 +175,7 @@ impl App {
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.clone()),
             runs: vec![],
-            step_size: 100,
+            pacing: pacing::Pacing::default(),
             frames: stopwatch::Stopwatch::default(),
             devices,
             native_dialogs: start.native_dialogs,
@@ -202,6 +203,11 @@ impl App {
     /// The open document and its simulation.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The axis all views of time share, and what is remembered of the run.
+    pub fn time(&self) -> &time::Time {
+        &self.time
     }
 
     /// To edit the document from a test, as a widget would.
@@ -293,8 +299,10 @@ impl App {
     /// Tells the engine what is on screen: nothing else is read for it.
     fn watch(&mut self) {
         let session = &self.session;
-        let mut taps = self.workspace.taps(&session.live.exhibit, &session.selection);
-        for tap in time_panel::taps(self).into_iter().chain(session.filter.taps(&session.live.exhibit)) {
+        let is_quiet = self.pacing.updates_are_off;
+        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.exhibit, &session.selection) };
+        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.exhibit) };
+        for tap in time_panel::taps(self).into_iter().chain(filter) {
             if taps.iter().all(|t| t.probe != tap.probe) {
                 taps.push(tap);
             }
@@ -307,6 +315,9 @@ impl App {
         let is_empty = !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty();
         if self.workspace.is_home || (is_empty && !self.workspace.page().needs_no_simulation()) {
             return home::ui(ui, self, queue);
+        }
+        if self.pacing.updates_are_off {
+            return pacing::quiet_ui(ui, self);
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
         let abilities = self.abilities();

@@ -51,8 +51,17 @@ impl App {
             UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.recorded.is_some() => {
                 self.move_in_recording(&command);
             }
-            UiCommand::Step => self.session.live.step(self.step_size.into()),
-            UiCommand::StepMore => self.session.live.step(u64::from(self.step_size) * 10),
+            UiCommand::Step => self.session.live.step(self.step_steps()),
+            UiCommand::RunToEnd => {
+                if let Some(end) = self.planned_end() {
+                    self.session.live.run_to(end);
+                }
+            }
+            UiCommand::ToggleUpdates => {
+                self.pacing.updates_are_off = !self.pacing.updates_are_off;
+                self.session.live.set_quiet(self.pacing.updates_are_off);
+            }
+            UiCommand::StepMore => self.session.live.step(self.step_steps().saturating_mul(10)),
             UiCommand::Rewind => self.session.live.rewind(),
             UiCommand::Rebuild => self.session.build(false),
             UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
@@ -65,7 +74,7 @@ impl App {
             }
             UiCommand::Probe => self.probe_selection(ctx),
             UiCommand::SelectNone => self.select_none(),
-            UiCommand::MoveCursor(n) => self.move_cursor(f64::from(n) * f64::from(self.step_size)),
+            UiCommand::MoveCursor(n) => self.move_cursor(f64::from(n) * self.step_steps() as f64),
             UiCommand::GoStart => self.move_cursor(f64::NEG_INFINITY),
             UiCommand::GoLive => self.time.axis.go_live(),
             UiCommand::PlayPast => self.toggle_playback(),

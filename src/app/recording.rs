@@ -98,15 +98,16 @@ impl App {
         if let Some(recorded) = &self.session.live.recorded {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
             self.time.axis.is_recorded = true;
-            self.time.axis.line.show(first, last);
+            self.time.past.begin(recorded.first);
             self.time.axis.place(first);
+            self.time.axis.line.show(first, last);
         }
         self.list_runs();
     }
 
     /// Steps and rewinds move the cursor.
     pub(super) fn move_in_recording(&mut self, command: &UiCommand) {
-        let step = f64::from(self.step_size);
+        let step = self.step_steps() as f64;
         self.move_cursor(match command {
             UiCommand::Step => step,
             UiCommand::StepMore => step * 10.0,

@@ -3,14 +3,15 @@
 use super::{
     App,
     commands::UiCommand,
-    icons, rebuild,
+    icons, pacing, rebuild,
     rescue::Fault,
     text,
     theme::{METRIC, Tokens},
     widgets,
 };
+use crate::sim::Clock;
 use egui::{
-    Align, Button, ComboBox, DragValue, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke,
+    Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke,
     TextStyle, Ui, containers::menu::MenuButton, vec2,
 };
 use std::time::Duration;
@@ -29,8 +30,10 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             transport_ui(ui, app, queue);
             gap(ui);
             speed_ui(ui, app);
+            pacing::updates_ui(ui, app);
             gap(ui);
             metrics_ui(ui, app);
+            pacing::progress_ui(ui, app);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| record_ui(ui, app, queue));
         });
     });
@@ -72,9 +75,7 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         queue.push(UiCommand::RunPause);
     }
     command_button(ui, app, UiCommand::Step, queue);
-    let parse = |typed: &str| crate::params::Unit::Steps.parse(typed.trim_start_matches('×')).ok();
-    ui.add(DragValue::new(&mut app.step_size).range(1..=1_000_000).speed(1.0).prefix("× ").custom_parser(parse))
-        .accessible_name("Steps per step");
+    pacing::step_ui(ui, app);
 }
 
 /// The speed is part of the document: a run in class at ×0.1 is one tomorrow as well.
@@ -108,7 +109,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) {
     };
     metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
     ui.add_space(8.0);
-    let clock = live.clock;
+    let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
     let time = if counts_in_steps { text::count(clock.step) } else { text::sim_time(clock.secs()) };
     let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
     metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));

@@ -2,9 +2,17 @@
 //! thread. Slow without optimisation, so it is run by hand:
 //! `cargo test --release --test views twenty_million -- --ignored --nocapture`.
 
-use crate::{brain::exhibit, stage::Stage};
+use crate::{
+    brain::exhibit,
+    stage::{Stage, graphics},
+};
 use egui::{Modifiers, pos2, vec2};
-use neuropil::sim::{Clock, Frame, Reading, Spike};
+use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
+use egui_wgpu::RendererOptions;
+use neuropil::{
+    sim::{Clock, Frame, Reading, Spike},
+    view3d::{Camera, Look, Scene, Vec2, Vec3},
+};
 use std::time::{Duration, Instant};
 
 const SPIKES: u64 = 20_000_000;
@@ -102,4 +110,44 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     for ms in worst {
         assert!(ms <= 8.0, "a p99 of {ms:.2} ms");
     }
+}
+
+/// What it takes the window's thread to hand 138,639 points with new values to the device, every frame from elsewhere.
+#[test]
+fn points_are_encoded_in_a_millisecond() {
+    if graphics().is_none() {
+        return;
+    }
+    let state = create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE);
+    let (device, queue) = (&state.device, &state.queue);
+    let exhibit = exhibit();
+    let positions = &exhibit.sets[0].positions;
+    let mut scene = Scene::new(device, state.target_format);
+    scene.set_points(device, positions);
+    scene.set_codes(queue, &vec![0; positions.len()]);
+    scene.set_palette(device, queue, &[[200, 200, 200, 255]]);
+    let mut camera = Camera::default();
+    camera.fit(Vec3::ZERO, Vec3::splat(700.0), 1.5);
+    let size = Vec2::new(900.0, 600.0);
+    let mut values = vec![0.0f32; positions.len()];
+    let mut ms: Vec<f64> = (0..60)
+        .map(|i| {
+            values.iter_mut().enumerate().for_each(|(k, v)| *v = ((k * 7 + i * 31) % 400) as f32);
+            scene.set_values(&values);
+            camera.orbit(Vec2::new(3.0, 1.0), 600.0);
+            let mut look = Look::new(&camera, size, 2.0, 0.75);
+            look.range = [0.0, 400.0, 60.0, 0.4];
+            look.flags = [2, 0, 0, 1];
+            let mut encoder = device.create_command_encoder(&Default::default());
+            let start = Instant::now();
+            scene.draw(device, queue, &mut encoder, &look);
+            let took = start.elapsed().as_secs_f64() * 1e3;
+            queue.submit([encoder.finish()]);
+            device.poll(egui_wgpu::wgpu::PollType::wait_indefinitely()).expect("a device");
+            took
+        })
+        .collect();
+    ms.sort_by(f64::total_cmp);
+    println!("encoding 138,639 points: median {:.2}, p95 {:.2}, max {:.2} ms", ms[30], ms[56], ms[59]);
+    assert!(ms[30] < 10.0, "{:.2} ms; one is meant, tests are not optimised", ms[30]);
 }

@@ -7,22 +7,35 @@ use crate::{
     project::{DeviceChoice, Project},
     sim::Progress,
 };
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 /// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
 const AT_ONCE: Duration = Duration::from_micros(1);
 
+/// While nothing but gauges is drawn.
+const NOW_AND_THEN: Duration = Duration::from_millis(250);
+
 /// Starts the engine's thread so far behind the window's.
-pub(super) fn start_engine(nice: i32, wake: &egui::Context) -> std::io::Result<Engine> {
-    let screen = wake.clone();
-    Engine::spawn_beside_window(nice, move || screen.request_repaint_after(AT_ONCE))
+pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
+    let (screen, is_quiet) = (wake.clone(), quiet.clone());
+    Engine::spawn_beside_window(nice, move || {
+        let is_quiet = is_quiet.load(Ordering::Relaxed);
+        screen.request_repaint_after(if is_quiet { NOW_AND_THEN } else { AT_ONCE });
+    })
 }
 
 impl Live {
     /// Another engine in place of one whose thread has ended by a fault.
     pub(super) fn revive(&mut self) {
         if let (Some(nice), true) = (self.nice, self.engine.as_ref().is_some_and(Engine::is_gone)) {
-            match start_engine(nice, &self.wake) {
+            match start_engine(nice, &self.wake, &self.quiet) {
                 Ok(engine) => self.engine = Some(engine),
                 Err(e) => tracing::error!("engine thread: {e}"),
             }

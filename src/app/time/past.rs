@@ -72,6 +72,11 @@ impl Past {
         }
     }
 
+    /// Where the run began, when it is known before the first data.
+    pub fn begin(&mut self, step: u64) {
+        self.first = Some(step);
+    }
+
     /// Whether nothing has been heard of the run yet.
     pub fn is_blank(&self) -> bool {
         self.first.is_none()

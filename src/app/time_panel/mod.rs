@@ -247,7 +247,7 @@ impl App {
             return;
         }
         let speed = if self.session.project.run.speed > 0.0 { self.session.project.run.speed } else { 1.0 };
-        let secs = f64::from(ui.input(|i| i.stable_dt.min(0.1))) * speed;
+        let secs = f64::from(ui.input(|i| i.unstable_dt.min(0.25))) * speed;
         let steps = match self.session.live.clock.secs_per_step {
             s if s >= 1.0 => secs * STEPS_PER_SEC,
             s => secs / s.max(1e-9),

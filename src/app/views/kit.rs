@@ -128,7 +128,9 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
 pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::Link) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
     let mut follow = link.line(axis).follow;
-    live_ui(ui, tokens, &mut follow, ctx.running);
+    if !axis.is_recorded {
+        live_ui(ui, tokens, &mut follow, ctx.running);
+    }
     if follow && !link.line(axis).follow {
         match link.is_linked() {
             true => axis.go_live(),

@@ -1,5 +1,8 @@
 //! Series over time: rates with fixed lanes, traces of chosen elements.
 
+mod clamps;
+mod psth;
+mod psth_chart;
 mod rates;
 mod samples;
 mod traces;

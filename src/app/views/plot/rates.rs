@@ -1,6 +1,6 @@
 //! Rates and other series with fixed lanes: one chart per probe, all over the same times.
 
-use super::samples::Samples;
+use super::{psth::Psth, psth_chart, samples::Samples};
 use crate::{
     app::{
         theme::Tokens,
@@ -8,14 +8,19 @@ use crate::{
         views::{Selection, View, ViewCtx, colors, kit, probes_where, run_ui, tap},
     },
     engine::Exhibit,
-    sim::{Clock, Frame, ProbeId, Reading, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 const LEFT: f32 = 52.0;
 const LEGEND: f32 = 176.0;
 const AXIS: f32 = 21.0;
+/// Points of toolbar that the choices of the counted rates take.
+const PSTH: f32 = 420.0;
 
 /// The rates view.
 #[derive(Default)]
@@ -24,6 +29,7 @@ pub struct Rates {
     /// Names of the probes that are shown; the first two until the user chose.
     shown: Option<BTreeSet<&'static str>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
+    psth: Psth,
     link: Link,
     /// What was shown last.
     line: Timeline,
@@ -32,6 +38,13 @@ pub struct Rates {
 
 fn is_fixed(shape: &Shape) -> bool {
     matches!(shape, Shape::Series { of } if of.is_empty())
+}
+
+/// The first spikes probe, and the set they are of.
+fn spikes_of(exhibit: &Exhibit) -> Option<(ProbeId, Arc<ElementSet>)> {
+    let (id, spec) = probes_where(exhibit, |s| matches!(s, Shape::Spikes { .. })).next()?;
+    let Shape::Spikes { over } = spec.shape else { return None };
+    Some((id, exhibit.set(over)?.clone()))
 }
 
 impl Rates {
@@ -44,6 +57,8 @@ impl Rates {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        kit::time_ui(ui, ctx, &mut self.link);
+        ui.separator();
         let shown = self.shown(ctx.exhibit);
         for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
             let mut on = shown.contains(&id);
@@ -59,8 +74,14 @@ impl Rates {
                 };
             }
         }
-        ui.separator();
-        kit::time_ui(ui, ctx, &mut self.link);
+        if let Some((_, set)) = spikes_of(ctx.exhibit) {
+            let text = egui::RichText::new("from spikes").small();
+            let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
+            ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
+            if self.psth.is_shown {
+                kit::overflow_ui(ui, PSTH, |ui| self.psth.toolbar_ui(ui, ctx, &set));
+            }
+        }
     }
 
     fn caption(&self, shown: &[ProbeId]) -> String {
@@ -256,7 +277,8 @@ impl View for Rates {
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.shown(exhibit).into_iter().map(tap).collect()
+        let spikes = spikes_of(exhibit).filter(|_| self.psth.is_shown).map(|(id, _)| id);
+        self.shown(exhibit).into_iter().chain(spikes).map(tap).collect()
     }
 
     fn reset(&mut self, _: &Exhibit) {
@@ -291,7 +313,8 @@ impl View for Rates {
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts share one column of pixels, so that times line up.
-        let with_legend = shown.iter().any(|p| ctx.exhibit.lanes.get(usize::from(*p)).is_some_and(|l| l.len() > 1));
+        let with_legend = self.psth.is_shown
+            || shown.iter().any(|p| ctx.exhibit.lanes.get(usize::from(*p)).is_some_and(|l| l.len() > 1));
         let right = if with_legend && canvas.width() > 380.0 { LEGEND } else { 12.0 };
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
         self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
@@ -301,10 +324,20 @@ impl View for Rates {
         paint::point(&response, all, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::behind(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
-        let height = all.height() / shown.len().max(1) as f32;
-        for (i, probe) in shown.iter().enumerate() {
+        let n_charts = shown.len() + usize::from(self.psth.is_shown);
+        let height = all.height() / n_charts.max(1) as f32;
+        let area_of = |i: usize| {
             let top = all.top() + height * i as f32;
-            let area = Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0));
+            Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
+        };
+        if let Some((id, set)) = spikes_of(ctx.exhibit).filter(|_| self.psth.is_shown) {
+            if let Some(train) = ctx.time.past.train(id) {
+                self.psth.update(ui.ctx(), train, &set, ctx.selection, (&line, ctx.clock));
+            }
+            psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
+        }
+        for (i, probe) in shown.iter().enumerate() {
+            let area = area_of(i);
             self.chart_ui(ui, area, *probe, ctx, right, at);
         }
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
@@ -315,6 +348,8 @@ impl View for Rates {
     fn help(&self) -> &'static str {
         "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
          lowest and the highest sample in it, so no peak is lost.\n\n\
+         *from spikes* counts rates from the remembered spikes: of all elements, of the selection or per category, in bins of a \
+         chosen width and with a chosen kernel, both printed on the plot.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"
     }

@@ -2,6 +2,7 @@
 //! its spikes itself, so they come from the spikes probe over the same set.
 
 use super::{
+    clamps::Clamps,
     rates::{paint_line, range},
     samples::Samples,
 };
@@ -15,7 +16,9 @@ use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Lanes shown at most.
-const LANES: usize = 16;
+const LANES: usize = 64;
+/// A lane is at least this high; what does not fit is reached with Shift+wheel.
+const LOWEST: f32 = 18.0;
 /// Spike marks kept per lane.
 const MARKS: usize = 20_000;
 const LEFT: f32 = 132.0;
@@ -39,6 +42,9 @@ pub struct Traces {
     lanes: BTreeMap<u32, Lane>,
     link: Link,
     menu_element: Option<u32>,
+    clamps: Clamps,
+    /// The lane at the top.
+    first: usize,
 }
 
 fn is_traced(shape: &Shape) -> bool {
@@ -87,6 +93,7 @@ impl Traces {
         }
         ui.separator();
         kit::time_ui(ui, ctx, &mut self.link);
+        self.clamps.toggle_ui(ui, self.link.line(&ctx.time.axis));
         let scope = if self.is_pinned {
             format!("{} pinned", self.pinned.len())
         } else if n > LANES {
@@ -102,7 +109,12 @@ impl Traces {
         let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
-        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
+        let before = self.link.line(&ctx.time.axis).clone();
+        let line = match self.clamps.drag(&response, plot, &before) {
+            true => before,
+            false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64),
+        };
+        let elements = self.scroll(ui, &response, plot, elements);
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
@@ -136,6 +148,9 @@ impl Traces {
             let samples = self.lanes.get(element).map(|l| &l.samples);
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
             lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
+            if let Some(samples) = samples {
+                self.clamps.values(ui, &inside, lane, samples, unit, ctx.tokens);
+            }
         }
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
         if height > 44.0 {
@@ -149,6 +164,7 @@ impl Traces {
         }
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
         paint::before(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
+        self.clamps.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
         paint::pointer_chip(&painter, &response, plot, &line, (clock, &mono, ctx.tokens));
         let under = response.hover_pos().and_then(|at| elements.get(((at.y - plot.top()).max(0.0) / height) as usize));
         self.link_ui(&response, set, under.copied(), ctx);
@@ -167,6 +183,18 @@ impl Traces {
             let subject = self.menu_element.map_or_else(|| Subject::at(ctx, set, None), one);
             menu::ui(ui, ctx, set, &subject);
         });
+    }
+
+    /// The lanes that fit, from the one at the top; Shift+wheel moves on.
+    fn scroll(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, all: Vec<u32>) -> Vec<u32> {
+        let fits = ((plot.height() / LOWEST) as usize).max(1);
+        let notches = ui.input(|i| if i.modifiers.shift { i.smooth_scroll_delta() } else { Vec2::ZERO });
+        if response.hovered() && notches != Vec2::ZERO {
+            let down = -(notches.x + notches.y).signum() as i64;
+            self.first = (self.first as i64 + down).max(0) as usize;
+        }
+        self.first = self.first.min(all.len().saturating_sub(fits));
+        all.into_iter().skip(self.first).take(fits).collect()
     }
 
     fn paint_spikes(
@@ -316,8 +344,9 @@ impl View for Traces {
     }
 
     fn help(&self) -> &'static str {
-        "# Traces\n\nOne lane per chosen element, at most 16, all on the same scale. The marks on top of a lane are \
+        "# Traces\n\nOne lane per chosen element, at most 64, all on the same scale. The marks on top of a lane are \
          its spikes. Without a pin the lanes are the selection; P or Pin keeps them.\n\n\
-         - drag: move in time · wheel: zoom · double-click or End: newest data"
+         *A|B* lays two clamps over the lanes: drag them; the time between them and the difference of the values are printed.\n\n\
+         - drag: move in time · wheel: zoom · Shift+wheel: further lanes · double-click or End: newest data"
     }
 }

@@ -79,13 +79,11 @@ impl Raster {
                 "Hz" => format!("bin {}", kit::duration(steps * self.clock.secs_per_step)),
                 _ => format!("bin {} steps", kit::value(steps)),
             };
-            painter.text(
-                strip.right_top() - egui::vec2(2.0, 0.0),
-                Align2::RIGHT_TOP,
-                bin,
-                font.clone(),
-                tokens.text_sub,
-            );
+            let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
+            let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);
+            let back = Rect::from_min_size(at, galley.size()).expand(1.5);
+            painter.rect_filled(back, 2.0, tokens.canvas.gamma_multiply(0.8));
+            painter.galley(at, galley, tokens.text_sub);
         }
         painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }

@@ -1,0 +1,161 @@
+//! How far a step goes, whether the views are told of what happens, and how long a run to a step will still take.
+
+use super::{App, icons, runbar, text, theme::Tokens, widgets};
+use crate::engine::Gauges;
+use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
+use std::time::Instant;
+
+/// What one step of the step button is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// A step of the simulation.
+    #[default]
+    Step,
+    /// A millisecond of simulated time.
+    Millisecond,
+    /// A second of simulated time.
+    Second,
+    /// As many steps as the engine takes at once.
+    Batch,
+}
+
+impl Level {
+    const ALL: [Self; 4] = [Self::Step, Self::Millisecond, Self::Second, Self::Batch];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Millisecond => "ms",
+            Self::Second => "s",
+            Self::Batch => "batch",
+        }
+    }
+
+    /// Whether a simulation whose steps are so long has it.
+    fn fits(self, secs_per_step: f64) -> bool {
+        secs_per_step < 1.0 || matches!(self, Self::Step | Self::Batch)
+    }
+}
+
+/// How the window and the engine go together.
+pub struct Pacing {
+    /// What one step is.
+    pub level: Level,
+    /// So many of them.
+    pub count: u32,
+    /// The engine runs freely, and only gauges are drawn.
+    pub updates_are_off: bool,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self { level: Level::default(), count: 100, updates_are_off: false }
+    }
+}
+
+/// A run that ends at a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Where it began.
+    pub from: u64,
+    /// Where it ends.
+    pub to: u64,
+    /// When it began.
+    pub since: Instant,
+}
+
+impl App {
+    /// Steps of the simulation that the step button takes.
+    pub(crate) fn step_steps(&self) -> u64 {
+        let secs = self.session.project.model.secs_per_step();
+        let of = |time: f64| (time / secs).round().max(1.0) as u64;
+        let one = match self.pacing.level {
+            level if !level.fits(secs) => 1,
+            Level::Step => 1,
+            Level::Millisecond => of(1e-3),
+            Level::Second => of(1.0),
+            Level::Batch => self.session.live.gauges().map_or(1, |g| Gauges::read(&g.batch_steps).max(1)),
+        };
+        one.saturating_mul(u64::from(self.pacing.count))
+    }
+
+    /// The step button's step in words: `100`, `5 ms`.
+    pub(crate) fn step_text(&self, times: u32) -> String {
+        let n = u64::from(self.pacing.count) * u64::from(times);
+        if self.pacing.level == Level::Step { n.to_string() } else { format!("{n} {}", self.pacing.level.label()) }
+    }
+
+    /// The step at which the planned run ends.
+    pub(crate) fn planned_end(&self) -> Option<u64> {
+        let project = &self.session.project;
+        let secs = project.model.secs_per_step();
+        // Where steps have no length, a millisecond of the plan is a step.
+        let steps = if secs >= 1.0 { project.run.duration_ms } else { project.run.duration_ms * 1e-3 / secs };
+        (steps >= 1.0).then_some(steps as u64)
+    }
+}
+
+/// How far a step goes.
+pub fn step_ui(ui: &mut Ui, app: &mut App) {
+    let secs = app.session.project.model.secs_per_step();
+    let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(secs)).collect();
+    if !levels.contains(&app.pacing.level) {
+        app.pacing.level = Level::Step;
+    }
+    let combo = ComboBox::from_id_salt("step level").width(48.0).selected_text(app.pacing.level.label());
+    let response = combo.show_ui(ui, |ui| {
+        for level in levels {
+            ui.selectable_value(&mut app.pacing.level, level, level.label());
+        }
+    });
+    response.response.accessible_name("Step level").on_hover_text("What one step is");
+    ui.add(DragValue::new(&mut app.pacing.count).range(1..=1_000_000).speed(1.0).prefix("× "))
+        .accessible_name("Steps per step")
+        .on_hover_text("So many at once");
+}
+
+/// Whether the views are told of what happens.
+pub fn updates_ui(ui: &mut Ui, app: &mut App) {
+    let off = app.pacing.updates_are_off;
+    let name = if off { "Updates are off: draw again" } else { "Updates off: run freely, draw only gauges" };
+    if widgets::icon_toggle(ui, icons::EYE_OFF, name, off).clicked() {
+        app.pacing.updates_are_off = !off;
+        app.session.live.set_quiet(!off);
+    }
+}
+
+/// A run to a step: how far it is.
+pub fn progress_ui(ui: &mut Ui, app: &App) {
+    let Some(target) = app.session.live.target.filter(|t| t.since.elapsed().as_millis() > 500) else { return };
+    let t = Tokens::of(ui.ctx());
+    let done = app.session.live.clock.step.saturating_sub(target.from) as f32 / (target.to - target.from).max(1) as f32;
+    ui.add(ProgressBar::new(done).desired_width(90.0).desired_height(6.0).fill(t.accent));
+    ui.label(RichText::new(runbar::eta(done, target.since.elapsed())).small().color(t.text_sub));
+}
+
+/// Instead of the views while updates are off.
+pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
+    let t = Tokens::of(ui.ctx());
+    let live = &app.session.live;
+    let speed = match (live.pace.real_time_factor(), live.pace.steps_per_sec()) {
+        (Some(x), Some(steps)) if live.clock.secs_per_step < 1.0 => {
+            format!("× {} real time, {} steps/s", text::short(x), text::short(steps))
+        }
+        (_, Some(steps)) => format!("{} steps/s", text::short(steps)),
+        _ => "paused".to_owned(),
+    };
+    let area = egui::Rect::from_center_size(ui.max_rect().center(), egui::vec2(380.0, 150.0));
+    ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
+        ui.vertical_centered(|ui| {
+            ui.label(icons::rich(icons::EYE_OFF).size(34.0).color(Tokens::fade(t.text_sub, 0.5)));
+            ui.label(RichText::new("Updates are off").color(t.text));
+            ui.label(widgets::sub(ui, "The engine runs freely; nothing is read from it but its clock").small());
+            ui.label(RichText::new(speed).monospace().color(t.text_strong));
+            ui.add_space(6.0);
+            if ui.button("Draw again").clicked() {
+                app.pacing.updates_are_off = false;
+                app.session.live.set_quiet(false);
+            }
+        });
+    });
+}

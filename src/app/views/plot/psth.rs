@@ -1,0 +1,303 @@
+//! Rates counted from the remembered spikes: in bins of a chosen width, smoothed by a chosen kernel, of all elements, the
+//! selected ones, or every category of a column. Counted on the pool.
+
+use crate::{
+    app::{
+        time::{Timeline, Train, spikes::between},
+        views::{Selection, ViewCtx, kit},
+    },
+    sim::{Clock, ElementSet, Spike},
+};
+use egui::{DragValue, Ui};
+use std::sync::{Arc, mpsc};
+
+/// Curves at most: of the largest categories.
+const MOST: usize = 12;
+/// Bins at most in view: wider ones are taken instead.
+const BINS: f64 = 4_000.0;
+
+/// Whose rates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Of {
+    /// The mean over all elements.
+    #[default]
+    All,
+    /// The mean over the selected ones.
+    Selection,
+    /// One curve per category of a column.
+    Column(String),
+}
+
+/// What the bins are smoothed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kernel {
+    /// Bins as they are.
+    #[default]
+    None,
+    /// A Gaussian, standard deviation two bins.
+    Gauss,
+}
+
+/// What is counted.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    of: Of,
+    kernel: Kernel,
+    /// Steps per bin, first bin, number of bins.
+    bins: (u32, u64, usize),
+    selected: u64,
+    sequence: u64,
+}
+
+/// One curve: its name, its elements, its rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Whose it is.
+    pub name: String,
+    /// Code of the category in its column; none for others.
+    pub code: Option<u16>,
+    /// Per element and second; per step where steps have no length.
+    pub rates: Vec<f32>,
+}
+
+/// The counted rates.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    /// Steps per bin.
+    pub steps: u32,
+    /// Index of the first bin.
+    pub first: u64,
+    /// At most a dozen.
+    pub list: Vec<Curve>,
+}
+
+/// What is wanted, and what was counted last.
+pub struct Psth {
+    /// Whether it is shown.
+    pub is_shown: bool,
+    of: Of,
+    kernel: Kernel,
+    bin_ms: f64,
+    shown: Option<(Key, Curves)>,
+    job: Option<(Key, mpsc::Receiver<Curves>)>,
+}
+
+impl Default for Psth {
+    fn default() -> Self {
+        Self { is_shown: false, of: Of::All, kernel: Kernel::None, bin_ms: 5.0, shown: None, job: None }
+    }
+}
+
+impl Psth {
+    /// Whose rates, bin, kernel.
+    pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
+        let mut options = vec![(Of::All, "all".to_owned()), (Of::Selection, "selection".to_owned())];
+        options.extend(set.columns.iter().map(|c| (Of::Column(c.name.clone()), c.name.replace('_', " "))));
+        kit::choice_ui(ui, ctx.tokens, "of", &mut self.of, &options);
+        let suffix = if ctx.clock.secs_per_step >= 1.0 { " steps" } else { " ms" };
+        ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(suffix))
+            .on_hover_text("Width of a bin");
+        let kernels = [(Kernel::None, "no kernel".to_owned()), (Kernel::Gauss, "Gaussian".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "Kernel", &mut self.kernel, &kernels);
+    }
+
+    /// Whose rates, bin width and kernel, as printed on the plot.
+    pub fn title(&self, clock: Clock) -> String {
+        let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
+        let bin = |steps: f64| match clock.secs_per_step {
+            secs if secs >= 1.0 => format!("{} steps", kit::value(steps)),
+            secs => kit::duration(steps * secs),
+        };
+        let steps = f64::from(curves.steps);
+        let kernel = match key.kernel {
+            Kernel::None => "no kernel".to_owned(),
+            Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
+        };
+        let unit = if clock.secs_per_step >= 1.0 { "per step" } else { "Hz" };
+        format!("rate from spikes ({unit}) · bin {} · {kernel}", bin(steps))
+    }
+
+    /// The column whose categories are shown.
+    pub fn column(&self) -> Option<&str> {
+        if let Of::Column(name) = &self.of { Some(name) } else { None }
+    }
+
+    /// The curves counted last.
+    pub fn curves(&self) -> Option<&Curves> {
+        self.shown.as_ref().map(|(_, curves)| curves)
+    }
+
+    /// Takes in what was counted, and counts again when something has changed.
+    pub fn update(
+        &mut self,
+        ctx: &egui::Context,
+        train: &Train,
+        set: &Arc<ElementSet>,
+        selection: &Selection,
+        (line, clock): (&Timeline, Clock),
+    ) {
+        if let Some((key, receiver)) = &self.job {
+            match receiver.try_recv() {
+                Ok(curves) => {
+                    self.shown = Some((key.clone(), curves));
+                    self.job = None;
+                }
+                Err(mpsc::TryRecvError::Disconnected) => self.job = None,
+                Err(mpsc::TryRecvError::Empty) => return,
+            }
+        }
+        let key = self.key(train, selection, line, clock);
+        if self.shown.as_ref().is_some_and(|(shown, _)| *shown == key) {
+            return;
+        }
+        let history = &train.history;
+        let (steps, first, n) = key.bins;
+        let relative = |step: u64| step.saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
+        let (from, to) = (relative(first * u64::from(steps)), relative((first + n as u64) * u64::from(steps)));
+        let touches =
+            |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
+        let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c).filter(touches).cloned().collect();
+        chunks.push(Arc::new(between(history.tail(), from, to).to_vec()));
+        let (set, selected, origin, of) = (set.clone(), selection.elements.clone(), history.origin(), key.clone());
+        let (sender, receiver) = mpsc::channel();
+        let wake = ctx.clone();
+        rayon::spawn(move || {
+            let groups = Groups::new(&of.of, &set, &selected);
+            sender.send(count(&of, &groups, &chunks, (from, to, origin), clock)).ok(); // the view may be gone by then
+            wake.request_repaint();
+        });
+        self.job = Some((key, receiver));
+    }
+
+    fn key(&self, train: &Train, selection: &Selection, line: &Timeline, clock: Clock) -> Key {
+        let ms = if clock.secs_per_step >= 1.0 { 1.0 } else { 1e-3 / clock.secs_per_step.max(f64::MIN_POSITIVE) };
+        let wide = (line.span / BINS).ceil().max(1.0);
+        let steps = (self.bin_ms * ms).round().max(wide) as u32;
+        // A margin for the kernel.
+        let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
+        let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
+        let is_of_selection = self.of == Of::Selection;
+        // What comes after the times in view changes nothing in them.
+        let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
+        Key {
+            of: self.of.clone(),
+            kernel: self.kernel,
+            bins: (steps, first, end.saturating_sub(first) as usize + 1),
+            selected: if is_of_selection { selection.generation } else { 0 },
+            sequence: if is_past { 0 } else { train.history.sequence() },
+        }
+    }
+}
+
+/// Which curve each element counts for.
+struct Groups {
+    names: Vec<(String, Option<u16>, u32)>,
+    /// Index into `names` per element; `u16::MAX` for none.
+    of: Vec<u16>,
+}
+
+impl Groups {
+    fn new(of: &Of, set: &ElementSet, selected: &[u32]) -> Self {
+        let n = set.len as usize;
+        match of {
+            Of::All => Self { names: vec![("all".into(), None, set.len)], of: vec![0; n] },
+            Of::Selection => {
+                let mut of = vec![u16::MAX; n];
+                selected.iter().for_each(|e| {
+                    if let Some(of) = of.get_mut(*e as usize) {
+                        *of = 0
+                    }
+                });
+                Self { names: vec![("selection".into(), None, selected.len() as u32)], of }
+            }
+            Of::Column(name) => {
+                let Some(column) = set.column(name) else { return Self { names: vec![], of: vec![u16::MAX; n] } };
+                let counts = column.counts();
+                let mut largest: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
+                largest.sort_by_key(|c| std::cmp::Reverse(counts[*c]));
+                largest.truncate(MOST);
+                let place =
+                    |code: &u16| largest.iter().position(|c| *c == usize::from(*code)).map_or(u16::MAX, |p| p as u16);
+                let of = column.codes.iter().map(place).collect();
+                let name = |c: &usize| (column.labels[*c].clone(), Some(*c as u16), counts[*c]);
+                Self { names: largest.iter().map(name).collect(), of }
+            }
+        }
+    }
+}
+
+fn count(
+    key: &Key,
+    groups: &Groups,
+    chunks: &[Arc<Vec<Spike>>],
+    (from, to, origin): (u32, u32, u64),
+    clock: Clock,
+) -> Curves {
+    let (steps, first, n) = key.bins;
+    let mut counts = vec![vec![0u32; n]; groups.names.len()];
+    for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
+        let group = groups.of.get(spike.lane as usize).copied().unwrap_or(u16::MAX);
+        let bin = ((origin + u64::from(spike.step)) / u64::from(steps)).saturating_sub(first) as usize;
+        if let Some(count) = counts.get_mut(usize::from(group)).and_then(|c| c.get_mut(bin)) {
+            *count += 1;
+        }
+    }
+    let rates = |counts: &[u32], len: u32| {
+        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.secs_per_step;
+        let rates: Vec<f32> = counts.iter().map(|n| (f64::from(*n) / of_bin) as f32).collect();
+        if key.kernel == Kernel::Gauss { smooth(&rates) } else { rates }
+    };
+    let curve = |((name, code, len), counts): (&(String, Option<u16>, u32), &Vec<u32>)| Curve {
+        name: name.clone(),
+        code: *code,
+        rates: rates(counts, *len),
+    };
+    Curves { steps, first, list: groups.names.iter().zip(&counts).map(curve).collect() }
+}
+
+/// A Gaussian of two bins; its weights inside the range sum to one, so that edges do not fade.
+fn smooth(rates: &[f32]) -> Vec<f32> {
+    let weights: Vec<f32> = (-6..=6).map(|d| (-f64::from(d * d) / 8.0).exp() as f32).collect();
+    let at = |i: usize| {
+        let near = weights.iter().enumerate().filter_map(|(k, w)| Some((*rates.get((i + k).checked_sub(6)?)?, *w)));
+        let (sum, weight) = near.fold((0.0, 0.0), |(sum, weight), (rate, w)| (sum + rate * w, weight + w));
+        sum / weight
+    };
+    (0..rates.len()).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Column;
+
+    fn key(of: Of, kernel: Kernel) -> Key {
+        Key { of, kernel, bins: (100, 10, 10), selected: 0, sequence: 0 }
+    }
+
+    #[test]
+    fn rates_per_category_are_counts_over_elements_and_time() {
+        let column = Column::from_texts("class", &["a", "a", "b", "a"]);
+        let set = ElementSet { name: "cells", len: 4, columns: vec![column], ..ElementSet::default() };
+        // Element 2 spikes every tenth step, the others never, in steps 1000..2000.
+        let spikes = (1_000..2_000).step_by(10).map(|step| Spike { step, lane: 2 }).collect();
+        let chunks = [Arc::new(spikes)];
+        let clock = Clock { step: 0, secs_per_step: 1e-3 };
+        let groups = Groups::new(&Of::Column("class".into()), &set, &[]);
+        let curves = count(&key(Of::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
+        let of = |name: &str| curves.list.iter().find(|c| c.name == name).unwrap().rates.clone();
+        assert_eq!((of("a"), of("b")), (vec![0.0; 10], vec![100.0; 10]));
+        let groups = Groups::new(&Of::All, &set, &[]);
+        let all = count(&key(Of::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
+        assert!(all.list[0].rates.iter().all(|r| (r - 25.0).abs() < 1e-3), "{:?}", all.list[0].rates);
+    }
+
+    #[test]
+    fn a_kernel_keeps_the_sum_and_widens_a_peak() {
+        let mut rates = vec![0.0; 40];
+        rates[20] = 10.0;
+        let smooth = smooth(&rates);
+        assert!((smooth.iter().sum::<f32>() - 10.0).abs() < 1e-3);
+        assert!(smooth[20] < 3.0 && smooth[18] > 0.5 && smooth[10] == 0.0);
+    }
+}

@@ -1,0 +1,102 @@
+//! How rates counted from spikes are drawn: steps of bins or smooth curves, named at their ends.
+
+use super::{
+    psth::{Curve, Psth},
+    rates::range,
+};
+use crate::{
+    app::{
+        time::Timeline,
+        views::{ViewCtx, colors, kit},
+    },
+    sim::ElementSet,
+};
+use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
+
+/// Draws the chart in an area whose plot begins at `left` and ends `right` before its edge.
+pub fn paint(
+    ui: &Ui,
+    area: Rect,
+    (left, right): (f32, f32),
+    psth: &Psth,
+    set: &ElementSet,
+    line: &Timeline,
+    ctx: &ViewCtx<'_>,
+) {
+    let plot = Rect::from_min_max(area.min + Vec2::new(left, 20.0), area.max - Vec2::new(right, 0.0));
+    let painter = ui.painter_at(area.expand(1.0));
+    let title = psth.title(ctx.clock);
+    painter.text(area.min + Vec2::new(left + 4.0, 3.0), Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
+    let Some(curves) = psth.curves() else { return };
+    let steps = f64::from(curves.steps);
+    let now = ctx.clock.step as f64;
+    let step_of = |bin: usize| (curves.first + bin as u64) as f64 * steps;
+    // The bin that is still being filled would dip.
+    let full =
+        |bin: &usize| step_of(*bin) + steps <= now && step_of(*bin) + steps >= line.t0 && step_of(*bin) <= line.t1;
+    let values =
+        |curve: &Curve| (0..curve.rates.len()).filter(full).map(|b| (step_of(b), curve.rates[b])).collect::<Vec<_>>();
+    let drawn: Vec<_> = curves.list.iter().map(|curve| (curve, values(curve))).collect();
+    let all = drawn.iter().flat_map(|(_, v)| v).map(|(_, rate)| *rate);
+    let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+    let (low, high) = range(low, high);
+    kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
+    painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
+    let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
+    let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
+    for (i, (curve, values)) in drawn.iter().enumerate() {
+        let mut points = Vec::with_capacity(values.len() * 2);
+        for (step, rate) in values {
+            points.push(pos2(line.x_of(plot, *step), y(*rate)));
+            points.push(pos2(line.x_of(plot, step + steps), y(*rate)));
+        }
+        inside.line(points, Stroke::new(1.25, color(curve, i, set, psth, ctx)));
+    }
+    legend(
+        ui,
+        &painter,
+        Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max),
+        &drawn,
+        set,
+        psth,
+        ctx,
+    );
+}
+
+/// Categories have the colours they have everywhere.
+fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'_>) -> Color32 {
+    let column = psth.column().and_then(|name| set.column(name));
+    match (curve.code, column) {
+        (Some(code), Some(column)) => {
+            colors::of_column(column, ctx.tokens).get(usize::from(code)).copied().unwrap_or(ctx.tokens.other)
+        }
+        _ if i == 0 => ctx.tokens.text,
+        _ => colors::categorical(i, ctx.tokens),
+    }
+}
+
+fn legend(
+    ui: &Ui,
+    painter: &Painter,
+    area: Rect,
+    drawn: &[(&Curve, Vec<(f64, f32)>)],
+    set: &ElementSet,
+    psth: &Psth,
+    ctx: &ViewCtx<'_>,
+) {
+    if area.width() < 60.0 {
+        return;
+    }
+    let fits = (area.height() / 15.0) as usize;
+    for (i, (curve, values)) in drawn.iter().enumerate().take(fits) {
+        let row = area.top() + 15.0 * i as f32 + 7.0;
+        painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));
+        let label = if curve.name.is_empty() { "—".to_owned() } else { curve.name.replace('_', " ") };
+        let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
+        painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
+        if let Some((_, rate)) = values.last() {
+            let text = kit::value(f64::from((rate * 100.0).round() / 100.0));
+            painter.text(pos2(area.right() - 6.0, row), Align2::RIGHT_CENTER, text, kit::mono(ui), ctx.tokens.text_sub);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Time in the window, with a simulation of 138,639 elements that costs nothing: scrubbing, what hidden panels cost, and a
+//! finished run on show.
+
+#[path = "support/many.rs"]
+mod many;
+
+use egui_kittest::{Harness, kittest::Queryable};
+use many::{Copies, LEN, Many};
+use neuropil::{
+    app::{App, Start, commands::UiCommand},
+    project::Project,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+type Window = Harness<'static, App>;
+
+fn open(start: Start) -> Window {
+    let start = Start { native_dialogs: false, state_dir: None, config_dir: None, ..start };
+    Harness::builder()
+        .with_size([1440.0, 900.0])
+        .with_max_steps(8)
+        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+}
+
+fn window() -> (Window, Arc<Copies>) {
+    let copies = Arc::new(Copies::default());
+    let counted = copies.clone();
+    let builder: neuropil::app::live::Builder =
+        Arc::new(move |_, _, _| Ok(Box::new(Many::new(counted.clone())) as Box<dyn neuropil::sim::Simulation>));
+    let project = Some(Project::default());
+    let mut w = open(Start { project, builder: Some(builder), run: true, ..Start::default() });
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    (w, copies)
+}
+
+fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
+    let since = Instant::now();
+    loop {
+        w.step();
+        if holds(w) {
+            return;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "waited in vain until {what}: {:?}", w.state().messages());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn command(w: &mut Window, command: UiCommand) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, command);
+    w.run_steps(2);
+}
+
+/// Copies the engine makes while it runs on for so many steps.
+fn copies_over(w: &mut Window, copies: &Copies, steps: u64) -> [u64; 3] {
+    // What was on its way when panels were hidden is none of theirs.
+    let from = w.state().session().live.clock.step + 200;
+    until(w, "the panels are hidden", |w| w.state().session().live.clock.step > from);
+    let (before, from) = (copies.all(), w.state().session().live.clock.step);
+    until(w, "it ran on", |w| w.state().session().live.clock.step > from + steps);
+    let after = copies.all();
+    std::array::from_fn(|i| after[i] - before[i])
+}
+
+#[test]
+fn what_is_not_on_screen_is_not_copied() {
+    let (mut w, copies) = window();
+    let shown = copies_over(&mut w, &copies, 1_000);
+    assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
+    command(&mut w, UiCommand::ToggleUpdates);
+    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "updates are off");
+    assert!(w.query_by_label("Updates are off").is_some());
+    command(&mut w, UiCommand::ToggleUpdates);
+    assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0);
+    command(&mut w, UiCommand::Home);
+    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "only the start page is on screen");
+    println!("copies while shown over 1,000 steps (spikes, series, last spike): {shown:?}; hidden: none");
+}
+
+#[test]
+fn the_cursor_goes_back_and_returns() {
+    let (mut w, _) = window();
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step > 4_000);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    let now = w.state().time().past.newest() as f64;
+    command(&mut w, UiCommand::MoveCursor(-10));
+    assert_eq!(w.state().time().axis.cursor(), Some(now - 1_000.0));
+    let banner = |w: &Window| w.query_all_by_label_contains("scrubbed:").count();
+    assert_eq!(banner(&w), 1);
+    command(&mut w, UiCommand::MoveCursor(1));
+    assert_eq!(w.state().time().axis.cursor(), Some(now - 900.0));
+    command(&mut w, UiCommand::GoStart);
+    assert_eq!(w.state().time().axis.cursor(), Some(w.state().time().past.oldest() as f64));
+    command(&mut w, UiCommand::PlayPast);
+    let from = w.state().time().axis.cursor();
+    until(&mut w, "it plays", |w| w.state().time().axis.cursor() > from);
+    command(&mut w, UiCommand::PlayPast);
+    command(&mut w, UiCommand::GoLive);
+    assert!(w.state().time().axis.cursor().is_none() && banner(&w) == 0);
+    let train = w.state().time().past.trains().next().expect("spikes").1;
+    assert_eq!(train.counts.len(), LEN as usize);
+}
+
+/// Records a little of the balanced network without a window.
+fn run_folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = std::env::temp_dir().join(format!("neuropil-time-{}", std::process::id()));
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--device", "cpu", "--duration", "300ms", "--out"])
+        .arg(&out)
+        .arg(root.join("projects/balanced.ron"))
+        .output()
+        .expect("the program");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    out
+}
+
+#[test]
+fn a_finished_run_is_scrubbed_in_the_same_views() {
+    let folder = run_folder();
+    let recorded = neuropil::project::RunFolder::open(&folder).expect("a run");
+    let n_spikes = recorded.spikes().expect("spikes").len();
+    assert!(n_spikes > 100);
+    let mut w = open(Start { path: Some(folder.clone()), ..Start::default() });
+    let read = |w: &Window| w.state().session().live.recorded.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    until(&mut w, "the run is read", read);
+    w.run_steps(4);
+    assert!(w.query_by_label("RECORDING").is_some());
+    assert_eq!(w.query_all_by_label_contains("recording neuropil-time").count(), 1);
+    let time = w.state().time();
+    assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
+    assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));
+    assert!(!w.state().session().live.exhibit.sets[0].columns.is_empty(), "categories come from the project");
+    w.get_by_label("Play").click_accesskit();
+    until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));
+    command(&mut w, UiCommand::GoLive);
+    assert!(w.state().time().axis.cursor().is_some(), "a recording has no present");
+    assert!(UiCommand::Record.why_not(w.state()).is_some());
+    std::fs::remove_dir_all(folder).expect("own folder");
+}
