@@ -11,8 +11,8 @@ use super::{
 };
 use crate::sim::Clock;
 use egui::{
-    Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke,
-    TextStyle, Ui, containers::menu::MenuButton, vec2,
+    Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
+    containers::menu::MenuButton, vec2,
 };
 use std::time::Duration;
 

@@ -80,7 +80,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     let middle = pos2(640.0, 300.0);
     let mut worst = vec![];
     // Out to all twenty million.
-    let zoom_out = frames(&mut stage, 60, |s, _| s.wheel_once(middle, -60.0, Modifiers::COMMAND));
+    let zoom_out = frames(&mut stage, 60, |s, _| s.wheel_once(middle, -17.0, Modifiers::COMMAND));
     worst.push(report("zoom out over all", zoom_out));
     stage.settle();
     println!("caption: {}", stage.caption());
@@ -89,7 +89,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
         s.drag_once(middle, vec2(side * 23.0, side * 3.0));
     });
     worst.push(report("pan with all in view", pan));
-    let zoom_in = frames(&mut stage, 120, |s, _| s.wheel_once(middle, 40.0, Modifiers::NONE));
+    let zoom_in = frames(&mut stage, 120, |s, _| s.wheel_once(middle, 8.0, Modifiers::NONE));
     worst.push(report("zoom in both ways", zoom_in));
     println!("caption: {}", stage.caption());
     let pan = frames(&mut stage, 120, |s, i| {
@@ -97,7 +97,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
         s.drag_once(middle, vec2(side * 31.0, side * 11.0));
     });
     worst.push(report("pan close up", pan));
-    let zoom_out = frames(&mut stage, 120, |s, _| s.wheel_once(middle, -40.0, Modifiers::NONE));
+    let zoom_out = frames(&mut stage, 120, |s, _| s.wheel_once(middle, -8.0, Modifiers::NONE));
     worst.push(report("zoom out both ways", zoom_out));
     stage.choose("Group by", "class");
     let rearranged = frames(&mut stage, 40, |_, _| {});

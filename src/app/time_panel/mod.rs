@@ -282,7 +282,7 @@ const STEPS_PER_SEC: f64 = 100.0;
 
 /// What the panel needs of the engine: the events it shows. Folded, nothing.
 pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
-    if app.time_panel.is_folded || app.workspace.is_home {
+    if app.time_panel.is_folded || app.workspace.is_home || app.pacing.updates_are_off {
         return vec![];
     }
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });

@@ -11,7 +11,7 @@ use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, Textur
 use std::sync::{Arc, mpsc};
 
 /// More spikes than this are counted on the pool, not on the window's thread.
-const AT_ONCE: usize = 60_000;
+const AT_ONCE: usize = 30_000;
 /// More than this are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
@@ -125,7 +125,9 @@ impl Density {
     fn look(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, wish: &Wish<'_>) {
         let all = wish.cells((1, 1));
         let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else { return };
-        let cells = wish.cells(units);
+        // Half as fine as the screen: it lasts for a few frames.
+        let half = Wish { size_px: (wish.size_px.0 / 2, wish.size_px.1 / 2), ..*wish };
+        let cells = half.cells(units);
         let key = Key { cells, rows: wish.rows.1, selected: 0 };
         if self.preview.as_ref().is_some_and(|(known, ..)| *known == key) {
             return;

@@ -14,7 +14,7 @@ use egui::{Mesh, Painter, Rect, Vec2, pos2};
 /// Up to this many spikes in view are drawn one by one.
 const MOST: usize = 50_000;
 /// More spikes than this in the times in view are not worth a look for those in the rows in view.
-const SCAN: usize = 250_000;
+const SCAN: usize = 150_000;
 
 /// The spikes in view.
 #[derive(Default)]

@@ -15,7 +15,7 @@ use std::{
 
 /// Columns and rows of a fine tile at most, and of a coarse one.
 const FINE: (u32, u32) = (64, 1024);
-const COARSE: (u32, u32) = (16, 256);
+const COARSE: (u32, u32) = (4, 256);
 /// Chunks counted in one go.
 const AT_A_TIME: usize = 48;
 
@@ -186,6 +186,6 @@ mod tests {
             assert!(tile.counts[at] > 0);
         }
         assert_eq!(tiles.by_row.iter().sum::<u32>(), 40_000);
-        assert!(tiles.fine.counts.len() <= 66 * 1024 && tiles.coarse.counts.len() <= 18 * 256);
+        assert!(tiles.fine.counts.len() <= 66 * 1024 && tiles.coarse.counts.len() <= 6 * 256);
     }
 }
