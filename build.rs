@@ -12,7 +12,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", kernels.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("prebuilt.rs");
-    fs::write(out, embed(&kernels.join("prebuilt"))).expect("OUT_DIR is writable");
+    let embedded = embed(&kernels.join("prebuilt")) + &embed_sources(&kernels);
+    fs::write(out, embedded).expect("OUT_DIR is writable");
 
     let hash = source_hash(&kernels);
     let built_from = fs::read_to_string(kernels.join("prebuilt/SOURCE_HASH")).unwrap_or_default();
@@ -31,6 +32,19 @@ fn embed(folder: &Path) -> String {
     files.sort();
     let rows: String = files.iter().filter_map(|path| row(path)).collect();
     format!("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n{rows}];\n")
+}
+
+/// A table of the sources, for whoever wants to read a kernel in the window.
+fn embed_sources(kernels: &Path) -> String {
+    let mut files = list(kernels, &["cu", "cuh"]);
+    files.retain(|path| !path.starts_with(kernels.join("gen")));
+    files.sort();
+    let row = |path: &PathBuf| {
+        let name = path.strip_prefix(kernels).ok()?.to_string_lossy().replace('\\', "/");
+        Some(format!("    ({name:?}, include_str!({path:?})),\n"))
+    };
+    let rows: String = files.iter().filter_map(row).collect();
+    format!("/// Every source: file under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n{rows}];\n")
 }
 
 fn row(path: &Path) -> Option<String> {

@@ -151,7 +151,7 @@ fn tuning_table() {
             let since = Instant::now();
             advance_plainly(&mut sim, 20_000);
             let factor = 2.0 / since.elapsed().as_secs_f64();
-            let mut pass = Pass { profiled: true, ..Pass::default() };
+            let mut pass = Pass::measuring();
             for _ in 0..4 {
                 sim.advance(1152, &mut pass).expect("it runs");
                 sim.sample(&mut Frame::default()).expect("it reads");

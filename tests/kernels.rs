@@ -3,7 +3,7 @@
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
 use neuropil::{
-    gpu::{ModuleSpec, module, nvrtc::Nvrtc, selftest},
+    gpu::{ModuleSpec, ceilings, module, nvrtc::Nvrtc, selftest},
     kinds::Model,
 };
 use std::{
@@ -23,7 +23,7 @@ fn kernels() -> PathBuf {
 
 fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
-    std::iter::once(selftest::Kernels::SPEC).chain(of_kinds).collect()
+    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_kinds).collect()
 }
 
 fn declared(spec: &ModuleSpec) -> BTreeSet<String> {

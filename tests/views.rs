@@ -14,12 +14,17 @@ use neuropil::app::views;
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 16] = [
     "brain",
     "raster",
     "rates",
     "traces",
+    "steps",
+    "timeline",
     "timing",
+    "roofline",
+    "memory",
+    "numerics",
     "table",
     "histogram",
     "filter",

@@ -49,6 +49,10 @@ pub enum UiCommand {
     Rebuild,
     /// Builds the simulation on the CPU after the device has failed.
     ContinueOnCpu,
+    /// Measures what the device can do at best.
+    MeasureCeilings,
+    /// Runs the project on this device and on the reference for so many steps, and compares.
+    Compare(u64),
     /// Stops loading.
     CancelLoading,
     /// Starts or ends a recording.
@@ -166,6 +170,8 @@ impl UiCommand {
             Self::Rewind,
             Self::Rebuild,
             Self::ContinueOnCpu,
+            Self::MeasureCeilings,
+            Self::Compare(200),
             Self::CancelLoading,
             Self::Record,
         ]);
@@ -208,9 +214,14 @@ impl UiCommand {
             | Self::SelectNone => ("Edit", false),
             Self::ResetParameters | Self::Stimulate => ("Edit", true),
             Self::RunToEnd | Self::ToggleUpdates => ("Simulation", false),
-            Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
-                ("Simulation", false)
-            }
+            Self::RunPause
+            | Self::Step
+            | Self::StepMore
+            | Self::Rewind
+            | Self::ContinueOnCpu
+            | Self::MeasureCeilings
+            | Self::Compare(_)
+            | Self::CancelLoading => ("Simulation", false),
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_) | Self::CloseWorkspace | Self::NextPanel | Self::PreviousPanel | Self::RedoLayout => {
                 ("Window", false)
@@ -299,6 +310,8 @@ impl UiCommand {
             Self::Rewind => "Rewind to step 0",
             Self::Rebuild => "Rebuild the simulation",
             Self::ContinueOnCpu => "Continue on the CPU",
+            Self::MeasureCeilings => "Measure the device's ceilings",
+            Self::Compare(_) => "Compare with the reference",
             Self::CancelLoading => "Cancel loading",
             Self::Record => "Record",
             Self::Stimulate => "Stimulate the selection",
@@ -348,6 +361,12 @@ impl UiCommand {
             Self::Step | Self::StepMore => "Takes exactly this many steps, then pauses",
             Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
             Self::Rebuild => "Takes up the changes that a running simulation cannot; the old one runs on meanwhile",
+            Self::Compare(_) => {
+                "Runs the project from step 0 on one CPU thread and on the device in use, and says where they part"
+            }
+            Self::MeasureCeilings => {
+                "Takes a few seconds of the whole device: bandwidth, arithmetic, launches; kept for the roofline"
+            }
             Self::ContinueOnCpu => {
                 "Goes on where the last state was kept, else from step 0; the project stays as it is"
             }
@@ -408,6 +427,8 @@ impl UiCommand {
             Self::Rewind => icons::REWIND,
             Self::Rebuild => icons::HAMMER,
             Self::ContinueOnCpu => icons::CPU,
+            Self::MeasureCeilings => icons::GAUGE,
+            Self::Compare(_) => icons::CHECK,
             Self::Record => icons::RECORD,
             Self::Stimulate => icons::LIGHTNING,
             Self::Silence => icons::SCISSORS,
@@ -511,6 +532,14 @@ impl UiCommand {
                 Some("This is a recording: rebuild to run its project")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
+            Self::Compare(_) => needs(
+                live.is_loaded() && app.profile.comparison.progress.is_none(),
+                "There is no simulation, or it is being compared",
+            ),
+            Self::MeasureCeilings => needs(
+                live.is_loaded() && !app.profile.machine.measuring,
+                "There is no device in use, or it is being measured",
+            ),
             Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),

@@ -1,12 +1,19 @@
 //! Where simulations run, and what to say about it. Devices are opened on the loader's thread.
 
 use crate::{
-    gpu::Gpu,
+    engine::parity::{self, Parity},
+    gpu::{
+        Gpu,
+        ceilings::{self, Ceilings},
+    },
     kinds::Model,
     project::{DeviceChoice, RunPlan},
-    sim::{Device, Place, Progress, Scene, SimError, Simulation},
+    sim::{Bytes, Device, Place, Progress, Scene, SimError, Simulation},
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Times a comparison looks at all fields.
+const LOOKS: u64 = 200;
 
 /// A device in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +26,10 @@ pub struct Described {
     pub is_gpu: bool,
     /// CPU threads.
     pub threads: u32,
+    /// Memory the simulation was predicted to hold, by owner; empty when that is not known.
+    pub predicted: Bytes,
+    /// Memory of the device, bytes; 0 when not known.
+    pub memory: u64,
 }
 
 impl Described {
@@ -63,11 +74,41 @@ impl Devices {
         match usable {
             Ok(gpu) => {
                 let threads = cpu(plan.threads, "").1.threads;
-                let described = Described { name: gpu.name.clone(), details: gpu.describe(), is_gpu: true, threads };
+                let memory = gpu.memory().map_or(0, |m| m.total);
+                let (name, details, predicted) = (gpu.name.clone(), gpu.describe(), vec![]);
+                let described = Described { name, details, is_gpu: true, threads, predicted, memory };
                 Ok((Device::Cuda(gpu), described))
             }
             Err(why) if plan.device == DeviceChoice::Cuda => Err(SimError::NoDevice(why)),
             Err(why) => Ok(cpu(plan.threads, &format!("No CUDA: {why}"))),
+        }
+    }
+
+    /// Runs a model on one CPU thread and on the device in use, and compares. On the CPU, with at least two threads.
+    pub fn compare(&self, model: &Model, scene: &Scene, steps: u64, progress: &Progress) -> Result<Parity, SimError> {
+        let chosen = self.chosen();
+        let (subject, name) = match self.gpu.get() {
+            Some(Ok(gpu)) if chosen.is_gpu => (Device::Cuda(gpu.clone()), chosen.name),
+            _ => {
+                let (device, described) = cpu(chosen.threads.max(2), "");
+                (device, described.name)
+            }
+        };
+        let (reference, described) = cpu(1, "");
+        let prepared = model.prepare(scene, progress)?;
+        let mut reference = prepared.start(scene.seed, &reference)?;
+        let mut subject = prepared.start(scene.seed, &subject)?;
+        let every = (steps / LOOKS).max(1) as u32;
+        let parity = parity::compare(&mut *reference, &mut *subject, (steps, every), progress)?;
+        Ok(Parity { names: (described.name, name), ..parity })
+    }
+
+    /// What the device in use can do at best. Takes seconds.
+    pub fn measure(&self) -> Result<Ceilings, String> {
+        let chosen = self.chosen();
+        match self.gpu.get() {
+            Some(Ok(gpu)) if chosen.is_gpu => ceilings::measure_gpu(gpu).map_err(|e| e.to_string()),
+            _ => Ok(ceilings::measure_cpu(chosen.threads as usize)),
         }
     }
 
@@ -93,7 +134,8 @@ impl Devices {
             (started, ..) => started.map(|sim| (sim, described)),
         };
         let (sim, described) = started?;
-        self.take(described);
+        let place = if described.is_gpu { Place::Cuda } else { Place::Cpu { threads: described.threads as usize } };
+        self.take(Described { predicted: prepared.predict(place), ..described });
         Ok(sim)
     }
 }
@@ -104,6 +146,7 @@ fn cpu(threads: u32, why: &str) -> (Device, Described) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
     let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
-    let described = Described { name, details: why.to_owned(), is_gpu: false, threads };
+    let details = why.to_owned();
+    let described = Described { name, details, is_gpu: false, threads, predicted: vec![], memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)
 }

@@ -55,6 +55,10 @@ pub enum Done {
     Layouts(Vec<super::workspace::Layout>),
     /// A layout was kept; its name.
     LayoutKept(Result<String, String>),
+    /// How the device compares with the reference.
+    Compared(Box<Result<crate::engine::parity::Parity, String>>),
+    /// What the device can do at best: read (none was kept) or measured.
+    Ceilings(Result<Option<Box<crate::gpu::ceilings::Ceilings>>, String>),
 }
 
 /// Starts threads and collects what they end with.

@@ -4,6 +4,7 @@ mod edits;
 mod hear;
 mod show;
 mod taken;
+mod wants;
 mod way_on;
 
 pub use taken::Taken;
@@ -91,6 +92,7 @@ pub struct Live {
     stubborn: HashSet<ParamId>,
     play_when_loaded: bool,
     watched: Vec<Tap>,
+    profiled: Option<u32>,
     speed_sent: Option<f64>,
     /// What the simulation can show.
     pub exhibit: Exhibit,
@@ -141,6 +143,7 @@ impl Live {
             stubborn: HashSet::new(),
             play_when_loaded: false,
             watched: vec![],
+            profiled: None,
             speed_sent: None,
             exhibit: Exhibit::default(),
             clock: Clock::default(),
@@ -277,21 +280,6 @@ impl Live {
     /// Takes an action.
     pub fn act(&mut self, action: Action) {
         self.send(Command::Act(action));
-    }
-
-    /// Limits the speed, when it is not already.
-    pub fn limit_speed(&mut self, speed: Option<f64>) {
-        if self.speed_sent != speed && self.send(Command::Speed(speed)) {
-            self.speed_sent = speed;
-            self.pace.forget();
-        }
-    }
-
-    /// Says which probes are on screen, when that has changed.
-    pub fn watch(&mut self, taps: Vec<Tap>) {
-        if self.sent.is_some() && self.watched != taps && self.send(Command::Watch(taps.clone())) {
-            self.watched = taps;
-        }
     }
 
     /// Starts a recording.

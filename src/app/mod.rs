@@ -33,6 +33,7 @@ mod obey;
 mod outside;
 mod pacing;
 mod palette;
+mod profiling;
 mod rebuild;
 mod recent;
 mod recorded;
@@ -108,6 +109,7 @@ impl Default for Start {
 pub struct App {
     pub(crate) session: Session,
     pub(crate) workspace: workspace::Workspaces,
+    pub(crate) profile: views::profile::Profile,
     pub(crate) keymap: keymap::Keymap,
     pub(crate) config_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
@@ -158,6 +160,7 @@ impl App {
         let mut app = Self {
             session: Session::new(project, None, live),
             workspace: workspace::Workspaces::default(),
+            profile: views::profile::Profile::default(),
             keymap: keymap::Keymap::load(start.config_dir.as_deref()),
             config_dir: start.config_dir.clone(),
             panels: side::Panels::default(),
@@ -215,6 +218,16 @@ impl App {
         &mut self.session
     }
 
+    /// Where the time went, as far as somebody looked.
+    pub fn profile(&self) -> &views::profile::Profile {
+        &self.profile
+    }
+
+    /// Names of the workspaces, in the order of their tabs.
+    pub fn workspaces(&self) -> impl Iterator<Item = &str> {
+        self.workspace.titles()
+    }
+
     /// To carry out a command from a test, as a menu would.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
         self.obey(ctx, command);
@@ -245,10 +258,12 @@ impl App {
                     self.time.reset();
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
+                    self.take_machine(&device);
                     self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
                 live::News::Frame(frame) => {
+                    self.profile.absorb(&frame);
                     self.session.filter.absorb(&self.session.live.exhibit, &frame);
                     self.workspace.absorb(&self.session.live.exhibit, &mut self.time, frame);
                 }
@@ -309,6 +324,7 @@ impl App {
         }
         taps.sort_by_key(|tap| tap.probe);
         self.session.live.watch(taps);
+        self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
     }
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
@@ -337,6 +353,7 @@ impl App {
             abilities: &abilities,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
+            profile: &mut self.profile,
             requests: &mut requests,
         };
         self.workspace.ui(ui, ctx);

@@ -65,6 +65,8 @@ impl App {
             UiCommand::Rewind => self.session.live.rewind(),
             UiCommand::Rebuild => self.session.build(false),
             UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
+            UiCommand::Compare(steps) => self.compare(steps),
+            UiCommand::MeasureCeilings => self.measure_ceilings(),
             UiCommand::CancelLoading => self.session.live.cancel_loading(),
             UiCommand::Record => self.toggle_recording(),
             UiCommand::Stimulate => self.intervene(Deed::Stimulate),
@@ -334,7 +336,12 @@ impl App {
             Done::Journal(_) | Done::Crash(_) => self.take_leftover(done),
             Done::Outside(path, found) => self.changed_outside(path, *found),
             Done::Partners(set, elements) => self.session.selection.replace(set, elements),
-            Done::Runs(runs) => self.runs = runs,
+            Done::Runs(runs) => {
+                self.profile.machine.runs.clone_from(&runs);
+                self.runs = runs;
+            }
+            Done::Compared(parity) => self.take_parity(*parity),
+            Done::Ceilings(ceilings) => self.take_ceilings(ceilings),
             Done::RunOpened(Ok(opened)) => self.show_recording(*opened),
             Done::RunOpened(Err(e)) => self.say(Level::Error, format!("Could not open the run: {e}")),
             Done::Layouts(layouts) => self.workspace.layouts.user = layouts,

@@ -49,7 +49,7 @@ pub(super) enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Measure how fast a kind runs here.
+    /// Measure how fast a kind runs here, or what the device can do at best.
     Bench(BenchArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -123,7 +123,7 @@ pub(super) struct ExportArgs {
 
 #[derive(Group, Debug)]
 pub(super) struct BenchArgs {
-    /// Name of the kind.
+    /// Name of the kind; `device` measures bandwidth, arithmetic and launches, and keeps them for the roofline.
     #[arg(default_value = "spiking")]
     pub kind: String,
     /// Result as JSON.

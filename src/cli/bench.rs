@@ -2,8 +2,10 @@
 
 use super::{args::BenchArgs, device, error::CliError, meter::Meter, say::out, signal};
 use crate::{
+    gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
-    sim::{Progress, SimError},
+    project::ceilings as kept,
+    sim::{Device, Progress, SimError},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -24,7 +26,10 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     let Some(job) = job(args)? else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         let kind = &args.kind;
-        return Err(CliError::Usage(format!("`{kind}` has no benchmark; there are the kinds {}", known.join(", "))));
+        return Err(CliError::Usage(format!(
+            "`{kind}` has no benchmark; there are `device` and the kinds {}",
+            known.join(", ")
+        )));
     };
     let rows = watched(job)?;
     if args.json {
@@ -62,8 +67,35 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
                 Ok(rows.iter().map(|row| (json!(row), nuclei_line(row))).collect())
             }))
         }
+        "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
         _ => None,
     })
+}
+
+/// What the device can do at best; kept for the roofline.
+fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
+    let mut measured = match device {
+        Device::Cuda(gpu) => ceilings::measure_gpu(gpu)?,
+        Device::Cpu { .. } => ceilings::measure_cpu(threads as usize),
+    };
+    if let Some(cache) = kept::cache_folder() {
+        let file = kept::save(&cache, &mut measured).map_err(SimError::Input)?;
+        tracing::info!("kept in {}", file.display());
+    }
+    let line = |c: &Ceiling| match c.limit {
+        Limit::Launch => format!("{:26} {:10.2} µs      {}", c.name, c.value * 1e6, c.how),
+        limit => format!("{:26} {:10.2} G{:5} {}", c.name, c.value * 1e-9, unit(limit), c.how),
+    };
+    let name = |row: &Ceiling| json!({ "device": measured.device, "measured": measured.measured, "ceiling": row });
+    Ok(measured.list.iter().map(|c| (name(c), line(c))).collect())
+}
+
+const fn unit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Bytes => "B/s",
+        Limit::Ops => "op/s",
+        Limit::Updates | Limit::Launch => "/s",
+    }
 }
 
 fn nuclei_line(row: &nuclei::BenchRow) -> String {

@@ -5,6 +5,7 @@
 mod loader;
 mod mailbox;
 mod pace;
+pub mod parity;
 mod priority;
 mod recorder;
 pub mod replay;
@@ -53,6 +54,9 @@ pub enum Command {
     Act(Action),
     /// The probes that are on screen. Nothing else is sampled for the screen.
     Watch(Vec<Tap>),
+    /// How many batches there are to one that is measured while somebody looks at where the time goes: each batch is
+    /// then handed out, the measured ones launch by launch. `None` when nobody looks.
+    Profile(Option<u32>),
     /// Starts recording these probes.
     Record(Vec<Tap>, Box<dyn Sink>),
     /// Stops recording and closes the run.

@@ -35,6 +35,7 @@ pub(super) struct Worker<W> {
     pass: Pass,
     sim: Option<Box<dyn Simulation>>,
     watch: Vec<Tap>,
+    profile: Option<u32>,
     recorder: Option<Recorder>,
     running: Running,
     pace: Pace,
@@ -66,6 +67,7 @@ impl<W: Fn()> Worker<W> {
             pass: Pass::default(),
             sim: None,
             watch: vec![],
+            profile: None,
             recorder: None,
             running: Running::Paused,
             pace: Pace::new(),
@@ -114,6 +116,7 @@ impl<W: Fn()> Worker<W> {
     /// simulation whole. When the device failed, what is left of the simulation there answers to nothing: its memory
     /// is given back.
     fn fail(&mut self, error: SimError) {
+        self.pass.abandon();
         let (digest, clock) = self.whole.take().unwrap_or_else(|| (self.digest(), self.clock()));
         let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
         self.pace.forget();
@@ -175,6 +178,7 @@ impl<W: Fn()> Worker<W> {
                 self.retap();
                 self.show_now();
             }
+            Command::Profile(every) => self.profile = every.map(|n| n.max(1)),
             Command::Record(taps, sink) => self.record(taps, sink),
             Command::StopRecording => self.stop_recording(),
             Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
@@ -393,18 +397,26 @@ impl<W: Fn()> Worker<W> {
         }
         let stalled = Gauges::read(&self.gauges.stalled_nanos);
         let start = Instant::now();
-        self.pass.profiled = self.batches.is_multiple_of(PROFILE_EVERY);
+        let every = self.profile.map_or(PROFILE_EVERY, u64::from);
+        let profiled = self.batches.is_multiple_of(every);
+        self.pass.begin(self.batches, clock.step, profiled, self.profile.is_some());
         self.batches += 1;
         self.whole = Some((self.digest(), clock));
         if let Some(sim) = &mut self.sim {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
-        self.sample(self.states_are_due())?;
+        let (due, sampling) = (self.states_are_due(), Instant::now());
+        self.sample(due)?;
+        self.pass.aside_since(sampling, "sample");
         self.whole = None;
         // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
         let stalled = Duration::from_nanos(Gauges::read(&self.gauges.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
+        self.pass.end(steps, took.as_nanos() as u64)?;
+        if let Some(held) = &mut self.held {
+            held.batches.append(&mut self.pass.batches);
+        }
         self.pace.took(steps, took);
         let clock = self.clock();
         self.gauges.step.store(clock.step, Ordering::Relaxed);

@@ -1,6 +1,11 @@
 //! Device memory, page-locked host memory, and the copies between them.
 
-use super::{Gpu, GpuError, error::Doing as _, layout::CudaType};
+use super::{
+    Gpu, GpuError,
+    error::Doing as _,
+    layout::CudaType,
+    trace::{self, Lane, Span},
+};
 use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr as _, DriverError, PinnedHostSlice, result, sys::CUresult};
 use std::{ops::Range, sync::Arc};
 
@@ -72,7 +77,9 @@ impl<T: CudaType> Buf<T> {
         let (what, bytes) = (self.what, size_of_val(values));
         let mut target = self.slice.slice_mut(start..end);
         // The source is pageable: the driver has staged or copied all of it before the call returns.
-        self.gpu.compute.memcpy_htod(values, &mut target).doing(|| format!("writing {what} ({bytes} B)"))
+        trace::host(Lane::Calls, what, bytes as u64, || {
+            self.gpu.compute.memcpy_htod(values, &mut target).doing(|| format!("writing {what} ({bytes} B)"))
+        })
     }
 
     /// Copies another buffer of the same length, on the device.
@@ -118,8 +125,10 @@ impl<T: CudaType> Buf<T> {
         if !range.is_empty() {
             let bytes = size_of_val(&values[..]);
             let doing = || format!("reading {} ({bytes} B)", self.what);
-            self.gpu.compute.memcpy_dtoh(&self.slice.slice(range), &mut values).doing(doing)?;
-            self.gpu.compute.synchronize().doing(doing)?;
+            trace::host(Lane::Waits, self.what, bytes as u64, || {
+                self.gpu.compute.memcpy_dtoh(&self.slice.slice(range), &mut values).doing(doing)?;
+                self.gpu.compute.synchronize().doing(doing)
+            })?;
         }
         Ok(values)
     }
@@ -134,19 +143,11 @@ impl<T: CudaType> Buf<T> {
         if range.is_empty() {
             return Ok(());
         }
-        let (compute, copy) = (&self.gpu.compute, &self.gpu.copy);
-        let order = || -> Result<(), DriverError> {
-            copy.wait(&compute.record_event(None)?)?;
-            let view = self.slice.slice(range);
-            let (source, _recorded) = view.device_ptr(copy);
-            let target = &mut into.slice.as_mut_slice()?[..len];
-            // SAFETY: both sides hold `len` elements; the memory is page-locked, `Pinned` waits for the copy
-            // before it shows or frees it, and the compute stream waits before the source can change.
-            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }?;
-            into.copied.record(copy)?;
-            compute.wait(&into.copied)
-        };
-        order().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
+        let (compute, doing) = (&self.gpu.compute, || format!("reading {what}"));
+        let after = compute.record_event(None).doing(doing)?;
+        self.copy_out(range, into, 0, &after)?;
+        // The source cannot change before it is copied.
+        compute.wait(&into.copied).doing(doing)
     }
 
     /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
@@ -165,18 +166,33 @@ impl<T: CudaType> Buf<T> {
         if range.is_empty() {
             return Ok(());
         }
-        let copy = &self.gpu.copy;
+        self.copy_out(range, into, to, &after.0)
+    }
+
+    /// Starts a copy on the copy stream, once `after` has passed.
+    fn copy_out(
+        &self,
+        range: Range<usize>,
+        into: &mut Pinned<T>,
+        to: usize,
+        after: &CudaEvent,
+    ) -> Result<(), GpuError> {
+        let (copy, len) = (&self.gpu.copy, range.len());
+        let bytes = (len * size_of::<T>()) as u64;
+        let doing = || format!("reading {} ({bytes} B)", self.what);
+        copy.wait(after).doing(doing)?;
         let start = || -> Result<(), DriverError> {
-            copy.wait(&after.0)?;
             let view = self.slice.slice(range);
             let (source, _recorded) = view.device_ptr(copy);
             let target = &mut into.slice.as_mut_slice()?[to..to + len];
             // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
-            // before it shows or frees it. A kernel that writes the range meanwhile spoils numbers, not memory.
-            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }?;
-            into.copied.record(copy)
+            // before it shows or frees it. Whoever calls sees to it that no kernel writes the range meanwhile; one
+            // that does spoils numbers, not memory.
+            unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }
         };
-        start().doing(|| format!("reading {what} ({} B)", len * size_of::<T>()))
+        let span = Span { name: self.what, lane: Lane::Copies, bytes, ..Span::default() };
+        trace::device(copy, span, || start().doing(doing))?;
+        into.copied.record(copy).doing(doing)
     }
 
     pub(super) fn slice(&self) -> &CudaSlice<T> {
@@ -195,7 +211,8 @@ impl Mark {
 
     /// Waits until all of it is done; reports errors of kernels that ran in the meantime.
     pub fn wait(&self) -> Result<(), GpuError> {
-        self.0.synchronize().doing(|| "waiting for the kernels".to_owned())
+        let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
+        trace::host(Lane::Waits, "wait for kernels", 0, wait)
     }
 }
 
@@ -235,7 +252,7 @@ impl<T: CudaType> Pinned<T> {
     /// Waits for the last copy into it, not for the kernels after that copy, and shows it.
     pub fn get(&self) -> Result<&[T], GpuError> {
         let doing = || "waiting for a copy from the GPU".to_owned();
-        self.copied.synchronize().doing(doing)?;
+        trace::host(Lane::Waits, "wait for a copy", 0, || self.copied.synchronize().doing(doing))?;
         self.slice.as_slice().doing(doing)
     }
 }

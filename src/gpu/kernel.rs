@@ -8,9 +8,10 @@ use super::{
     error::Doing as _,
     layout::{CudaType, comment},
     module::Module,
+    trace,
 };
 use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc, time::Instant};
 
 /// What the program knows about a kernel without a GPU in sight.
 #[derive(Clone, Copy, Debug)]
@@ -224,6 +225,9 @@ impl Kernel {
         let mut args = self.gpu.compute.launch_builder(&self.function);
         fill(&mut args);
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
+        pass.captured += 1;
+        let base = if pass.profiled { trace::base(&self.gpu.compute)? } else { None };
+        let called = pass.profiled.then(Instant::now);
         if pass.profiled {
             args.record_kernel_launch(sys::CUevent_flags::CU_EVENT_DEFAULT);
         }
@@ -238,7 +242,9 @@ impl Kernel {
         };
         let (threads, block) = (config.grid_dim.0 * config.block_dim.0, config.block_dim.0);
         let events = events.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
-        pass.pending.extend(events.map(|(start, end)| super::timing::Pending::new(self.spec.name, start, end)));
+        if let (Some(events), Some(called)) = (events, called) {
+            pass.launched(self.spec.name, events, base, called);
+        }
         Ok(())
     }
 }

@@ -9,6 +9,7 @@
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
 
 mod buffer;
+pub mod ceilings;
 mod error;
 mod graph;
 pub mod kernel;
@@ -16,17 +17,22 @@ pub mod layout;
 pub mod module;
 pub mod nvrtc;
 pub mod nvtx;
+mod pass;
 pub mod probe;
 pub mod selftest;
+pub mod source;
 pub mod timing;
+pub mod trace;
 
 pub use buffer::{Buf, Cell, Mark, Pinned};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;
 pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
+pub use pass::{Follow, Pass};
 pub use probe::OpenError;
-pub use timing::{Pass, Timing};
+pub use timing::Timing;
+pub use trace::{Batch, Lane, Measured, Span};
 
 use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
 use error::Doing as _;
@@ -114,8 +120,10 @@ impl Gpu {
 
     /// Waits until both streams are idle; reports errors of kernels that ran in the meantime.
     pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.compute.synchronize().doing(|| "waiting for the kernels".into())?;
-        self.copy.synchronize().doing(|| "waiting for the copies".into())
+        trace::host(Lane::Waits, "wait for the device", 0, || {
+            self.compute.synchronize().doing(|| "waiting for the kernels".into())?;
+            self.copy.synchronize().doing(|| "waiting for the copies".into())
+        })
     }
 
     /// `NVIDIA H200 (compute capability 9.0, 132 multiprocessors, CUDA 13.0 driver)`.

@@ -118,7 +118,7 @@ const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, p
 /// [`Report`] that has not [`passed`](Report::passed).
 pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let kernels = Kernels::load(gpu)?;
-    let mut pass = Pass { profiled: true, ..Default::default() };
+    let mut pass = Pass::measuring();
     let mut clock = Cell::new(gpu, "clock", START)?;
     let mut words = Buf::<u32>::zeros(gpu, "words", WORDS)?;
     let mut pinned = Pinned::zeros(gpu, WORDS)?;

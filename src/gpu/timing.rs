@@ -1,8 +1,6 @@
 //! Time per kernel, or on the CPU per loop that plays the kernel's part.
 
-use super::{Gpu, GpuError, KernelFacts, error::Doing as _, nvtx};
-use cudarc::driver::{CudaEvent, sys::CUevent_flags};
-use std::time::Instant;
+use super::KernelFacts;
 
 /// Time spent in one kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +86,11 @@ impl Spread {
         other.0.iter().for_each(|(bucket, launches)| self.fill(*bucket, *launches));
     }
 
+    /// The buckets that hold something, shortest first: from, to (exclusive), launches.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
+        self.0.iter().map(|(bucket, launches)| (low_of(*bucket), low_of(bucket + 1), *launches))
+    }
+
     /// The middle of the bucket that holds the quantile; 0 when there is nothing.
     pub fn quantile(&self, q: f64) -> u64 {
         let all: u64 = self.0.iter().map(|b| u64::from(b.1)).sum();
@@ -107,10 +110,17 @@ const fn bucket_of(nanos: u64) -> u16 {
     ((octave << FINE) as u64 + (nanos >> octave)) as u16
 }
 
+const fn octave_of(bucket: u16) -> u32 {
+    (bucket >> FINE).saturating_sub(1) as u32
+}
+
+const fn low_of(bucket: u16) -> u64 {
+    let octave = octave_of(bucket);
+    (bucket as u64 - ((octave as u64) << FINE)) << octave
+}
+
 const fn middle_of(bucket: u16) -> u64 {
-    let (octave, part) = ((bucket >> FINE).saturating_sub(1) as u32, bucket as u64);
-    let low = (part - ((octave as u64) << FINE)) << octave;
-    low + (1 << octave) / 2
+    low_of(bucket) + (1 << octave_of(bucket)) / 2
 }
 
 /// A row of the timing table, in the units people read: what `--json` writes.
@@ -164,155 +174,9 @@ fn row(t: &Timing, total: f64, facts: Option<&KernelFacts>) -> Row {
     }
 }
 
-/// What one call of `advance` is given: whether to measure, and where measurements go.
-#[derive(Default)]
-pub struct Pass {
-    /// Whether this batch is measured; ordinary batches are not, so that measuring costs nothing.
-    pub profiled: bool,
-    /// Measurements since they were last taken.
-    pub timings: Vec<Timing>,
-    /// Launches of a measured batch the device has not finished, oldest first.
-    pub pending: Vec<Pending>,
-}
-
-/// Work between two events on the compute stream.
-pub struct Pending {
-    name: &'static str,
-    items: u64,
-    bytes: u64,
-    start: CudaEvent,
-    end: CudaEvent,
-}
-
-impl Pending {
-    pub(super) fn new(name: &'static str, start: CudaEvent, end: CudaEvent) -> Self {
-        Self { name, items: 0, bytes: 0, start, end }
-    }
-}
-
-impl Pass {
-    /// Runs `work` under a kernel's name.
-    pub fn span<T>(&mut self, name: &'static str, items: u64, work: impl FnOnce() -> T) -> T {
-        if !self.profiled {
-            return work();
-        }
-        let _range = nvtx::range(name);
-        let start = Instant::now();
-        let out = work();
-        let nanos = start.elapsed().as_nanos() as u64;
-        let row = self.row(name);
-        row.launch(nanos);
-        row.items += items;
-        out
-    }
-
-    fn row(&mut self, name: &'static str) -> &mut Timing {
-        let known = self.timings.iter().position(|t| t.name == name);
-        let at = known.unwrap_or_else(|| {
-            self.timings.push(Timing::of(name));
-            self.timings.len() - 1
-        });
-        &mut self.timings[at]
-    }
-
-    /// Adds a measurement made elsewhere.
-    pub fn note(&mut self, timing: &Timing) {
-        self.row(timing.name).add(timing);
-    }
-
-    /// Says how much a kernel did, when that is known only after its launch.
-    pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
-        let row = self.row(name);
-        row.items += items;
-        row.bytes += bytes;
-    }
-
-    /// Says how many items the last launch worked on.
-    pub fn last_items(&mut self, items: u64) {
-        if let Some(launch) = self.pending.last_mut() {
-            launch.items = items;
-        }
-    }
-
-    /// Says how many items the launches that are not finished worked on, by name, unless that was said.
-    pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
-        for launch in self.pending.iter_mut().filter(|launch| launch.items == 0) {
-            launch.items = items(launch.name);
-        }
-    }
-
-    /// Says how many bytes the last launch moved.
-    pub fn last_bytes(&mut self, bytes: u64) {
-        if let Some(launch) = self.pending.last_mut() {
-            launch.bytes = bytes;
-        }
-    }
-
-    /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
-    /// call), between two events.
-    pub fn device_span<T>(
-        &mut self,
-        gpu: &Gpu,
-        name: &'static str,
-        work: impl FnOnce() -> Result<T, GpuError>,
-    ) -> Result<T, GpuError> {
-        if !self.profiled {
-            return work();
-        }
-        let _range = nvtx::range(name);
-        let event =
-            || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
-        let start = event()?;
-        let out = work()?;
-        self.pending.push(Pending::new(name, start, event()?));
-        Ok(out)
-    }
-
-    /// Turns the launches the device has finished into timings; unfinished ones wait for the next call, so
-    /// that nothing waits for the device. An event pair costs about 2 µs, which a measured launch contains.
-    pub fn collect(&mut self) -> Result<(), GpuError> {
-        let doing = || "reading kernel times".to_owned();
-        let mut finished = 0;
-        for launch in &self.pending {
-            if !launch.end.try_is_complete().doing(doing)? {
-                break;
-            }
-            finished += 1;
-        }
-        for done in self.pending.drain(..finished).collect::<Vec<_>>() {
-            let nanos = (f64::from(done.start.elapsed_ms(&done.end).doing(doing)?) * 1e6) as u64;
-            self.row(done.name).launch(nanos);
-            self.work(done.name, done.items, done.bytes);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_ordinary_batch_measures_nothing() {
-        let mut pass = Pass::default();
-        assert_eq!(pass.span("integrate", 10, || 7), 7);
-        assert!(pass.timings.is_empty());
-    }
-
-    #[test]
-    fn spans_of_one_name_add_up() {
-        let mut pass = Pass { profiled: true, ..Default::default() };
-        pass.span("integrate", 10, || ());
-        pass.span("propagate", 3, || ());
-        let mut elsewhere = Timing::of("integrate");
-        (0..4).for_each(|_| elsewhere.launch(25_000));
-        pass.note(&elsewhere);
-        pass.work("integrate", 5, 64);
-        let rows: Vec<_> = pass.timings.iter().map(|t| (t.name, t.launches, t.items, t.bytes)).collect();
-        assert_eq!(rows, [("integrate", 5, 15, 64), ("propagate", 1, 3, 0)]);
-        assert!(pass.timings[0].max_nanos >= 25_000);
-        pass.collect().unwrap();
-    }
 
     #[test]
     fn buckets_are_in_order_and_hold_their_middle() {

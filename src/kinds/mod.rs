@@ -3,7 +3,7 @@
 use crate::{
     gpu::{Memory, ModuleSpec},
     params::Params,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
 };
 use std::sync::Arc;
 
@@ -106,6 +106,9 @@ macro_rules! kinds {
                 let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
+
+            /// What rows of its timings move and compute per work item.
+            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }

@@ -3,6 +3,7 @@
 //! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line writes into
 //! it. This is the only module that knows the file format, and everything it writes is versioned.
 
+pub mod ceilings;
 pub mod clip;
 mod diff;
 mod disk;

@@ -115,6 +115,17 @@ pub struct Preset {
     pub set: &'static [&'static str],
 }
 
+/// What a row of the timings does per work item at the least: what no cleverness saves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Name of the row.
+    pub row: &'static str,
+    /// Bytes read and written.
+    pub bytes: f64,
+    /// Arithmetic operations; a fused multiply-add is two.
+    pub ops: f64,
+}
+
 /// What [`kinds!`](crate::kinds) collects.
 pub trait Kind {
     /// Name in menus.
@@ -129,6 +140,9 @@ pub trait Kind {
     const ACTIONS: &'static [ActionSpec];
     /// What the rows of its CPU timings are: name, tooltip. Rows of kernels are told by [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
+    /// What rows of its timings move and compute per work item, for the roofline. Rows whose work depends on parameters
+    /// are not in it.
+    const WORK: &'static [Work] = &[];
     /// Its CUDA modules.
     const MODULES: &'static [ModuleSpec];
     /// Sets of values with a name and a citation.

@@ -1,7 +1,7 @@
 //! What can be read from a simulation: a handful of shapes, and frames of readings.
 
 use super::LifeEvent;
-use crate::gpu::Timing;
+use crate::gpu::{Batch, Timing};
 
 /// Where a simulation is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -152,6 +152,9 @@ pub enum Reading {
 /// A window that is not looked at for long keeps this many spikes, the newest.
 pub const MAX_WAITING_SPIKES: usize = 1 << 22;
 
+/// A window that is not looked at for long keeps this many batches of a profile, the newest.
+pub const MAX_WAITING_BATCHES: usize = 2048;
+
 impl Reading {
     /// A series with these of its elements, in this order; anything else as it is.
     fn of_elements(&self, elements: &[u32]) -> Self {
@@ -199,6 +202,8 @@ pub struct Frame {
     pub readings: Vec<(ProbeId, Reading)>,
     /// Kernel times.
     pub timings: Vec<Timing>,
+    /// Batches, when somebody asked to see them; measured ones may come after those behind them.
+    pub batches: Vec<Batch>,
     /// Spikes forgotten because nobody looked; shown, never hidden.
     pub skipped: u64,
     /// Counts up when the simulation was replaced or rewound: views start over.
@@ -221,7 +226,7 @@ impl Frame {
             Some((*id, reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
-        Self { readings, timings: self.timings.clone(), ..*self }
+        Self { readings, timings: self.timings.clone(), batches: vec![], ..*self }
     }
 
     /// A probe's reading.
@@ -238,6 +243,9 @@ impl Frame {
         }
         self.clock = newer.clock;
         self.skipped += newer.skipped;
+        self.batches.extend(newer.batches);
+        let excess = self.batches.len().saturating_sub(MAX_WAITING_BATCHES);
+        self.batches.drain(..excess);
         for (id, reading) in newer.readings {
             match self.readings.iter_mut().find(|(i, _)| *i == id) {
                 Some((_, old)) => self.skipped += old.absorb(reading),

@@ -243,7 +243,7 @@ fn saved_states_go_on() {
     let mut sim = start(&lively(), &gpu, Tuning::default());
     advance(&mut sim, 25);
     let saved = sim.save().expect("it saves");
-    let mut pass = Pass { profiled: true, ..Pass::default() };
+    let mut pass = Pass::measuring();
     sim.advance(30, &mut pass).expect("it runs");
     let want = (sim.digest(), sim.save().expect("it saves"));
     let mut other = start(&lively(), &gpu, Tuning::default());

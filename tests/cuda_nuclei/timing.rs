@@ -51,7 +51,7 @@ fn timing_of_the_coupling() {
                 println!("  {:<24} {order:9.2} us", "both orders");
                 println!("  {:<24} {keep:9.2} us", "sites in known order");
                 println!("  {:<24} {:9.2} us  of 500", "all of it", us + order);
-                let mut pass = Pass { profiled: true, ..Pass::default() };
+                let mut pass = Pass::measuring();
                 for _ in 0..5 {
                     c.order(&mut pass, &census).expect("orders");
                     c.couple(&mut pass, &census, &idx).expect("couples");
@@ -115,7 +115,7 @@ fn timing_of_a_generation() {
             println!(
                 "\n{living} nuclei, {inputs} inputs, {samples} samples, {method:?}, {storage:?}: {us:.1} us a generation"
             );
-            let mut pass = Pass { profiled: true, ..Pass::default() };
+            let mut pass = Pass::measuring();
             for _ in 0..5 {
                 sim.advance(1, &mut pass).expect("it runs");
             }

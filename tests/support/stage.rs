@@ -14,7 +14,7 @@ use neuropil::{
         style,
         theme::Tokens,
         time::Time,
-        views::{self, Selection, View, ViewCtx},
+        views::{self, Selection, View, ViewCtx, profile::Profile},
     },
     engine::Exhibit,
     sim::{Clock, Frame},
@@ -40,6 +40,7 @@ struct Inside {
     filter: views::filter::Filter,
     abilities: views::Abilities,
     requests: Vec<views::ViewRequest>,
+    profile: Profile,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -63,6 +64,7 @@ impl Inside {
             abilities: &self.abilities,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
+            profile: &mut self.profile,
             requests: &mut requests,
         };
         self.view.ui(ui, &mut ctx);
@@ -93,6 +95,7 @@ impl Stage {
             filter: Default::default(),
             abilities: Default::default(),
             requests: vec![],
+            profile: Profile::default(),
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -100,6 +103,18 @@ impl Stage {
             exhibit: exhibit.clone(),
         };
         Self { harness: None, inside: Some(inside), size, activity: Activity::new(exhibit) }
+    }
+
+    /// Before it is built.
+    #[allow(dead_code)]
+    pub fn with_profile(mut self, f: impl FnOnce(&mut Profile)) -> Self {
+        f(&mut self.inside.as_mut().expect("not built yet").profile);
+        self
+    }
+
+    #[allow(dead_code)]
+    pub fn profile<T>(&mut self, f: impl FnOnce(&mut Profile) -> T) -> T {
+        f(&mut self.harness().state_mut().profile)
     }
 
     /// Without pictures.
@@ -173,6 +188,7 @@ impl Stage {
         inside.running = true;
         let exhibit = inside.exhibit.clone();
         inside.time.absorb(&exhibit, &frame);
+        inside.profile.absorb(&frame);
         inside.view.absorb(&exhibit, &frame);
     }
 

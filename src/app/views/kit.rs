@@ -209,6 +209,16 @@ pub fn duration(secs: f64) -> String {
     }
 }
 
+/// What seconds are multiplied by to be read at this size, and the unit.
+pub fn duration_unit(secs: f64) -> (f64, &'static str) {
+    match secs.abs() {
+        a if a < 1e-6 => (1e9, "ns"),
+        a if a < 1e-3 => (1e6, "µs"),
+        a if a < 1.0 => (1e3, "ms"),
+        _ => (1.0, "s"),
+    }
+}
+
 fn round3(v: f64) -> f64 {
     let scale = 10f64.powi(2 - v.abs().max(1e-9).log10().floor() as i32);
     (v * scale).round() / scale

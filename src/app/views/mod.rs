@@ -16,10 +16,10 @@ pub mod matrix;
 pub mod menu;
 pub mod plot;
 pub mod pool;
+pub mod profile;
 pub mod raster;
 pub mod statistics;
 pub mod table;
-pub mod timing;
 pub mod weights;
 
 pub use menu::Subject;
@@ -55,6 +55,8 @@ pub struct ViewCtx<'a> {
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// What a row of the timings is, when the kind says.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
+    /// Where the time goes: shared by the Profile panels.
+    pub profile: &'a mut profile::Profile,
     /// What the view wants of the shell.
     pub requests: &'a mut Vec<ViewRequest>,
 }
@@ -216,6 +218,10 @@ pub trait View {
     fn title(&self, exhibit: &Exhibit) -> String;
     /// What it needs while visible.
     fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap>;
+    /// Whether it shows [`ViewCtx::profile`], which is only filled while such a view is visible.
+    fn profiles(&self) -> bool {
+        false
+    }
     /// A new simulation or a new epoch: starts over.
     fn reset(&mut self, exhibit: &Exhibit);
     /// New data (called also while hidden, when there are no taps of its own).
@@ -241,7 +247,12 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<raster::Raster>::default(),
         Box::<plot::Rates>::default(),
         Box::<plot::Traces>::default(),
-        Box::<timing::Kernels>::default(),
+        Box::<profile::Steps>::default(),
+        Box::<profile::Timeline>::default(),
+        Box::<profile::Kernels>::default(),
+        Box::<profile::Roofline>::default(),
+        Box::<profile::Memory>::default(),
+        Box::<profile::Numerics>::default(),
         Box::<table::Table>::default(),
         Box::<hist::Histogram>::default(),
         Box::<filter::Panel>::default(),
@@ -275,7 +286,12 @@ const FITS: &[Fit] = {
             pages: &[Simulate],
             fits: |e| has(e, |s| matches!(s, Shape::Series { of } if !of.is_empty())),
         },
+        Fit { view: "steps", pages: &[Profile], fits: |e| !e.probes.is_empty() },
+        Fit { view: "timeline", pages: &[Profile], fits: |e| !e.probes.is_empty() },
         Fit { view: "timing", pages: &[Profile], fits: |e| !e.probes.is_empty() },
+        Fit { view: "roofline", pages: &[Profile], fits: |e| !e.probes.is_empty() },
+        Fit { view: "memory", pages: &[Profile], fits: |e| !e.probes.is_empty() },
+        Fit { view: "numerics", pages: &[Profile], fits: |e| !e.probes.is_empty() },
         Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
         Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
         Fit { view: "filter", pages: &[Explore], fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) },

@@ -257,6 +257,12 @@ impl Workspaces {
         union
     }
 
+    /// Whether a visible view shows where the time goes.
+    pub fn profiles(&self) -> bool {
+        let view = |tile: &egui_tiles::TileId| self.views.get(self.now().pane(*tile)?);
+        !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.profiles())
+    }
+
     /// The view that keys are for: the panel last clicked.
     pub fn focused_view(&mut self) -> Option<&mut dyn View> {
         let tile = self.now().focused_tile()?;

@@ -57,13 +57,17 @@ impl Page {
     }
 }
 
-/// The layout that fits: the first view large at the left with the rest as tabs below it, the second and third at the
-/// right.
+/// The layout that fits. A profile reads from top to bottom: steps, what is in them, what it means. Elsewhere the first
+/// view is large at the left with the rest as tabs below it, the second and third at the right.
 pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, exhibit);
     let mut tiles = Tiles::default();
     let panes: Vec<TileId> = names.iter().map(|n| tiles.insert_pane((*n).to_owned())).collect();
+    if let ([first, second, third, rest @ ..], Page::Profile) = (panes.as_slice(), page) {
+        let root = rows(&mut tiles, &[&[*first], &[*second, *third], rest], &[0.24, 0.42, 0.34]);
+        return Tree::new(id, root, tiles);
+    }
     let tabs: Vec<TileId> = match panes.as_slice() {
         [] => return Tree::empty(id),
         [only] => return Tree::new(id, tiles.insert_tab_tile(vec![*only]), tiles),
@@ -81,6 +85,20 @@ pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
     };
     let root = tiles.insert_horizontal_tile(tabs);
     Tree::new(id, root, tiles)
+}
+
+/// Panels in rows, of these shares of the height.
+fn rows(tiles: &mut Tiles<Pane>, panes: &[&[TileId]], shares: &[f32]) -> TileId {
+    let mut row = |panes: &&[TileId]| {
+        let tabs = panes.iter().map(|pane| tiles.insert_tab_tile(vec![*pane])).collect();
+        tiles.insert_horizontal_tile(tabs)
+    };
+    let rows: Vec<TileId> = panes.iter().filter(|panes| !panes.is_empty()).map(&mut row).collect();
+    let root = tiles.insert_vertical_tile(rows.clone());
+    if let Some(Tile::Container(Container::Linear(linear))) = tiles.get_mut(root) {
+        rows.iter().zip(shares).for_each(|(row, share)| linear.shares.set_share(*row, *share));
+    }
+    root
 }
 
 fn column(tiles: &mut Tiles<Pane>, top: TileId, bottom: TileId, share: f32) -> TileId {

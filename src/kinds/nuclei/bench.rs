@@ -128,7 +128,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
     let mut walls = (0..options.repeats.max(1)).map(|_| timed(&mut *sim, steps)).collect::<Result<Vec<f64>, _>>()?;
     walls.sort_by(f64::total_cmp);
     let wall_s = walls[walls.len() / 2];
-    let mut pass = Pass { profiled: true, ..Pass::default() };
+    let mut pass = Pass::measuring();
     sim.advance(steps.min(20) as u32, &mut pass)?;
     let (coupling_ms, plan_ms) = (once(&pass, SUMS), once(&pass, PLAN));
     let n = sim.digest().totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);

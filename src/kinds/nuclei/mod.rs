@@ -54,7 +54,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
 };
 use cpu::CpuSim;
 use std::sync::Arc;
@@ -72,6 +72,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const WORK: &'static [Work] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;

@@ -2,7 +2,7 @@
 
 use crate::{
     actions, probes,
-    sim::{Meaning, Shape},
+    sim::{Meaning, Shape, Work},
 };
 use std::f64::consts::PI;
 
@@ -65,6 +65,14 @@ pub const SPANS: &[(&str, &str)] = &[
     ("order", "Order, barrier and means over the population. Items: nuclei."),
     ("turnover", "Who fuses, decays and dies. Items: nuclei."),
     ("record", "Events and curves for probes. Items: generations."),
+];
+
+/// What no backend saves, per item.
+pub const WORK: &[Work] = &[
+    // A pair: one power of two, four additions, two fused multiply-adds; a site of 16 bytes serves a block's 1024 sites.
+    Work { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0 },
+    // A number of the table is read per pair and goes into two products.
+    Work { row: "couple_given", bytes: 4.0, ops: 5.0 },
 ];
 
 actions! {

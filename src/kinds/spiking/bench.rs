@@ -281,7 +281,7 @@ fn stretch(
 
 /// One batch, measured kernel by kernel.
 fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
-    let mut pass = Pass { profiled: true, ..Pass::default() };
+    let mut pass = Pass::measuring();
     sim.advance(batch, &mut pass)?;
     sim.sample(&mut Frame::default())?;
     Ok(timing::report(&pass.timings, &sim.kernels()))

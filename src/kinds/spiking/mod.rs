@@ -54,7 +54,7 @@ pub use params::*;
 
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation},
+    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
 };
 use cpu::{CpuSim, leaky::LeakySim};
 use cuda::CudaSim;
@@ -74,6 +74,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const WORK: &'static [Work] = probes::WORK;
     const MODULES: &'static [ModuleSpec] =
         &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE, cuda::kernels::UnitKernels::SPEC];
     const PRESETS: &'static [Preset] = presets::PRESETS;

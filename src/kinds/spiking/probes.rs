@@ -2,7 +2,7 @@
 
 use crate::{
     actions, probes,
-    sim::{Meaning, ProbeSpec, Shape},
+    sim::{Meaning, ProbeSpec, Shape, Work},
 };
 
 const NEURONS: &str = "neurons";
@@ -51,6 +51,13 @@ pub const SPANS: &[(&str, &str)] = &[
         "Whoever got a kick or a spike takes it up, unless refractory; leaky units all step. Items: neurons.",
     ),
     ("collect", "Gathers spikes and traces of all threads in their canonical order, for probes. Items: steps."),
+];
+
+/// What no backend saves, per item.
+pub const WORK: &[Work] = &[
+    // A word of the connection read; a sum read, added to and written.
+    Work { row: "deliver", bytes: 12.0, ops: 1.0 },
+    Work { row: "reside", bytes: 12.0, ops: 1.0 },
 ];
 
 actions! {

@@ -158,7 +158,7 @@ impl<T: Real> CpuSim<T> {
             rings: &self.rings,
             by_hand: (start, &desk.by_hand),
             trace_every: desk.meter.trace_every,
-            profiled: pass.profiled,
+            measure: pass.follow(),
         };
         let (parts, meter) = (&mut self.parts[..], &mut desk.meter);
         let run = |part: &mut Part<T>, steps| part.run(steps, &shared);
@@ -171,9 +171,7 @@ impl<T: Real> CpuSim<T> {
         desk.step = end;
         desk.by_hand.clear();
         for part in &mut self.parts {
-            for t in part.pass.timings.drain(..) {
-                pass.note(&t);
-            }
+            pass.join(&mut part.pass);
         }
         let work = 2 * (desk.meter.events - events) + 10 * (desk.meter.active - looked);
         self.work_per_step = work / steps.max(1) + drive::Drive::work(&self.situation) / 2;

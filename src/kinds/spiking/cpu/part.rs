@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     data::Csr,
-    gpu::Pass,
+    gpu::{Follow, Pass},
     kinds::spiking::{
         layout::{Constants, Real},
         stimuli::{Gain, Situation},
@@ -33,8 +33,8 @@ pub struct Shared<'a, T> {
     pub by_hand: (u64, &'a [(u32, T)]),
     /// Completed steps between samples of traced neurons.
     pub trace_every: u64,
-    /// Whether to measure.
-    pub profiled: bool,
+    /// Whether and how to measure.
+    pub measure: Follow,
 }
 
 /// The neurons of one thread, and its tools.
@@ -75,7 +75,7 @@ impl<T: Real> Part<T> {
     /// Takes the steps of a window, no longer than the delay.
     pub fn run(&mut self, steps: Range<u64>, shared: &Shared<'_, T>) {
         let mut pass = std::mem::take(&mut self.pass);
-        pass.profiled = shared.profiled;
+        pass.measure_as(shared.measure, self.index);
         for step in steps {
             let mut slot = shared.rings[self.index].write(step);
             let n = step as u32;

@@ -128,7 +128,7 @@ impl LeakySim {
             rings: &self.rings,
             by_hand: (start, &self.by_hand),
             trace_every: self.meter.trace_every,
-            profiled: pass.profiled,
+            measure: pass.follow(),
         };
         let (parts, meter) = (&mut self.parts[..], &mut self.meter);
         let run = |part: &mut Part, steps: std::ops::Range<u64>| steps.for_each(|step| part.run(step, &shared));
@@ -141,9 +141,7 @@ impl LeakySim {
         self.step = end;
         self.by_hand.clear();
         for part in &mut self.parts {
-            for t in part.pass.timings.drain(..) {
-                pass.note(&t);
-            }
+            pass.join(&mut part.pass);
         }
         self.work_per_step = (self.meter.events - events) / steps.max(1) + u64::from(self.setup.n());
         Ok(())

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     data::Csr,
-    gpu::Pass,
+    gpu::{Follow, Pass},
     kinds::spiking::{
         cpu::{
             drive::Drive,
@@ -44,8 +44,8 @@ pub struct Shared<'a> {
     pub by_hand: (u64, &'a [(u32, f32)]),
     /// Completed steps between samples of traced neurons.
     pub trace_every: u64,
-    /// Whether to measure.
-    pub profiled: bool,
+    /// Whether and how to measure.
+    pub measure: Follow,
 }
 
 /// The units of one thread, and its tools. Arrays count from the start of the range.
@@ -108,7 +108,7 @@ impl Part {
     /// Takes one step.
     pub fn run(&mut self, step: u64, shared: &Shared<'_>) {
         let mut pass = std::mem::take(&mut self.pass);
-        pass.profiled = shared.profiled;
+        pass.measure_as(shared.measure, self.index);
         let mut slot = shared.rings[self.index].write(step);
         pass.span("drive", 0, || self.kick(step, shared));
         let events = pass.span("deliver", 0, || self.deliver(step, shared));

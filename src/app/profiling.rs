@@ -1,0 +1,95 @@
+//! What the Profile panels need of the rest of the program: the machine, its ceilings, the runs to compare with.
+
+use super::{App, device::Described, jobs::Done, log::Level, views::profile::Machine};
+use crate::{
+    engine::parity::Parity,
+    gpu::ceilings::{Ceilings, cpu_name},
+    project::ceilings,
+    sim::Progress,
+};
+use std::sync::Arc;
+
+impl App {
+    /// A simulation was built on this device.
+    pub(super) fn take_machine(&mut self, device: &Described) {
+        let before = std::mem::take(&mut self.profile.machine);
+        let same = before.device == device.name;
+        self.profile.machine = Machine {
+            device: device.name.clone(),
+            is_gpu: device.is_gpu,
+            threads: device.threads,
+            project: self.session.path.clone(),
+            predicted: device.predicted.clone(),
+            total: device.memory,
+            work: self.session.project.model.work(),
+            ceilings: before.ceilings.filter(|_| same),
+            measuring: before.measuring,
+            runs: self.runs.clone(),
+        };
+        self.profile.forget();
+        if !same {
+            self.fetch_ceilings(device.clone());
+        }
+    }
+
+    fn fetch_ceilings(&mut self, device: Described) {
+        let job = move || {
+            let name = if device.is_gpu { device.name } else { cpu_name(device.threads as usize) };
+            Done::Ceilings(Ok(ceilings::cache_folder().and_then(|cache| ceilings::load(&cache, &name)).map(Box::new)))
+        };
+        // Without a thread the roofline goes without its lines.
+        self.jobs.spawn("ceilings", job).ok();
+    }
+
+    /// Measures what the device can do at best, and keeps it.
+    pub(super) fn measure_ceilings(&mut self) {
+        let devices = self.devices.clone();
+        let job = move || {
+            let measured = devices.measure().and_then(|mut measured| {
+                let cache = ceilings::cache_folder().ok_or("there is no folder to keep it in")?;
+                ceilings::save(&cache, &mut measured)?;
+                Ok(Some(Box::new(measured)))
+            });
+            Done::Ceilings(measured)
+        };
+        match self.jobs.spawn("ceilings", job) {
+            Ok(()) => self.profile.machine.measuring = true,
+            Err(why) => self.say(Level::Error, why),
+        }
+    }
+
+    /// Compares the document as it is with the reference, on a thread.
+    pub(super) fn compare(&mut self, steps: u64) {
+        let (devices, project) = (self.devices.clone(), self.session.project.clone());
+        let (scene, progress) = (project.scene(&self.session.folder()), Arc::new(Progress::default()));
+        let shared = progress.clone();
+        let job = move || {
+            let parity = devices.compare(&project.model, &scene, steps, &shared);
+            Done::Compared(Box::new(parity.map_err(|e| e.to_string())))
+        };
+        match self.jobs.spawn("compare", job) {
+            Ok(()) => self.profile.comparison.progress = Some(progress),
+            Err(why) => self.say(Level::Error, why),
+        }
+    }
+
+    /// A comparison came to its end.
+    pub(super) fn take_parity(&mut self, parity: Result<Parity, String>) {
+        let comparison = &mut self.profile.comparison;
+        let was_cancelled = comparison.progress.take().is_some_and(|p| p.report("", 1.0).is_err());
+        if !was_cancelled {
+            comparison.done = Some(parity);
+        }
+    }
+
+    /// Ceilings were read or measured.
+    pub(super) fn take_ceilings(&mut self, ceilings: Result<Option<Box<Ceilings>>, String>) {
+        let machine = &mut self.profile.machine;
+        let was_measuring = std::mem::take(&mut machine.measuring);
+        match ceilings {
+            Ok(Some(ceilings)) => machine.ceilings = Some(*ceilings),
+            Ok(None) => machine.measuring = was_measuring,
+            Err(why) => self.say(Level::Error, format!("The ceilings could not be measured: {why}")),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The columns of the kernel table.
+
+use super::baseline::Baseline;
+use crate::{
+    app::views::kit,
+    gpu::{KernelFacts, Timing},
+};
+
+/// A row of the table with all that is known of it.
+pub(super) struct Row<'a> {
+    pub timing: &'a Timing,
+    pub facts: Option<&'a KernelFacts>,
+    pub baseline: Option<&'a Baseline>,
+    /// Bytes moved: counted by the launcher, or declared per item.
+    pub bytes: u64,
+    /// Part of all measured time.
+    pub share: f64,
+    /// Measured batches in the range.
+    pub batches: f64,
+}
+
+/// A column of figures, behind the name and the share.
+pub(super) struct Figure {
+    pub head: &'static str,
+    pub hint: &'static str,
+    pub width: f32,
+    /// Which columns go first when the panel is narrow: those of a high rank.
+    pub rank: u8,
+    /// When it has anything to say.
+    pub when: When,
+    /// What it is sorted by, and its text; none when it is not known.
+    pub value: fn(&Row<'_>) -> Option<f64>,
+    pub text: fn(f64) -> String,
+}
+
+/// When a column has anything to say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    /// On a GPU.
+    OnDevice,
+    /// With a baseline.
+    Compared,
+}
+
+type Value = fn(&Row<'_>) -> Option<f64>;
+
+const fn figure(
+    head: &'static str,
+    hint: &'static str,
+    (width, rank, when): (f32, u8, When),
+    value: Value,
+    text: fn(f64) -> String,
+) -> Figure {
+    Figure { head, hint, width, rank, when, value, text }
+}
+
+/// All figures, in the order they stand.
+pub(super) const FIGURES: [Figure; 13] = [
+    figure("µs / launch", "Mean time of a launch", (72.0, 0, When::Always), |r| Some(r.timing.mean_nanos()), micros),
+    figure(
+        "Δ",
+        "Mean launch against the baseline: −20 % takes a fifth less time",
+        (64.0, 1, When::Compared),
+        |r| r.baseline?.change(r.timing),
+        percent_signed,
+    ),
+    figure("p50 µs", "Half of the launches are no longer; to within 6 %", (60.0, 8, When::Always), p50, micros),
+    figure("p95 µs", "95 of 100 launches are no longer; to within 6 %", (60.0, 3, When::Always), p95, micros),
+    figure(
+        "max µs",
+        "Longest launch in the range",
+        (60.0, 7, When::Always),
+        |r| Some(r.timing.max_nanos as f64),
+        micros,
+    ),
+    figure("launches", "Launches per measured batch", (62.0, 4, When::Always), launches, count),
+    figure("µs / batch", "Time per measured batch", (68.0, 9, When::Always), per_batch, micros),
+    figure(
+        "items / s",
+        "Work items (neurons, synaptic events) per second of kernel time",
+        (68.0, 2, When::Always),
+        |r| r.timing.per_sec(r.timing.items),
+        super::rate,
+    ),
+    figure(
+        "bytes / s",
+        "Bytes moved per second of kernel time, as the launcher counts them or the kind declares them",
+        (68.0, 5, When::Always),
+        |r| r.timing.per_sec(r.bytes),
+        super::rate,
+    ),
+    figure(
+        "occupancy",
+        "Share of a multiprocessor's threads that can be resident",
+        (68.0, 6, When::OnDevice),
+        |r| Some(f64::from(r.facts?.occupancy)),
+        |v| format!("{:.0} %", v * 100.0),
+    ),
+    figure(
+        "registers",
+        "Registers per thread",
+        (62.0, 10, When::OnDevice),
+        |r| Some(f64::from(r.facts?.registers)),
+        whole,
+    ),
+    figure(
+        "spilled",
+        "Bytes of registers per thread that did not fit and live in memory",
+        (52.0, 12, When::OnDevice),
+        |r| Some(f64::from(r.facts?.local_bytes)),
+        whole,
+    ),
+    figure(
+        "shared",
+        "Shared memory per block, bytes",
+        (58.0, 11, When::OnDevice),
+        |r| Some(f64::from(r.facts?.shared_bytes)),
+        whole,
+    ),
+];
+
+fn p50(r: &Row<'_>) -> Option<f64> {
+    Some(r.timing.spread.quantile(0.5) as f64)
+}
+
+fn p95(r: &Row<'_>) -> Option<f64> {
+    Some(r.timing.p95_nanos() as f64)
+}
+
+fn launches(r: &Row<'_>) -> Option<f64> {
+    Some(f64::from(r.timing.launches) / r.batches)
+}
+
+fn per_batch(r: &Row<'_>) -> Option<f64> {
+    Some(r.timing.nanos as f64 / r.batches)
+}
+
+fn round(v: f64) -> f64 {
+    if v >= 100.0 { v.round() } else { (v * 100.0).round() / 100.0 }
+}
+
+fn micros(nanos: f64) -> String {
+    kit::value(round(nanos / 1e3))
+}
+
+fn count(v: f64) -> String {
+    kit::value(round(v))
+}
+
+fn whole(v: f64) -> String {
+    format!("{v:.0}")
+}
+
+/// `+12 %`, `−3.4 %`, with a proper minus.
+pub(super) fn percent_signed(v: f64) -> String {
+    let digits = usize::from(v.abs() < 0.0995);
+    format!("{:+.digits$} %", v * 100.0).replace('-', "−")
+}
+
+/// The figures that have a place in a table of this width beside what it must have.
+pub(super) fn fitting(width: f32, spacing: f32, says: impl Fn(When) -> bool) -> Vec<&'static Figure> {
+    let mut order: Vec<&Figure> = FIGURES.iter().filter(|f| says(f.when)).collect();
+    order.sort_by_key(|f| f.rank);
+    let mut left = width;
+    let fits = |f: &&&Figure| {
+        left -= f.width + spacing;
+        left >= 0.0
+    };
+    let shown: Vec<u8> = order.iter().take_while(fits).map(|f| f.rank).collect();
+    FIGURES.iter().filter(|f| says(f.when) && shown.contains(&f.rank)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_table_keeps_what_matters_most() {
+        let heads =
+            |width: f32, says: fn(When) -> bool| fitting(width, 8.0, says).iter().map(|f| f.head).collect::<Vec<_>>();
+        assert_eq!(heads(10_000.0, |_| true).len(), FIGURES.len());
+        assert_eq!(heads(80.0, |w| w == When::Always), ["µs / launch"]);
+        assert_eq!(heads(156.0, |w| w == When::Always), ["µs / launch", "items / s"]);
+        assert!(!heads(10_000.0, |w| w == When::Always).contains(&"registers"));
+        let mut ranks: Vec<u8> = FIGURES.iter().map(|f| f.rank).collect();
+        ranks.sort_unstable();
+        assert_eq!(ranks, (0..FIGURES.len() as u8).collect::<Vec<_>>(), "every rank once");
+    }
+
+    #[test]
+    fn changes_read_well() {
+        assert_eq!(percent_signed(-0.2), "−20 %");
+        assert_eq!(percent_signed(0.034), "+3.4 %");
+    }
+}

@@ -1,0 +1,189 @@
+//! The lanes of the timeline: what stands where, and what it looks like.
+
+use super::timeline::Scale;
+use crate::{
+    app::views::{ViewCtx, kit},
+    gpu::{Lane, Measured, Span},
+};
+use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
+
+/// Height of a lane.
+const HEIGHT: f32 = 26.0;
+const LOWEST: f32 = 6.0;
+
+/// The lanes that hold something, from top to bottom.
+pub(super) struct Lanes(Vec<Lane>);
+
+/// How a lane is called.
+pub(super) fn name_of(lane: Lane) -> String {
+    match lane {
+        Lane::Engine => "engine".into(),
+        Lane::Thread(n) => format!("thread {}", n + 1),
+        Lane::Calls => "calls".into(),
+        Lane::Waits => "waits".into(),
+        Lane::Compute => "kernels".into(),
+        Lane::Copies => "copies".into(),
+    }
+}
+
+const fn hint_of(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Engine => "What the engine's thread does itself: loops, sampling for the screen",
+        Lane::Thread(_) => "A thread of the CPU backend",
+        Lane::Calls => "Asking the GPU: launches, copies to it, replays of captured steps",
+        Lane::Waits => "Waiting for the GPU",
+        Lane::Compute => "The compute stream of the GPU",
+        Lane::Copies => "The copy stream of the GPU",
+    }
+}
+
+/// Names in full sentences for spans of captured steps.
+fn title_of(span: &Span) -> String {
+    match span.kernels {
+        0 => span.name.replace('_', " "),
+        n => format!("{} of {n} kernels", span.name.replace('_', " ")),
+    }
+}
+
+impl Lanes {
+    /// Spans are sorted by lane.
+    pub fn of(measured: &Measured) -> Self {
+        let mut lanes: Vec<Lane> = measured.spans.iter().map(|s| s.lane).collect();
+        lanes.dedup();
+        Self(lanes)
+    }
+
+    /// Width of the labels.
+    pub fn gutter(&self, ui: &Ui) -> f32 {
+        let width = |lane: &Lane| ui.painter().layout_no_wrap(name_of(*lane), kit::small(ui), Color32::WHITE).size().x;
+        self.0.iter().map(width).fold(30.0, f32::max) + 10.0
+    }
+
+    fn rect(&self, i: usize, plot: Rect) -> Rect {
+        let height = (plot.height() / self.0.len().max(1) as f32).clamp(LOWEST, HEIGHT);
+        let top = plot.top() + i as f32 * height;
+        Rect::from_x_y_ranges(plot.x_range(), top..=top + height)
+    }
+
+    /// Names at the left, hairlines between.
+    pub fn labels_ui(&self, ui: &mut Ui, scale: Scale, left: f32, ctx: &ViewCtx<'_>) {
+        for (i, lane) in self.0.iter().enumerate() {
+            let rect = self.rect(i, scale.plot);
+            if rect.bottom() > scale.plot.bottom() + 1.0 {
+                break;
+            }
+            let label = Rect::from_min_max(pos2(left, rect.top()), pos2(scale.plot.left() - 4.0, rect.bottom()));
+            if rect.height() >= 11.0 {
+                let at = label.left_center();
+                ui.painter().text(at, Align2::LEFT_CENTER, name_of(*lane), kit::small(ui), ctx.tokens.text_sub);
+            }
+            let id = ui.scope_id().with(("lane", i));
+            ui.interact(label, id, egui::Sense::hover()).on_hover_text(hint_of(*lane));
+            ui.painter().hline(left..=scale.plot.right(), rect.bottom(), (1.0, ctx.tokens.line.gamma_multiply(0.5)));
+        }
+    }
+
+    /// The spans. What is narrower than a pixel shares one with its neighbours, so that a picture is never more work
+    /// than it has pixels.
+    pub fn paint(&self, ui: &Ui, scale: Scale, measured: &Measured, ctx: &ViewCtx<'_>) {
+        let painter = ui.painter().with_clip_rect(scale.plot.intersect(ui.clip_rect()));
+        for (i, lane) in self.0.iter().enumerate() {
+            let rect = self.rect(i, scale.plot).shrink2(egui::vec2(0.0, 2.0));
+            let mut drawn = f32::NEG_INFINITY;
+            for span in spans_of(measured, *lane) {
+                let (x0, x1) = (scale.x(span.start as f64), scale.x(span.end() as f64));
+                if x1 < scale.plot.left() || x0 > scale.plot.right() || x1.max(x0 + 1.0) <= drawn + 0.5 {
+                    continue;
+                }
+                let x0 = x0.max(drawn);
+                let bar = Rect::from_x_y_ranges(x0..=x1.max(x0 + 1.0), rect.y_range());
+                drawn = bar.right();
+                span_paint(&painter, ui, bar, span, ctx);
+            }
+        }
+    }
+
+    /// The span under the pointer; the longest where several share a pixel.
+    pub fn span_at<'a>(&self, measured: &'a Measured, scale: Scale, at: Pos2) -> Option<&'a Span> {
+        let i = (0..self.0.len()).find(|i| self.rect(*i, scale.plot).contains(at))?;
+        let (from, to) = (scale.nanos(at.x - 1.0), scale.nanos(at.x + 1.0));
+        let touches = |s: &&Span| s.start as f64 <= to && s.end() as f64 >= from;
+        spans_of(measured, self.0[i]).filter(touches).max_by_key(|s| s.nanos)
+    }
+}
+
+fn spans_of(measured: &Measured, lane: Lane) -> impl Iterator<Item = &Span> {
+    let from = measured.spans.partition_point(|s| s.lane < lane);
+    let to = measured.spans.partition_point(|s| s.lane <= lane);
+    measured.spans[from..to].iter()
+}
+
+fn span_paint(painter: &Painter, ui: &Ui, bar: Rect, span: &Span, ctx: &ViewCtx<'_>) {
+    let (t, profile) = (ctx.tokens, &ctx.profile);
+    let color = match span.lane {
+        Lane::Waits => t.text_sub.gamma_multiply(0.5),
+        Lane::Calls => profile.color(span.name, t).gamma_multiply(0.6),
+        _ => profile.color(span.name, t),
+    };
+    let fades = profile.pointed().is_some_and(|name| name != span.name);
+    let color = if fades { color.gamma_multiply(0.35) } else { color };
+    let gap = if bar.width() > 4.0 { 0.5 } else { 0.0 };
+    let bar = Rect::from_min_max(bar.min, pos2(bar.right() - gap, bar.bottom()));
+    painter.rect_filled(bar, 1.0, color);
+    if span.kernels > 0 {
+        // A captured step: hatched along the top, so that it is not taken for one kernel.
+        painter.hline(bar.x_range(), bar.top() + 1.0, (2.0, t.text_strong.gamma_multiply(0.7)));
+    }
+    if bar.width() > 28.0 && bar.height() > 11.0 {
+        let text = kit::elide(painter, &title_of(span), &kit::small(ui), bar.width() - 6.0);
+        let ink = ink_on(color, fades, ctx);
+        painter.text(bar.left_center() + egui::vec2(3.0, 0.0), Align2::LEFT_CENTER, text, kit::small(ui), ink);
+    }
+}
+
+/// Text that can be read on a colour.
+fn ink_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
+    let [r, g, b, a] = color.to_array().map(f32::from);
+    let light = 0.299 * r + 0.587 * g + 0.114 * b > 110.0 && a > 128.0;
+    let (dark_ink, light_ink) = if ctx.tokens.dark {
+        (ctx.tokens.canvas, ctx.tokens.text_strong)
+    } else {
+        (ctx.tokens.text_strong, ctx.tokens.canvas)
+    };
+    match (fades, light) {
+        (true, _) => ctx.tokens.text_sub,
+        (_, true) => dark_ink,
+        _ if a > 128.0 => light_ink,
+        _ => ctx.tokens.text,
+    }
+}
+
+/// What a tooltip says of a span.
+pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
+    ui.label(egui::RichText::new(title_of(span)).strong().color(ctx.tokens.text_strong));
+    if let Some(docs) = (ctx.timing_docs)(span.name) {
+        ui.label(egui::RichText::new(docs.trim()).small().color(ctx.tokens.text_sub));
+    }
+    let mut told = vec![
+        ("lane", name_of(span.lane)),
+        ("duration", kit::duration(span.nanos as f64 * 1e-9)),
+        ("start", kit::duration(span.start as f64 * 1e-9)),
+    ];
+    if span.queued > 0 {
+        told.push(("after the call", kit::duration(span.queued as f64 * 1e-9)));
+    }
+    if span.items > 0 {
+        told.push(("items", kit::thousands(span.items)));
+    }
+    if span.bytes > 0 {
+        told.push(("bytes", crate::app::text::bytes(span.bytes)));
+        told.push(("bytes / s", super::rate(span.bytes as f64 / (span.nanos.max(1) as f64 * 1e-9))));
+    }
+    egui::Grid::new("span").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+        for (name, text) in told {
+            ui.label(egui::RichText::new(name).small().color(ctx.tokens.text_sub));
+            ui.label(egui::RichText::new(text).font(kit::mono(ui)).color(ctx.tokens.text));
+            ui.end_row();
+        }
+    });
+}

@@ -1,0 +1,156 @@
+//! Memory by owner: what is held, and what was predicted before the build.
+
+use super::machine::total;
+use crate::{
+    app::{
+        text,
+        views::{Selection, View, ViewCtx, colors, kit},
+    },
+    engine::Exhibit,
+    sim::{Frame, Tap},
+};
+use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
+
+/// Height of a row.
+const ROW: f32 = 20.0;
+/// Owners named in the caption.
+const LARGEST: usize = 3;
+
+/// The bars.
+#[derive(Default)]
+pub struct Memory;
+
+/// An owner with what it holds and what it was predicted to hold.
+#[derive(Clone, Debug, PartialEq)]
+struct Owner {
+    name: &'static str,
+    held: u64,
+    predicted: Option<u64>,
+}
+
+/// Largest first; an owner that was predicted and holds nothing is there too.
+fn owners(held: &[(&'static str, u64)], predicted: &[(&'static str, u64)]) -> Vec<Owner> {
+    let of = |name: &str, list: &[(&'static str, u64)]| {
+        let all: Vec<u64> = list.iter().filter(|(n, _)| *n == name).map(|(_, b)| *b).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<u64>())
+    };
+    let mut owners: Vec<Owner> = vec![];
+    for (name, _) in held.iter().chain(predicted) {
+        if owners.iter().all(|o| o.name != *name) {
+            owners.push(Owner { name, held: of(name, held).unwrap_or(0), predicted: of(name, predicted) });
+        }
+    }
+    owners.sort_by_key(|o| std::cmp::Reverse(o.held.max(o.predicted.unwrap_or(0))));
+    owners
+}
+
+fn caption(owners: &[Owner], ctx: &ViewCtx<'_>) -> String {
+    let held: u64 = owners.iter().map(|o| o.held).sum();
+    let machine = &ctx.profile.machine;
+    let mut told = vec![match machine.total {
+        0 => format!("holds {}", text::bytes(held)),
+        all => format!("holds {} of {}", text::bytes(held), text::bytes(all)),
+    }];
+    let predicted = total(&machine.predicted);
+    if predicted > 0 {
+        let off = held as f64 / predicted as f64 - 1.0;
+        told.push(format!("predicted {} ({})", text::bytes(predicted), super::figures::percent_signed(off)));
+    }
+    let largest: Vec<&str> = owners.iter().filter(|o| o.held > 0).take(LARGEST).map(|o| o.name).collect();
+    told.push(format!("largest: {}", largest.join(", ")));
+    told.join("  |  ")
+}
+
+fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::hover());
+    let (painter, t) = (ui.painter(), ctx.tokens);
+    if response.hovered() {
+        painter.rect_filled(rect, 0.0, t.hover);
+    }
+    let names = (rect.width() * 0.3).clamp(60.0, 150.0);
+    let track = Rect::from_min_max(
+        pos2(rect.left() + names, rect.top() + 5.0),
+        pos2((rect.right() - 78.0).max(rect.left() + names + 4.0), rect.bottom() - 5.0),
+    );
+    let name = kit::elide(painter, owner.name, &kit::small(ui), names - 8.0);
+    let color = if at < LARGEST { t.text_strong } else { t.text };
+    painter.text(rect.left_center(), Align2::LEFT_CENTER, name, kit::small(ui), color);
+    let width = |bytes: u64| track.width() * (bytes as f64 / most.max(1) as f64) as f32;
+    painter.rect_filled(track, 2.0, t.hover);
+    let bar = Rect::from_min_size(track.min, Vec2::new(width(owner.held).max(1.0), track.height()));
+    painter.rect_filled(bar, 2.0, colors::categorical(at.min(6), t));
+    if let Some(predicted) = owner.predicted {
+        let x = track.left() + width(predicted);
+        painter.vline(x, track.expand2(Vec2::new(0.0, 3.0)).y_range(), (1.5, t.text_strong));
+    }
+    painter.text(rect.right_center(), Align2::RIGHT_CENTER, text::bytes(owner.held), kit::mono(ui), t.text);
+    response.on_hover_ui_at_pointer(|ui| {
+        ui.label(RichText::new(owner.name).strong());
+        ui.label(format!("holds {} B", kit::thousands(owner.held)));
+        match owner.predicted {
+            Some(predicted) => ui.label(format!("predicted {} B (the tick)", kit::thousands(predicted))),
+            None => ui.label("not predicted"),
+        };
+    });
+}
+
+impl View for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Memory".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn reset(&mut self, _: &Exhibit) {}
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let owners = owners(&ctx.exhibit.memory, &ctx.profile.machine.predicted);
+        let held: u64 = owners.iter().map(|o| o.held).sum();
+        let (tokens, caption) = (ctx.tokens, caption(&owners, ctx));
+        let caption = (held > 0).then_some(caption);
+        let canvas = kit::panel_ui(ui, tokens, caption.as_deref(), |ui| {
+            let device = if ctx.profile.machine.device.is_empty() { "memory" } else { &ctx.profile.machine.device };
+            ui.label(RichText::new(device).small().color(tokens.text_sub));
+            ui.label(RichText::new(text::bytes(held)).font(kit::mono(ui)).color(tokens.text_strong));
+        });
+        if held == 0 {
+            let how = "A simulation says what it holds once it is built";
+            kit::empty_ui(ui, canvas, tokens, "No memory held", how, None);
+            return;
+        }
+        ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
+        let most = owners.iter().map(|o| o.held.max(o.predicted.unwrap_or(0))).max().unwrap_or(1);
+        ui.scope_builder(UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(10.0, 4.0))), |ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                owners.iter().enumerate().for_each(|(at, owner)| row_ui(ui, at, owner, most, ctx));
+            });
+        });
+    }
+
+    fn help(&self) -> &'static str {
+        "# Memory\n\nWhat the simulation holds, by owner, largest first. The tick is what was predicted before it was built; \
+         a prediction that is far off is a fault worth reporting. On a GPU the total is compared with the memory of the \
+         card."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_told_once_and_largest_first() {
+        let list = owners(&[("a", 5), ("b", 9), ("a", 2)], &[("b", 8), ("c", 8)]);
+        let told: Vec<_> = list.iter().map(|o| (o.name, o.held, o.predicted)).collect();
+        assert_eq!(told, [("b", 9, Some(8)), ("c", 0, Some(8)), ("a", 7, None)]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Does this backend compute what the reference computes? All fields, element by element, and the digest.
+
+use crate::{
+    app::{
+        commands::UiCommand,
+        views::{Selection, View, ViewCtx, ViewRequest, kit},
+    },
+    engine::{
+        Exhibit,
+        parity::{FieldParity, Parity, ULPS},
+    },
+    sim::{Frame, Progress, Tap},
+};
+use egui::{Align, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2};
+use std::sync::Arc;
+
+/// A comparison, done or under way.
+#[derive(Clone, Default)]
+pub struct Comparison {
+    /// The one under way.
+    pub progress: Option<Arc<Progress>>,
+    /// The last one.
+    pub done: Option<Result<Parity, String>>,
+}
+
+/// The panel.
+pub struct Numerics {
+    steps: u64,
+}
+
+impl Default for Numerics {
+    fn default() -> Self {
+        Self { steps: 200 }
+    }
+}
+
+impl Numerics {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        if let Some(progress) = &ctx.profile.comparison.progress {
+            let (stage, fraction) = progress.now();
+            ui.spinner();
+            ui.label(RichText::new(format!("{stage} {:.0} %", fraction * 100.0)).small().color(ctx.tokens.text_sub));
+            if ui.small_button("Cancel").clicked() {
+                progress.cancel();
+            }
+            ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+            return;
+        }
+        let options = [20, 200, 2_000, 20_000].map(|n| (n, kit::thousands(n)));
+        kit::choice_ui(ui, ctx.tokens, "steps", &mut self.steps, &options);
+        let hint = "Builds the project twice, as it is now, and runs both from step 0; the run on screen goes on";
+        if ui.small_button("Compare with the reference").on_hover_text(hint).clicked() {
+            ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
+        }
+    }
+}
+
+/// One sentence: the verdict.
+fn verdict(parity: &Parity) -> String {
+    let (reference, subject) = &parity.names;
+    let steps = kit::thousands(parity.steps);
+    match (parity.is_exact(), parity.first) {
+        (true, _) => format!("{subject} equals {reference} bit for bit over {steps} steps"),
+        (false, Some(first)) => {
+            format!("{subject} does something else than {reference} by step {}", kit::thousands(first))
+        }
+        (false, None) => {
+            format!("{subject} does the same as {reference} over {steps} steps; fields differ by rounding")
+        }
+    }
+}
+
+fn parity_ui(ui: &mut Ui, parity: &Parity, ctx: &ViewCtx<'_>) {
+    let t = ctx.tokens;
+    let color = if parity.is_exact() || parity.first.is_none() { t.ok } else { t.warn };
+    ui.label(RichText::new(verdict(parity)).color(color));
+    let totals = |digest: &crate::sim::Digest| {
+        digest
+            .totals
+            .iter()
+            .map(|(name, n)| format!("{} {}", kit::thousands(*n), name.replace('_', " ")))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let (a, b) = &parity.digests;
+    let told = if a == b { totals(a) } else { format!("{} against {}", totals(a), totals(b)) };
+    ui.label(RichText::new(told).small().color(t.text_sub));
+    ui.add_space(4.0);
+    egui::Grid::new("fields").num_columns(6).spacing([14.0, 3.0]).show(ui, |ui| {
+        for (head, hint) in HEADS {
+            ui.label(RichText::new(head).small().color(t.text_sub)).on_hover_text(hint);
+        }
+        ui.end_row();
+        for field in &parity.fields {
+            field_ui(ui, field, ctx);
+            ui.end_row();
+        }
+    });
+}
+
+const HEADS: [(&str, &str); 5] = [
+    ("field", "Every field of the kind"),
+    ("max |d|", "Largest difference of an element, at any step looked at"),
+    ("max rel", "Largest difference over the size of the reference"),
+    ("first", "Step by which it first differed"),
+    ("units in the last place", "Values by how far they are apart: equal, 1, 2–4, more"),
+];
+
+fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
+    let t = ctx.tokens;
+    let name = RichText::new(field.name.replace('_', " ")).color(t.text);
+    ui.label(name).on_hover_text(format!("largest difference at element {}", kit::thousands(field.element.into())));
+    let mut figure = |text: String| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.label(RichText::new(text).font(kit::mono(ui)).color(t.text));
+        });
+    };
+    figure(kit::with_unit(field.max_abs, field.unit));
+    figure(kit::value(field.max_rel));
+    figure(field.first.map_or_else(|| "never".to_owned(), kit::thousands));
+    ulps_ui(ui, field, ctx);
+}
+
+/// Four bars, on a logarithmic scale: one value among millions is seen.
+fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(120.0, 16.0), Sense::hover());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Distances in units of the last place"));
+    let all: u64 = field.ulps.iter().sum();
+    let colors = [ctx.tokens.ok, ctx.tokens.categorical[0], ctx.tokens.warn, ctx.tokens.error];
+    for (i, (n, color)) in field.ulps.iter().zip(colors).enumerate() {
+        let width = rect.width() / 4.0;
+        let height = ((*n as f32 + 1.0).ln() / (all as f32 + 1.0).ln().max(1.0)) * rect.height();
+        let left = rect.left() + i as f32 * width;
+        let foot = egui::Rect::from_min_max(
+            egui::pos2(left, rect.bottom() - 1.0),
+            egui::pos2(left + width - 2.0, rect.bottom()),
+        );
+        ui.painter().rect_filled(foot, 0.0, ctx.tokens.line);
+        let bar = egui::Rect::from_min_max(egui::pos2(left, rect.bottom() - height), foot.max);
+        ui.painter().rect_filled(bar, 1.0, color);
+    }
+    let told: Vec<String> =
+        ULPS.iter().zip(&field.ulps).map(|(name, n)| format!("{name}: {}", kit::thousands(*n))).collect();
+    response.on_hover_text(told.join("\n"));
+}
+
+impl View for Numerics {
+    fn name(&self) -> &'static str {
+        "numerics"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Numerics".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn reset(&mut self, _: &Exhibit) {}
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let tokens = ctx.tokens;
+        let caption = ctx.profile.comparison.done.as_ref().and_then(|d| d.as_ref().ok()).map(|p| {
+            format!(
+                "{} steps from step 0, looked at every {}  |  reference: {}",
+                kit::thousands(p.steps),
+                p.every,
+                p.names.0
+            )
+        });
+        let canvas = kit::panel_ui(ui, tokens, caption.as_deref(), |ui| self.toolbar_ui(ui, ctx));
+        let Some(done) = ctx.profile.comparison.done.clone() else {
+            let how = "The same project on one CPU thread, step by step: differences, where they begin";
+            let button = ctx.profile.comparison.progress.is_none().then_some("Compare");
+            if kit::empty_ui(ui, canvas, tokens, "Not compared with the reference yet", how, button) {
+                ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
+            }
+            return;
+        };
+        ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
+        ui.scope_builder(UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(10.0, 6.0))), |ui| {
+            ScrollArea::both().auto_shrink(false).show(ui, |ui| match &done {
+                Ok(parity) => parity_ui(ui, parity, ctx),
+                Err(why) => {
+                    ui.label(RichText::new(why).color(tokens.error));
+                }
+            });
+        });
+    }
+
+    fn help(&self) -> &'static str {
+        "# Numerics\n\nBuilds the project twice, as it stands in the inspector: on one CPU thread, which is the reference, and \
+         on the device in use (on the CPU: with all its threads). Both take the same steps from step 0. The digest says \
+         whether they did the same (spikes, events); each field is compared element by element: largest difference, the \
+         step by which it began, and how many values are how many units of the last place apart (bars are logarithmic)."
+    }
+}

@@ -1,0 +1,344 @@
+//! How far each kernel is from what the device can do, on two logarithmic axes.
+
+use super::{Machine, rate};
+use crate::{
+    app::{
+        commands::UiCommand,
+        views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
+    },
+    engine::Exhibit,
+    gpu::{
+        Timing,
+        ceilings::{Ceiling, Ceilings, Limit},
+    },
+    sim::{Frame, Tap},
+};
+use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
+
+/// Room left of the plot and below it.
+const LEFT: f32 = 52.0;
+const BELOW: f32 = 30.0;
+
+/// The roofline.
+#[derive(Default)]
+pub struct Roofline;
+
+/// A kernel on the plot.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    name: &'static str,
+    /// Operations per byte.
+    intensity: f64,
+    /// Operations per second.
+    ops: f64,
+    share: f64,
+}
+
+/// Where it is, when what it does is declared.
+fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
+    let work = machine.work_of(timing.name)?;
+    let ops = timing.per_sec((work.ops * timing.items as f64) as u64)?;
+    let bytes = timing.per_sec(super::bytes_of(timing, machine))?;
+    Some(Point { name: timing.name, intensity: ops / bytes, ops, share: timing.nanos as f64 / all.max(1) as f64 })
+}
+
+/// The most operations per second at an intensity, and which ceiling says so.
+fn roof(ceilings: &Ceilings, intensity: f64) -> Option<(f64, &Ceiling)> {
+    let slope = ceilings.best(Limit::Bytes).map(|c| (c.value * intensity, c));
+    let flat = ceilings.best(Limit::Ops).map(|c| (c.value, c));
+    match (slope, flat) {
+        (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Bounds of both axes, as exponents of ten.
+#[derive(Clone, Copy)]
+struct Axes {
+    x: (f64, f64),
+    y: (f64, f64),
+    plot: Rect,
+}
+
+impl Axes {
+    fn of(points: &[Point], ceilings: Option<&Ceilings>, plot: Rect) -> Self {
+        let mut xs: Vec<f64> = points.iter().map(|p| p.intensity).collect();
+        let mut ys: Vec<f64> = points.iter().map(|p| p.ops).collect();
+        if let Some(c) = ceilings {
+            let ops = c.best(Limit::Ops).map_or(1e9, |c| c.value);
+            ys.extend(c.list.iter().filter(|c| matches!(c.limit, Limit::Ops | Limit::Updates)).map(|c| c.value));
+            xs.extend(c.best(Limit::Bytes).map(|b| ops / b.value));
+        }
+        xs.extend([0.05, 2.0]);
+        if ys.is_empty() {
+            ys.push(1e9);
+        }
+        let bounds = |v: &[f64]| {
+            let logs = v.iter().filter(|v| **v > 0.0).map(|v| v.log10());
+            let (low, high) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+            ((low - 0.4).floor(), (high + 0.4).ceil().max(low.floor() + 2.0))
+        };
+        Self { x: bounds(&xs), y: bounds(&ys), plot }
+    }
+
+    fn at(&self, intensity: f64, ops: f64) -> Pos2 {
+        let part = |v: f64, (low, high): (f64, f64)| ((v.max(1e-30).log10() - low) / (high - low)) as f32;
+        pos2(
+            self.plot.left() + part(intensity, self.x) * self.plot.width(),
+            self.plot.bottom() - part(ops, self.y) * self.plot.height(),
+        )
+    }
+
+    fn grid(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
+        let (painter, font, t) = (ui.painter(), kit::small(ui), ctx.tokens);
+        painter.hline(self.plot.x_range(), self.plot.bottom(), (1.0, t.line));
+        painter.vline(self.plot.left(), self.plot.y_range(), (1.0, t.line));
+        let every = |span: f64, room: f32| ((span * 44.0 / f64::from(room.max(1.0))).ceil() as usize).max(1);
+        for e in (self.x.0 as i32..=self.x.1 as i32).step_by(every(self.x.1 - self.x.0, self.plot.width())) {
+            let x = self.at(10f64.powi(e), 1.0).x;
+            painter.vline(x, self.plot.y_range(), (1.0, t.line.gamma_multiply(0.3)));
+            let text = kit::value(10f64.powi(e));
+            let galley = painter.layout_no_wrap(text, font.clone(), t.text_sub);
+            let left = (x - galley.size().x / 2.0).clamp(self.plot.left() - 8.0, self.plot.right() - galley.size().x);
+            painter.galley(pos2(left, self.plot.bottom() + 3.0), galley, t.text_sub);
+        }
+        for e in (self.y.0 as i32..=self.y.1 as i32).step_by(every(self.y.1 - self.y.0, self.plot.height() * 1.8)) {
+            let y = self.at(1.0, 10f64.powi(e)).y;
+            painter.hline(self.plot.x_range(), y, (1.0, t.line.gamma_multiply(0.3)));
+            let at = pos2(self.plot.left() - 5.0, y.clamp(self.plot.top() + 5.0, self.plot.bottom() - 5.0));
+            painter.text(at, Align2::RIGHT_CENTER, power(e), font.clone(), t.text_sub);
+        }
+        let below = pos2(self.plot.right(), self.plot.bottom() + 15.0);
+        painter.text(below, Align2::RIGHT_TOP, "operations per byte", font.clone(), t.text_sub);
+        let corner = self.plot.left_top() + Vec2::new(6.0, 0.0);
+        painter.text(corner, Align2::LEFT_TOP, "operations / s", font, t.text_sub);
+    }
+
+    /// A ceiling, from edge to edge; those that are not the best of their kind stand back.
+    fn ceiling(&self, ui: &Ui, c: &Ceiling, ceilings: &Ceilings, ctx: &ViewCtx<'_>) {
+        let painter = ui.painter().with_clip_rect(self.plot.expand(0.5).intersect(ui.clip_rect()));
+        let is_best = ceilings.best(c.limit) == Some(c);
+        let color = if is_best { ctx.tokens.text } else { ctx.tokens.text_sub.gamma_multiply(0.6) };
+        let (x0, x1) = (10f64.powf(self.x.0), 10f64.powf(self.x.1));
+        let font = kit::small(ui);
+        let text = format!("{} {}{}", c.name, rate(c.value), if c.limit == Limit::Bytes { "B/s" } else { "/s" });
+        match c.limit {
+            Limit::Launch => {}
+            Limit::Bytes => {
+                let most = ceilings.best(Limit::Ops).map_or(f64::INFINITY, |o| o.value);
+                let end = (most / c.value).min(x1);
+                let (a, b) = (self.at(x0, x0 * c.value), self.at(end, end * c.value));
+                painter.line_segment([a, b], (if is_best { 1.5 } else { 1.0 }, color));
+                if is_best {
+                    let galley = painter.layout_no_wrap(text, font, color);
+                    let angle = (b.y - a.y).atan2(b.x - a.x);
+                    let middle = a.lerp(b, 0.42) + Vec2::angled(angle - std::f32::consts::FRAC_PI_2) * 14.0;
+                    let middle = middle - Vec2::angled(angle) * galley.size().x * 0.5;
+                    painter.add(egui::epaint::TextShape::new(middle, galley, color).with_angle(angle));
+                }
+            }
+            Limit::Ops | Limit::Updates => {
+                let start = match c.limit {
+                    Limit::Ops => ceilings.best(Limit::Bytes).map_or(x0, |b| c.value / b.value),
+                    _ => x0,
+                };
+                let (a, b) = (self.at(start.max(x0), c.value), self.at(x1, c.value));
+                let stroke = egui::Stroke::new(if is_best { 1.5 } else { 1.0 }, color);
+                if c.limit == Limit::Updates {
+                    painter.extend(egui::Shape::dashed_line(&[a, b], stroke, 5.0, 4.0));
+                } else {
+                    painter.line_segment([a, b], stroke);
+                }
+                painter.text(b + Vec2::new(-4.0, -1.0), Align2::RIGHT_BOTTOM, text, font, color);
+            }
+        }
+    }
+}
+
+/// `10⁹`.
+fn power(e: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digits: String = e.unsigned_abs().to_string().bytes().map(|b| DIGITS[usize::from(b - b'0')]).collect();
+    format!("10{}{digits}", if e < 0 { "⁻" } else { "" })
+}
+
+fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
+    let id = ui.scope_id().with("roofline");
+    let response = ui.interact(axes.plot.expand(8.0), id, Sense::click());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Roofline"));
+    let place = |p: &Point| axes.at(p.intensity, p.ops);
+    let near = response.hover_pos().and_then(|at| {
+        let closest = points.iter().min_by(|a, b| place(a).distance(at).total_cmp(&place(b).distance(at)));
+        closest.filter(|p| place(p).distance(at) < 14.0)
+    });
+    for p in points {
+        let radius = 3.5 + 6.0 * (p.share as f32).sqrt();
+        let color = ctx.profile.color(p.name, ctx.tokens);
+        ui.painter().circle_filled(place(p), radius, color);
+        if ctx.profile.pointed() == Some(p.name) {
+            ui.painter().circle_stroke(place(p), radius + 2.0, (1.5, ctx.tokens.text_strong));
+        }
+        let at = place(p) + Vec2::new(radius + 4.0, 0.0);
+        ui.painter().text(at, Align2::LEFT_CENTER, p.name.replace('_', " "), kit::small(ui), ctx.tokens.text);
+    }
+    if response.clicked()
+        && let Some(p) = near
+    {
+        ctx.profile.kernel = Some(p.name);
+    }
+    ctx.profile.hover("roofline", near.map(|p| p.name));
+    if let Some(p) = near {
+        response.on_hover_ui_at_pointer(|ui| point_ui(ui, p, ctx));
+    }
+}
+
+fn point_ui(ui: &mut Ui, p: &Point, ctx: &ViewCtx<'_>) {
+    ui.label(RichText::new(p.name.replace('_', " ")).strong());
+    ui.label(format!("{} operations / s, {} per byte", rate(p.ops), kit::value((p.intensity * 1e3).round() / 1e3)));
+    ui.label(format!("{}B / s", rate(p.ops / p.intensity)));
+    if let Some((most, ceiling)) = ctx.profile.machine.ceilings.as_ref().and_then(|c| roof(c, p.intensity)) {
+        ui.label(format!("{:.1} % of what {} allows", p.ops / most * 100.0, ceiling.name));
+    }
+    ui.label(format!("{:.1} % of the time", p.share * 100.0));
+}
+
+fn ceilings_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+    let has = ctx.profile.machine.ceilings.is_some();
+    let text = if has { "Measure again" } else { "Measure ceilings" };
+    let hint = "Takes a few seconds of the whole device; pause the run first, or both disturb each other";
+    if ctx.profile.machine.measuring {
+        ui.spinner();
+        ui.label(RichText::new("Measuring").small().color(ctx.tokens.text_sub));
+    } else if ui.small_button(text).on_hover_text(hint).clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
+    }
+    if let Some(c) = &ctx.profile.machine.ceilings {
+        let debug = if c.debug_build { ", by a debug build" } else { "" };
+        let text = RichText::new(format!("{}{debug}", c.device)).small().color(ctx.tokens.text_sub);
+        let told: Vec<String> = c.list.iter().map(told).collect();
+        ui.add(egui::Label::new(text).selectable(false).truncate()).on_hover_text(told.join("\n"));
+    }
+}
+
+/// `copy: 3.9 TB/s. A kernel copies 1 GiB …`.
+fn told(c: &Ceiling) -> String {
+    let value = match c.limit {
+        Limit::Bytes => format!("{}B/s", rate(c.value)),
+        Limit::Ops => format!("{} operations/s", rate(c.value)),
+        Limit::Updates => format!("{}/s", rate(c.value)),
+        Limit::Launch => kit::duration(c.value),
+    };
+    format!("{}: {value}. {}", c.name, c.how)
+}
+
+/// What is said below: whose ceilings, since when, who is not on the plot.
+fn caption(missing: &[&str], machine: &Machine) -> String {
+    let mut told = vec![match &machine.ceilings {
+        Some(c) => format!("ceilings measured {}", c.measured.replace('T', " ").trim_end_matches('Z')),
+        None => "ceilings not measured on this device yet".to_owned(),
+    }];
+    if !missing.is_empty() {
+        let names: Vec<String> = missing.iter().map(|n| n.replace('_', " ")).collect();
+        told.push(format!("bytes and operations not declared: {}", names.join(", ")));
+    }
+    told.join("  |  ")
+}
+
+impl View for Roofline {
+    fn name(&self) -> &'static str {
+        "roofline"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Roofline".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn profiles(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self, _: &Exhibit) {}
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let sums = ctx.profile.sums();
+        let all = sums.iter().map(|t| t.nanos).sum();
+        let points: Vec<Point> = sums.iter().filter_map(|t| point(t, all, &ctx.profile.machine)).collect();
+        let on_plot = |name: &str| points.iter().any(|p| p.name == name);
+        let missing: Vec<&str> = sums.iter().map(|t| t.name).filter(|n| !on_plot(n)).collect();
+        let (tokens, caption) = (ctx.tokens, caption(&missing, &ctx.profile.machine));
+        let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| ceilings_ui(ui, ctx));
+        if sums.is_empty() && ctx.profile.machine.ceilings.is_none() {
+            return run_ui(ui, canvas, ctx, "No kernel times yet", "Kernels appear here while the model runs");
+        }
+        ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
+        let plot = Rect::from_min_max(
+            pos2(canvas.left() + LEFT, canvas.top() + 10.0),
+            pos2(canvas.right() - 12.0, canvas.bottom() - BELOW),
+        );
+        if kit::is_tiny(canvas) {
+            return;
+        }
+        let ceilings = ctx.profile.machine.ceilings.clone();
+        let axes = Axes::of(&points, ceilings.as_ref(), plot);
+        axes.grid(ui, ctx);
+        if let Some(ceilings) = &ceilings {
+            ceilings.list.iter().for_each(|c| axes.ceiling(ui, c, ceilings, ctx));
+        }
+        if points.is_empty() {
+            let text =
+                if sums.is_empty() { "Run the model to see its kernels" } else { "No kernel shown declares its work" };
+            ui.painter().text(plot.center(), Align2::CENTER_CENTER, text, kit::small(ui), tokens.text_sub);
+        }
+        points_ui(ui, &points, axes, ctx);
+    }
+
+    fn help(&self) -> &'static str {
+        "# Roofline\n\nOperations per second against operations per byte, both logarithmic. The slope is memory bandwidth, \
+         the flat lines are arithmetic, the dashed one is additions to scattered addresses, which is what spikes cost. A \
+         kernel close under a line is limited by it; one far below both is limited by something else: launches, waiting, \
+         too little work.\n\nThe lines are measured on this device (*Measure ceilings*, or `neuropil bench device`) and \
+         kept. What a kernel moves and computes per item is declared by the kind, as the least that no cleverness saves, \
+         so a cache can lift a kernel above the slope."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Work;
+
+    const WORK: &[Work] = &[Work { row: "deliver", bytes: 12.0, ops: 1.0 }];
+
+    #[test]
+    fn a_point_needs_a_declaration_and_items() {
+        let machine = Machine { work: WORK, ..Machine::default() };
+        let mut timing = Timing::of("deliver");
+        timing.launch(1_000);
+        assert_eq!(point(&timing, 1_000, &machine), None, "no items");
+        timing.items = 600;
+        let p = point(&timing, 2_000, &machine).expect("declared");
+        assert!((p.ops - 6e8).abs() < 1.0 && (p.intensity - 1.0 / 12.0).abs() < 1e-9 && p.share == 0.5);
+        timing.bytes = 1_200; // counted by the launcher
+        assert_eq!(point(&timing, 2_000, &machine).map(|p| p.intensity), Some(0.5));
+        timing.name = "order";
+        assert_eq!(point(&timing, 2_000, &machine), None);
+    }
+
+    #[test]
+    fn the_roof_is_the_lower_of_slope_and_flat() {
+        let c = |name: &str, limit, value| Ceiling { name: name.into(), limit, value, ..Ceiling::default() };
+        let ceilings = Ceilings {
+            list: vec![c("read", Limit::Bytes, 4e12), c("f32", Limit::Ops, 60e12), c("f16", Limit::Ops, 600e12)],
+            ..Ceilings::default()
+        };
+        assert_eq!(roof(&ceilings, 1.0).map(|(v, c)| (v, c.name.as_str())), Some((4e12, "read")));
+        assert_eq!(roof(&ceilings, 1e3).map(|(v, c)| (v, c.name.as_str())), Some((600e12, "f16")));
+        assert_eq!(power(-12), "10⁻¹²");
+    }
+}

@@ -1,0 +1,151 @@
+//! What the processor can do at best: streaming, scattered additions, multiply-adds. All threads are at work, and the
+//! figures are those of one of them, since a row of the timings adds up the time of all threads.
+
+use super::{Ceiling, Ceilings, Limit, median};
+use std::time::Instant;
+
+/// Numbers of each of the three arrays of a thread: together far more than any cache.
+const STREAMED: usize = 12 << 20;
+/// Targets of scattered additions: a whole fly brain.
+const TARGETS: usize = 138_639;
+/// Additions per thread and repeat.
+const ADDITIONS: usize = 20_000_000;
+/// Rounds of multiply-adds on [`WIDE`] numbers.
+const ROUNDS: usize = 2_000_000;
+/// Independent sums, enough to keep two units of eight lanes busy for the four to five cycles a multiply-add takes.
+const WIDE: usize = 96;
+const REPEATS: usize = 5;
+
+/// The processor in words, with its threads: the name ceilings are kept by.
+pub fn name(threads: usize) -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, m)| m.trim().to_owned()));
+    format!("{}, {threads} threads", model.unwrap_or_else(|| format!("CPU {}", std::env::consts::ARCH)))
+}
+
+/// Measures for a few seconds.
+pub fn measure(threads: usize) -> Ceilings {
+    let threads = threads.max(1);
+    let streamed = (STREAMED / threads).max(4 << 20);
+    let triad = each(threads, || Triad::new(streamed), Triad::go);
+    let adds = each(threads, || vec![0_i32; TARGETS], |sums| scatter(sums));
+    let math = each(threads, || [0.5_f32; WIDE], multiply_add);
+    let per_sec = |work: usize, secs: f64| work as f64 / secs;
+    let list = vec![
+        Ceiling::new(
+            "triad",
+            "a = b + s c over arrays larger than the caches, 12 bytes per element; per thread, all at work",
+            Limit::Bytes,
+            per_sec(12 * streamed, triad),
+        ),
+        Ceiling::new(
+            "scattered s32 additions",
+            "Random places of 138,639 sums of each thread; per thread, all at work",
+            Limit::Updates,
+            per_sec(ADDITIONS, adds),
+        ),
+        Ceiling::new(
+            fma_name(),
+            "Independent sums in registers; per thread, all at work",
+            Limit::Ops,
+            per_sec(2 * WIDE * ROUNDS, math),
+        ),
+    ];
+    Ceilings::of(name(threads), list)
+}
+
+/// Median time of `work` done by all threads at once, each with its own material, the first time left out.
+fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
+    let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
+    let once = |materials: &mut [T]| {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for material in materials {
+                let job = || work(material);
+                // Without a thread the measurement is of fewer of them, and too low rather than too high.
+                drop(std::thread::Builder::new().name("ceiling".into()).spawn_scoped(scope, job));
+            }
+        });
+        start.elapsed().as_secs_f64()
+    };
+    once(&mut materials);
+    median((0..REPEATS).map(|_| once(&mut materials)).collect())
+}
+
+struct Triad {
+    a: Vec<f32>,
+    b: Vec<f32>,
+    c: Vec<f32>,
+}
+
+impl Triad {
+    fn new(len: usize) -> Self {
+        Self { a: vec![0.0; len], b: vec![1.0; len], c: vec![2.0; len] }
+    }
+
+    fn go(&mut self) {
+        let s = std::hint::black_box(3.0_f32);
+        for ((a, b), c) in self.a.iter_mut().zip(&self.b).zip(&self.c) {
+            *a = b + s * c;
+        }
+        std::hint::black_box(&self.a);
+    }
+}
+
+fn scatter(sums: &mut [i32]) {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    for _ in 0..ADDITIONS {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = ((state >> 32) * sums.len() as u64) >> 32;
+        sums[at as usize] += 1;
+    }
+    std::hint::black_box(sums);
+}
+
+fn multiply_add(sums: &mut [f32; WIDE]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_fma() {
+        // SAFETY: the processor has both, which was just asked.
+        return unsafe { fused(sums) };
+    }
+    rounds(sums, |a, x, y| a * x + y);
+}
+
+fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
+    let (x, y) = std::hint::black_box((0.999_f32, 0.001_f32));
+    let mut local = *sums;
+    for _ in 0..ROUNDS {
+        for sum in &mut local {
+            *sum = step(*sum, x, y);
+        }
+    }
+    *sums = std::hint::black_box(local);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+#[allow(clippy::disallowed_methods, reason = "it is the speed that is wanted here, no result")]
+fn fused(sums: &mut [f32; WIDE]) {
+    let (x, y) = std::hint::black_box((0.999_f32, 0.001_f32));
+    let mut local = *sums;
+    for _ in 0..ROUNDS {
+        for sum in &mut local {
+            *sum = sum.mul_add(x, y);
+        }
+    }
+    *sums = std::hint::black_box(local);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_fma() -> bool {
+    std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2")
+}
+
+fn fma_name() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    if has_fma() {
+        return "f32 multiply-add, AVX2";
+    }
+    "f32 multiply and add"
+}

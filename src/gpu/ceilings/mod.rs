@@ -1,0 +1,77 @@
+//! What a device can do at best, measured: the lines of the roofline.
+
+mod cpu;
+mod cuda;
+
+pub use cpu::{measure as measure_cpu, name as cpu_name};
+pub use cuda::{Kernels, measure as measure_gpu};
+
+/// What a ceiling limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Limit {
+    /// Bytes per second.
+    #[default]
+    Bytes,
+    /// Arithmetic operations per second; a fused multiply-add is two.
+    Ops,
+    /// Additions to scattered addresses per second.
+    Updates,
+    /// Seconds of one launch.
+    Launch,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Ceiling {
+    /// `copy`, `f32 multiply-add`.
+    pub name: String,
+    /// How it was measured, in a sentence.
+    pub how: String,
+    /// What it limits.
+    pub limit: Limit,
+    /// Per second; for launches, seconds.
+    pub value: f64,
+}
+
+impl Ceiling {
+    fn new(name: &str, how: &str, limit: Limit, value: f64) -> Self {
+        Self { name: name.into(), how: how.into(), limit, value }
+    }
+}
+
+/// All that was measured of a device.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Ceilings {
+    /// The device, as it is looked up by.
+    pub device: String,
+    /// When, UTC.
+    pub measured: String,
+    /// Whether the program was built without optimisation, so that a CPU's figures are too low.
+    pub debug_build: bool,
+    /// The measurements.
+    pub list: Vec<Ceiling>,
+}
+
+impl Ceilings {
+    fn of(device: String, list: Vec<Ceiling>) -> Self {
+        Self { device, measured: String::new(), debug_build: cfg!(debug_assertions), list }
+    }
+
+    /// The highest of a kind.
+    pub fn best(&self, limit: Limit) -> Option<&Ceiling> {
+        self.all(limit).max_by(|a, b| a.value.total_cmp(&b.value))
+    }
+
+    /// All of a kind, in the order they were measured.
+    pub fn all(&self, limit: Limit) -> impl Iterator<Item = &Ceiling> {
+        self.list.iter().filter(move |c| c.limit == limit)
+    }
+}
+
+/// The middle of a few measurements; they are never empty.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

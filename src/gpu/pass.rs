@@ -1,0 +1,399 @@
+//! What one call of `advance` is given: whether to measure, and where measurements go.
+
+use super::{
+    Gpu, GpuError, Timing,
+    error::Doing as _,
+    nvtx,
+    trace::{self, Batch, Desk, Flight, Lane, Log, Measured, Span},
+};
+use cudarc::driver::{CudaEvent, sys::CUevent_flags};
+use std::{sync::Arc, time::Instant};
+
+/// Measures, or does not: ordinary batches are not measured, so that measuring costs nothing.
+#[derive(Default)]
+pub struct Pass {
+    /// Whether this batch is measured.
+    pub profiled: bool,
+    /// Measurements since they were last taken.
+    pub timings: Vec<Timing>,
+    /// Batches since they were last taken, when somebody looks at them.
+    pub batches: Vec<Batch>,
+    /// Launches of a measured batch the device has not finished, oldest first.
+    pending: Vec<Pending>,
+    /// Measured batches with launches the device has not finished, oldest first.
+    open: Vec<Open>,
+    /// This thread's spans of a batch that is looked at in detail.
+    log: Option<Log>,
+    /// Where its spans stand.
+    lane: Lane,
+    number: u64,
+    /// Kernels seen while a step is captured, instead of launched.
+    pub(super) captured: u32,
+}
+
+/// How a thread of its own is to measure: see [`Pass::follow`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Follow {
+    profiled: bool,
+    origin: Option<Instant>,
+}
+
+/// A measured batch that is not complete.
+struct Open {
+    batch: Batch,
+    /// Device start, host call, span: to be placed when all are there.
+    placed: Vec<(i64, u64, Span)>,
+    is_over: bool,
+}
+
+/// Work between two events.
+struct Pending {
+    flight: Flight,
+    batch: u64,
+    /// Whether it counts in the sums; copies and captured steps are on the timeline only.
+    counts: bool,
+}
+
+impl Pass {
+    /// One that measures.
+    pub fn measuring() -> Self {
+        Self { profiled: true, ..Self::default() }
+    }
+
+    /// A batch begins. With `looked_at` somebody wants to see it; with `profiled` too, span by span.
+    pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
+        (self.profiled, self.number) = (profiled, number);
+        if !looked_at {
+            return;
+        }
+        let batch = Batch { number, step, ..Batch::default() };
+        if !profiled {
+            return self.batches.push(batch);
+        }
+        let origin = Instant::now();
+        trace::open(origin);
+        self.log = Some(Log::new(origin));
+        let batch = Batch { measured: Some(Box::default()), ..batch };
+        self.open.push(Open { batch, placed: vec![], is_over: false });
+    }
+
+    /// The batch is over.
+    pub fn end(&mut self, steps: u32, nanos: u64) -> Result<(), GpuError> {
+        if let Some(batch) = self.batches.last_mut().filter(|b| b.number == self.number && b.measured.is_none()) {
+            (batch.steps, batch.nanos) = (steps, nanos);
+        }
+        if let Some(log) = self.log.take() {
+            let desk = trace::close();
+            let logs = [Some(log), desk.map(|desk| self.fly(desk))];
+            if let Some(open) = self.open.last_mut() {
+                (open.batch.steps, open.batch.nanos, open.is_over) = (steps, nanos, true);
+                logs.into_iter().flatten().for_each(|log| open.take(log));
+            }
+        }
+        if self.open.is_empty() { Ok(()) } else { self.collect() }
+    }
+
+    /// Something went wrong in the batch: it is not shown.
+    pub fn abandon(&mut self) {
+        trace::close();
+        self.log = None;
+        self.open.clear();
+        self.pending.clear();
+        self.batches.retain(|b| b.steps > 0);
+    }
+
+    /// Notes something of the engine's own that began then and ends now: in no sum, on the timeline only.
+    pub fn aside_since(&mut self, start: Instant, name: &'static str) {
+        self.log(start, Span { name, ..Span::default() });
+    }
+
+    fn log(&mut self, start: Instant, span: Span) {
+        if let Some(log) = &mut self.log {
+            log.since(start, Span { lane: self.lane, ..span });
+        }
+    }
+
+    /// How a thread is to measure what it does for this batch.
+    pub fn follow(&self) -> Follow {
+        Follow { profiled: self.profiled, origin: self.log.as_ref().map(|log| log.origin) }
+    }
+
+    /// A thread's own pass measures as it is told.
+    pub fn measure_as(&mut self, follow: Follow, thread: usize) {
+        self.profiled = follow.profiled;
+        if self.log.as_ref().map(|log| log.origin) != follow.origin {
+            self.log = follow.origin.map(Log::new);
+            self.lane = Lane::Thread(thread as u16);
+        }
+    }
+
+    /// Takes over what a thread measured.
+    pub fn join(&mut self, thread: &mut Self) {
+        for timing in thread.timings.drain(..) {
+            self.note(&timing);
+        }
+        if let Some(theirs) = &mut thread.log
+            && let Some(open) = self.open.last_mut()
+        {
+            let log = Log { spans: std::mem::take(&mut theirs.spans), ..*theirs };
+            theirs.left_out = 0;
+            open.take(log);
+        }
+    }
+
+    /// Runs `work` under a kernel's name.
+    pub fn span<T>(&mut self, name: &'static str, items: u64, work: impl FnOnce() -> T) -> T {
+        if !self.profiled {
+            return work();
+        }
+        let _range = nvtx::range(name);
+        let start = Instant::now();
+        let out = work();
+        let nanos = start.elapsed().as_nanos() as u64;
+        self.log(start, Span { name, items, ..Span::default() });
+        self.rows(name, self.number, |row| {
+            row.launch(nanos);
+            row.items += items;
+        });
+        out
+    }
+
+    /// Changes a kernel's row, in the sums and in those of a batch that is looked at.
+    fn rows(&mut self, name: &'static str, batch: u64, change: impl Fn(&mut Timing)) {
+        change(row(&mut self.timings, name));
+        if let Some(open) = self.open.iter_mut().find(|o| o.batch.number == batch) {
+            change(row(open.timings(), name));
+        }
+    }
+
+    /// Adds a measurement made elsewhere.
+    pub fn note(&mut self, timing: &Timing) {
+        self.rows(timing.name, self.number, |row| row.add(timing));
+    }
+
+    /// Says how much a kernel did, when that is known only after its launch.
+    pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
+        self.rows(name, self.number, |row| {
+            row.items += items;
+            row.bytes += bytes;
+        });
+    }
+
+    /// Says how many items the last launch worked on.
+    pub fn last_items(&mut self, items: u64) {
+        if let Some(launch) = self.pending.last_mut() {
+            launch.flight.span.items = items;
+        }
+    }
+
+    /// Says how many items the launches that are not finished worked on, by name, unless that was said.
+    pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
+        for span in self.pending.iter_mut().map(|p| &mut p.flight.span).filter(|span| span.items == 0) {
+            span.items = items(span.name);
+        }
+    }
+
+    /// Says how many bytes the last launch moved.
+    pub fn last_bytes(&mut self, bytes: u64) {
+        if let Some(launch) = self.pending.last_mut() {
+            launch.flight.span.bytes = bytes;
+        }
+    }
+
+    /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
+    /// call), between two events.
+    pub fn device_span<T>(
+        &mut self,
+        gpu: &Gpu,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T, GpuError>,
+    ) -> Result<T, GpuError> {
+        if !self.profiled {
+            return work();
+        }
+        let _range = nvtx::range(name);
+        let event =
+            || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
+        let base = trace::base(&gpu.compute)?;
+        let called = Instant::now();
+        let start = event()?;
+        let out = work()?;
+        self.launched(name, (start, event()?), base, called);
+        Ok(out)
+    }
+
+    /// A kernel was launched between two events.
+    pub(super) fn launched(
+        &mut self,
+        name: &'static str,
+        (start, end): (CudaEvent, CudaEvent),
+        base: Option<Arc<CudaEvent>>,
+        called: Instant,
+    ) {
+        trace::note(called, Span { name, lane: Lane::Calls, ..Span::default() });
+        let called = self.log.as_ref().map_or(0, |log| log.at(called));
+        let span = Span { name, lane: Lane::Compute, ..Span::default() };
+        self.pending.push(Pending {
+            flight: Flight { span, start, end, base, called },
+            batch: self.number,
+            counts: true,
+        });
+    }
+
+    /// What the thread asked for without a pass is on its way too.
+    fn fly(&mut self, desk: Desk) -> Log {
+        let batch = self.number;
+        self.pending.extend(desk.flights.into_iter().map(|flight| Pending { flight, batch, counts: false }));
+        desk.log
+    }
+
+    /// Turns the launches the device has finished into timings; unfinished ones wait for the next call, so
+    /// that nothing waits for the device. An event pair costs about 2 µs, which a measured launch contains.
+    pub fn collect(&mut self) -> Result<(), GpuError> {
+        let doing = || "reading kernel times".to_owned();
+        let mut finished = 0;
+        for launch in &self.pending {
+            if !launch.flight.end.try_is_complete().doing(doing)? {
+                break;
+            }
+            finished += 1;
+        }
+        for done in self.pending.drain(..finished).collect::<Vec<_>>() {
+            let nanos_between =
+                |a: &CudaEvent, b: &CudaEvent| a.elapsed_ms(b).doing(doing).map(|ms| (f64::from(ms) * 1e6) as i64);
+            let Flight { mut span, start, end, base, called } = done.flight;
+            span.nanos = nanos_between(&start, &end)?.max(0) as u64;
+            if done.counts {
+                self.rows(span.name, done.batch, |row| {
+                    row.launch(span.nanos);
+                    row.items += span.items;
+                    row.bytes += span.bytes;
+                });
+            }
+            if let Some(base) = base
+                && let Some(open) = self.open.iter_mut().find(|o| o.batch.number == done.batch)
+            {
+                open.placed.push((nanos_between(&base, &start)?, called, span));
+            }
+        }
+        self.hand_over();
+        Ok(())
+    }
+
+    /// Batches of which nothing is pending are complete.
+    fn hand_over(&mut self) {
+        let Self { open, pending, batches, .. } = self;
+        open.retain_mut(|open| {
+            let is_whole = open.is_over && pending.iter().all(|p| p.batch != open.batch.number);
+            if is_whole {
+                batches.push(open.whole());
+            }
+            !is_whole
+        });
+    }
+}
+
+impl Open {
+    fn measured(&mut self) -> &mut Measured {
+        self.batch.measured.get_or_insert_default()
+    }
+
+    fn timings(&mut self) -> &mut Vec<Timing> {
+        &mut self.measured().timings
+    }
+
+    fn take(&mut self, log: Log) {
+        let measured = self.measured();
+        let room = trace::MOST_IN_ALL.saturating_sub(measured.spans.len());
+        let excess = log.spans.len().saturating_sub(room) as u32;
+        measured.spans.extend(log.spans.into_iter().take(room));
+        measured.left_out += log.left_out + excess;
+    }
+
+    fn whole(&mut self) -> Batch {
+        trace::align(&mut self.placed);
+        let placed = std::mem::take(&mut self.placed).into_iter().map(|(_, _, span)| span);
+        let measured = self.measured();
+        measured.spans.extend(placed);
+        measured.spans.sort_by_key(|s| (s.lane, s.start));
+        std::mem::take(&mut self.batch)
+    }
+}
+
+fn row<'a>(timings: &'a mut Vec<Timing>, name: &'static str) -> &'a mut Timing {
+    let known = timings.iter().position(|t| t.name == name);
+    let at = known.unwrap_or_else(|| {
+        timings.push(Timing::of(name));
+        timings.len() - 1
+    });
+    &mut timings[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_batch_measures_nothing() {
+        let mut pass = Pass::default();
+        assert_eq!(pass.span("integrate", 10, || 7), 7);
+        assert!(pass.timings.is_empty());
+    }
+
+    #[test]
+    fn spans_of_one_name_add_up() {
+        let mut pass = Pass::measuring();
+        pass.span("integrate", 10, || ());
+        pass.span("propagate", 3, || ());
+        let mut elsewhere = Timing::of("integrate");
+        (0..4).for_each(|_| elsewhere.launch(25_000));
+        pass.note(&elsewhere);
+        pass.work("integrate", 5, 64);
+        let rows: Vec<_> = pass.timings.iter().map(|t| (t.name, t.launches, t.items, t.bytes)).collect();
+        assert_eq!(rows, [("integrate", 5, 15, 64), ("propagate", 1, 3, 0)]);
+        assert!(pass.timings[0].max_nanos >= 25_000);
+        pass.collect().unwrap();
+        assert!(pass.batches.is_empty(), "nobody looks");
+    }
+
+    #[test]
+    fn a_batch_that_is_looked_at_has_its_own_sums_and_spans() {
+        let mut pass = Pass::default();
+        for number in 0..3 {
+            pass.begin(number, 10 * number, number != 1, true);
+            pass.span("integrate", 2, || ());
+            let mut thread = Pass::default();
+            thread.measure_as(pass.follow(), 1);
+            thread.span("deliver", 1, || ());
+            pass.join(&mut thread);
+            pass.aside_since(Instant::now(), "sample");
+            pass.end(10, 1_000).unwrap();
+        }
+        let seen: Vec<_> = pass.batches.iter().map(|b| (b.number, b.step, b.measured.is_some())).collect();
+        assert_eq!(seen, [(0, 0, true), (1, 10, false), (2, 20, true)]);
+        let measured = pass.batches[2].measured.as_ref().unwrap();
+        assert_eq!(
+            measured.timings.iter().map(|t| (t.name, t.launches, t.items)).collect::<Vec<_>>(),
+            [("integrate", 1, 2), ("deliver", 1, 1)]
+        );
+        let spans: Vec<_> = measured.spans.iter().map(|s| (s.name, s.lane)).collect();
+        assert_eq!(spans, [("integrate", Lane::Engine), ("sample", Lane::Engine), ("deliver", Lane::Thread(1))]);
+        assert_eq!(pass.timings.iter().map(|t| t.launches).sum::<u32>(), 4, "the sums hold both measured batches");
+    }
+
+    #[test]
+    fn a_batch_of_a_million_loops_keeps_the_first_spans_and_counts_the_rest() {
+        let (mut pass, mut thread) = (Pass::default(), Pass::default());
+        pass.begin(0, 0, true, true);
+        for _ in 0..6 {
+            thread.measure_as(pass.follow(), 0);
+            (0..trace::MOST + 1).for_each(|_| thread.span("deliver", 0, || ()));
+            pass.join(&mut thread);
+        }
+        pass.end(1, 1).unwrap();
+        let measured = pass.batches[0].measured.as_ref().unwrap();
+        assert_eq!(measured.spans.len(), trace::MOST_IN_ALL);
+        assert_eq!(measured.left_out as usize, 6 * (trace::MOST + 1) - trace::MOST_IN_ALL);
+        assert_eq!(measured.timings[0].launches as usize, 6 * (trace::MOST + 1), "the sums have all of them");
+    }
+}

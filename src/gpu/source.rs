@@ -1,0 +1,89 @@
+//! The source text of a kernel, as it was embedded: what stands in front of it, the function, its file's head.
+
+use super::module::SOURCES;
+
+/// Where a kernel is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// File under `kernels/`.
+    pub file: &'static str,
+    /// Line the text begins on, from 1.
+    pub line: usize,
+    /// The function with the comment in front of it.
+    pub text: &'static str,
+    /// The comment at the head of the file.
+    pub head: &'static str,
+}
+
+/// Finds a kernel in its module's file or in what that includes.
+pub fn of_kernel(module: &str, kernel: &str) -> Option<Source> {
+    let mut files = vec![named(module)?];
+    let mut at = 0;
+    while let Some((file, text)) = files.get(at).copied() {
+        if let Some(found) = function(text, kernel) {
+            let line = text[..found.start].matches('\n').count() + 1;
+            return Some(Source { file, line, text: &text[found], head: head_of(text) });
+        }
+        let included = text.lines().filter_map(|l| l.strip_prefix("#include \"")?.split('"').next());
+        for file in included.filter(|f| !f.starts_with("gen/")).filter_map(named) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+fn named(file: &str) -> Option<(&'static str, &'static str)> {
+    SOURCES.iter().find(|(name, _)| *name == file).copied()
+}
+
+/// Comments in front of the definition, to its closing brace.
+fn function(text: &'static str, kernel: &str) -> Option<std::ops::Range<usize>> {
+    let call = format!("{kernel}(");
+    let definition = |at: &usize| {
+        let before = &text[..*at];
+        let line_of_intent = before.rfind("__global__").is_some_and(|g| {
+            let between = &before[g..];
+            !between.contains(';') && !between.contains('{') && !between.contains('}')
+        });
+        line_of_intent && before.ends_with(char::is_whitespace)
+    };
+    let at = text.match_indices(&call).map(|(at, _)| at).find(definition)?;
+    let mut start = text[..at].rfind("extern \"C\"").or_else(|| text[..at].rfind("__global__"))?;
+    while let Some(line) = text[..start].strip_suffix('\n').and_then(|t| t.lines().next_back()) {
+        if !line.trim_start().starts_with("//") {
+            break;
+        }
+        start -= line.len() + 1;
+    }
+    let first_line = at + text[at..].find('\n').unwrap_or(text.len() - at);
+    let closed_at_once = text[at..first_line].ends_with('}');
+    let end = if closed_at_once { first_line } else { at + text[at..].find("\n}").map_or(text.len() - at, |i| i + 2) };
+    Some(start..end)
+}
+
+/// The comment lines a file begins with.
+fn head_of(text: &'static str) -> &'static str {
+    let len: usize = text.split_inclusive('\n').take_while(|l| l.starts_with("//")).map(str::len).sum();
+    text[..len].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_found_where_it_is_included_from() {
+        let deliver = of_kernel("spiking/step_f64.cu", "deliver").expect("it is embedded");
+        assert_eq!(deliver.file, "spiking/entry.cuh");
+        assert!(deliver.text.starts_with("extern \"C\" __global__ void deliver("), "{}", deliver.text);
+        assert!(deliver.text.ends_with("\n}") && deliver.text.contains("deliver_chunks"));
+        let tick = of_kernel("common/selftest.cu", "tick").expect("it is embedded");
+        assert!(tick.text.ends_with("clock->step += 1; }"), "{}", tick.text);
+        assert!(tick.line > 1 && tick.head.starts_with("//"));
+        assert_eq!(of_kernel("common/selftest.cu", "nothing"), None);
+        assert_eq!(of_kernel("nowhere.cu", "tick"), None);
+    }
+}

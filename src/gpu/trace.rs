@@ -1,0 +1,266 @@
+//! What happened when in a measured batch: spans of time on lanes, for a timeline.
+//!
+//! A [`Pass`](super::Pass) notes kernels and loops; what is asked of the device without one (copies, waits, captured
+//! steps) is noted by the thread it is asked on, in a log that is only there while a batch is looked at in detail.
+//! While it is not, a span costs one look at a thread's flag.
+
+use super::{GpuError, Timing, error::Doing as _};
+use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
+use std::{cell::RefCell, sync::Arc, time::Instant};
+
+/// A row of the timeline. In the order they are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// What the engine is at: steps, sampling.
+    #[default]
+    Engine,
+    /// A thread of the CPU backend.
+    Thread(u16),
+    /// Asking the device for something: launches, copies, graphs.
+    Calls,
+    /// Waiting for the device. Apart, so that a wait hides no kernel.
+    Waits,
+    /// Kernels, in the order of the compute stream.
+    Compute,
+    /// Copies, in the order of the copy stream.
+    Copies,
+}
+
+/// A stretch of time in a measured batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Span {
+    /// Kernel, loop, copied buffer, or what was waited for.
+    pub name: &'static str,
+    /// Where it stands.
+    pub lane: Lane,
+    /// Nanoseconds since the batch began.
+    pub start: u64,
+    /// How long, nanoseconds.
+    pub nanos: u64,
+    /// Work items, when known.
+    pub items: u64,
+    /// Bytes moved, when known.
+    pub bytes: u64,
+    /// Kernels of the captured step this is a replay of; 0 for anything launched by itself.
+    pub kernels: u32,
+    /// Nanoseconds between the call that asked for it and its start on the device.
+    pub queued: u64,
+}
+
+impl Span {
+    /// Nanoseconds since the batch began.
+    pub const fn end(&self) -> u64 {
+        self.start + self.nanos
+    }
+}
+
+/// A batch as a profile sees it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Counts up.
+    pub number: u64,
+    /// Its first step.
+    pub step: u64,
+    /// How many it took.
+    pub steps: u32,
+    /// Wall time, nanoseconds.
+    pub nanos: u64,
+    /// What was measured in it, if this one was measured.
+    pub measured: Option<Box<Measured>>,
+}
+
+impl Batch {
+    /// Wall time per step, nanoseconds.
+    pub fn step_nanos(&self) -> f64 {
+        self.nanos as f64 / f64::from(self.steps.max(1))
+    }
+}
+
+/// The inside of a measured batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Sums by kernel.
+    pub timings: Vec<Timing>,
+    /// In the order they ended, per lane.
+    pub spans: Vec<Span>,
+    /// Spans beyond [`MOST_IN_ALL`] that are in the sums and not in the list.
+    pub left_out: u32,
+}
+
+/// Spans a thread keeps at a time, the first ones.
+pub const MOST: usize = 4096;
+/// Spans kept of a batch.
+pub const MOST_IN_ALL: usize = 4 * MOST;
+
+/// Spans of one thread since an instant.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    pub origin: Instant,
+    pub spans: Vec<Span>,
+    pub left_out: u32,
+}
+
+impl Log {
+    pub const fn new(origin: Instant) -> Self {
+        Self { origin, spans: vec![], left_out: 0 }
+    }
+
+    pub fn push(&mut self, span: Span) {
+        if self.spans.len() < MOST {
+            self.spans.push(span);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Nanoseconds from the origin to an instant.
+    pub fn at(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.origin).as_nanos() as u64
+    }
+
+    /// Notes work of this thread that began then and ends now.
+    pub fn since(&mut self, start: Instant, span: Span) {
+        let (start, nanos) = (self.at(start), start.elapsed().as_nanos() as u64);
+        self.push(Span { start, nanos, ..span });
+    }
+}
+
+/// Work between two events on a stream, which a log wants to place on its timeline.
+pub(super) struct Flight {
+    pub span: Span,
+    pub start: CudaEvent,
+    pub end: CudaEvent,
+    /// What device times are counted from.
+    pub base: Option<Arc<CudaEvent>>,
+    /// When it was asked for, on the host, nanoseconds since the batch began.
+    pub called: u64,
+}
+
+/// What this thread asks of the device in a batch that is looked at in detail.
+pub(super) struct Desk {
+    pub log: Log,
+    pub flights: Vec<Flight>,
+    base: Option<Arc<CudaEvent>>,
+}
+
+thread_local! {
+    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
+}
+
+/// From now on what this thread asks of the device is noted, until [`close`].
+pub(super) fn open(origin: Instant) {
+    let desk = Desk { log: Log::new(origin), flights: vec![], base: None };
+    DESK.with_borrow_mut(|slot| *slot = Some(desk));
+}
+
+/// What was noted.
+pub(super) fn close() -> Option<Desk> {
+    DESK.with_borrow_mut(Option::take)
+}
+
+pub(super) fn is_on() -> bool {
+    DESK.with_borrow(Option::is_some)
+}
+
+/// Runs something this thread asks of the device, and notes how long the thread was at it.
+pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnOnce() -> T) -> T {
+    if !is_on() {
+        return work();
+    }
+    let start = Instant::now();
+    let out = work();
+    note(start, Span { name, lane, bytes, ..Span::default() });
+    out
+}
+
+/// Notes something this thread has been at since then.
+pub(super) fn note(start: Instant, span: Span) {
+    DESK.with_borrow_mut(|desk| desk.iter_mut().for_each(|desk| desk.log.since(start, span.clone())));
+}
+
+/// The same with its time on the device, between two events on the stream.
+pub(super) fn device<T>(
+    stream: &Arc<CudaStream>,
+    span: Span,
+    work: impl FnOnce() -> Result<T, GpuError>,
+) -> Result<T, GpuError> {
+    if !is_on() {
+        return work();
+    }
+    let begun = Instant::now();
+    let start = event(stream)?;
+    let base = base(stream)?;
+    let out = work()?;
+    let end = event(stream)?;
+    DESK.with_borrow_mut(|desk| {
+        if let Some(desk) = desk {
+            let called = desk.log.at(begun);
+            desk.log.since(begun, Span { lane: Lane::Calls, ..span.clone() });
+            desk.flights.push(Flight { span, start, end, base, called });
+        }
+    });
+    Ok(out)
+}
+
+/// What device times of this batch are counted from: an event on the stream that is asked first.
+pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
+    let known = DESK.with_borrow(|desk| desk.as_ref().map(|desk| desk.base.clone()));
+    match known {
+        None => Ok(None),
+        Some(Some(base)) => Ok(Some(base)),
+        Some(None) => {
+            let base = Arc::new(event(stream)?);
+            DESK.with_borrow_mut(|desk| desk.iter_mut().for_each(|desk| desk.base = Some(base.clone())));
+            Ok(Some(base))
+        }
+    }
+}
+
+fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
+    stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
+}
+
+/// Puts spans of the device on the host's clock. `spans` start when the device's clock says, beside the time they were
+/// asked for on the host's. The device's clock is set as late as it has to be for nothing to start before it was asked
+/// for: at least one launch is then shown with no delay at all.
+pub(super) fn align(spans: &mut [(i64, u64, Span)]) {
+    let offset = spans.iter().map(|(start, called, _)| *called as i64 - start).max().unwrap_or(0);
+    for (start, called, span) in spans {
+        span.start = (*start + offset).max(0) as u64;
+        span.queued = span.start.saturating_sub(*called);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_noted_while_nobody_looks() {
+        assert_eq!(host(Lane::Waits, "wait", 0, || 5), 5);
+        assert!(close().is_none());
+        open(Instant::now());
+        host(Lane::Waits, "wait", 8, || ());
+        let desk = close().expect("a log");
+        assert_eq!(desk.log.spans.len(), 1);
+        assert_eq!((desk.log.spans[0].name, desk.log.spans[0].lane, desk.log.spans[0].bytes), ("wait", Lane::Waits, 8));
+        assert!(!is_on());
+    }
+
+    #[test]
+    fn a_log_is_bounded_and_says_what_it_left_out() {
+        let mut log = Log::new(Instant::now());
+        (0..MOST + 10).for_each(|_| log.push(Span::default()));
+        assert_eq!((log.spans.len(), log.left_out), (MOST, 10));
+    }
+
+    #[test]
+    fn no_kernel_starts_before_it_was_asked_for() {
+        let span = |nanos| Span { nanos, ..Span::default() };
+        // Device clock 0, 40, 90; asked for at 100, 120, 250 on the host.
+        let mut spans = [(0, 100, span(30)), (40, 120, span(50)), (90, 250, span(10))];
+        align(&mut spans);
+        let placed: Vec<(u64, u64)> = spans.iter().map(|(_, _, s)| (s.start, s.queued)).collect();
+        assert_eq!(placed, [(160, 60), (200, 80), (250, 0)]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Measured ceilings of devices, kept between runs: one small file per device in the user's cache folder.
+
+use super::{disk, from_ron, run::now_utc, to_ron};
+use crate::gpu::ceilings::Ceilings;
+use std::path::{Path, PathBuf};
+
+/// Where a device's ceilings are kept under a cache folder.
+pub fn path(cache: &Path, device: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = device.chars().map(plain).collect();
+    let parts: Vec<&str> = name.split('-').filter(|p| !p.is_empty()).collect();
+    cache.join("ceilings").join(parts.join("-")).with_extension("ron")
+}
+
+/// The ceilings of a device, when they were measured.
+pub fn load(cache: &Path, device: &str) -> Option<Ceilings> {
+    let text = std::fs::read_to_string(path(cache, device)).ok()?;
+    from_ron::<Ceilings>(&text).ok().filter(|c| c.device == device)
+}
+
+/// Dates and keeps them. Returns the file.
+pub fn save(cache: &Path, ceilings: &mut Ceilings) -> Result<PathBuf, String> {
+    ceilings.measured = now_utc();
+    let path = path(cache, &ceilings.device);
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(path.parent().unwrap_or(cache)).map_err(failed)?;
+    let text = to_ron(ceilings).map_err(|e| e.to_string())?;
+    disk::write_atomic(&path, text.as_bytes(), false).map_err(failed)?;
+    Ok(path)
+}
+
+/// The program's folder for what can be made again.
+pub fn cache_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy as _;
+    etcetera::choose_base_strategy().ok().map(|d| d.cache_dir().join("neuropil"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::ceilings::{Ceiling, Limit};
+
+    #[test]
+    fn ceilings_are_found_again_by_device() {
+        let cache = std::env::temp_dir().join(format!("neuropil-ceilings-{}", std::process::id()));
+        let copy = Ceiling { name: "copy".into(), how: "so".into(), limit: Limit::Bytes, value: 4e12 };
+        let mut measured =
+            Ceilings { device: "NVIDIA H200 (x)".into(), list: vec![copy.clone()], ..Ceilings::default() };
+        let file = save(&cache, &mut measured).unwrap();
+        assert!(file.ends_with("ceilings/nvidia-h200-x.ron"), "{}", file.display());
+        assert_eq!(load(&cache, "NVIDIA H200 (x)"), Some(measured.clone()));
+        assert!(measured.measured.ends_with('Z') && measured.best(Limit::Bytes) == Some(&copy));
+        assert_eq!(load(&cache, "NVIDIA H200 x"), None, "another device of the same file name");
+        assert_eq!(load(&cache, "other"), None);
+        std::fs::remove_dir_all(&cache).ok();
+    }
+}
