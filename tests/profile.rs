@@ -7,7 +7,6 @@ mod brain;
 #[path = "support/device_profile.rs"]
 mod device_profile;
 #[path = "support/stage.rs"]
-#[allow(dead_code, reason = "each test binary takes what it needs")]
 mod stage;
 
 use brain::exhibit;
