@@ -1,15 +1,18 @@
 //! The program: a window when there is a screen, else the command line.
 
-use std::{path::PathBuf, process::ExitCode};
+use neuropil::{app::Start, cli::Window};
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    neuropil::cli::main(open_window)
+    neuropil::cli::main(Box::new(neuropil::app::log::ring::layer()), open_window)
 }
 
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.
-fn open_window(project: Option<PathBuf>) -> ExitCode {
+fn open_window(window: Window) -> ExitCode {
+    let Window { project, reset_layout, reset_settings, safe_mode } = window;
     if neuropil::cli::has_display() {
-        match neuropil::app::open(project.clone(), neuropil::app::Start::default()) {
+        let start = Start { reset_layout, reset_settings, safe_mode, ..Start::default() };
+        match neuropil::app::open(project.clone(), start) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(why) => eprintln!("neuropil: {why}; running the project without one"),
         }

@@ -3,7 +3,7 @@
 
 use egui_kittest::{Harness, kittest::Queryable};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use neuropil::app::{App, Start, commands::UiCommand};
+use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -82,7 +82,7 @@ fn the_default_project_makes_a_picture() {
     until(&mut w, "it has run", |w| w.state().session().live.clock.secs() > SIMULATED_SECS);
     w.get_by_label("Pause").click_accesskit();
     until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
-    for (theme, name) in [(egui::ThemePreference::Dark, "dark"), (egui::ThemePreference::Light, "light")] {
+    for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
         let ctx = w.ctx.clone();
         w.state_mut().command(&ctx, UiCommand::Theme(theme));
         let Some(picture) = shoot(&mut w, &format!("workbench-{name}")) else { return };

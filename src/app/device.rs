@@ -57,6 +57,15 @@ impl Devices {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What is known about CUDA on this machine.
+    pub fn cuda(&self) -> String {
+        match self.gpu.get() {
+            None => "not looked for yet".to_owned(),
+            Some(Ok(gpu)) => format!("{}, {}", gpu.name, gpu.describe()),
+            Some(Err(why)) => why.clone(),
+        }
+    }
+
     fn take(&self, described: Described) {
         *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = described;
     }

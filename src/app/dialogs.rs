@@ -23,6 +23,8 @@ pub enum Intent {
     Pick,
     /// To open this project.
     Open(PathBuf),
+    /// To open an example and run it.
+    Example(&'static str),
     /// To begin a project of this kind.
     New(&'static str),
 }
@@ -195,6 +197,12 @@ fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {
         help::markdown_ui(ui, text);
     });
     ui.add_space(10.0);
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.button("Close").clicked().then_some(Answer::Cancel))
-        .inner
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let close = ui.button("Close").clicked().then_some(Answer::Cancel);
+        if ui.button("Copy").on_hover_text("The text, to paste it into a report").clicked() {
+            ui.copy_text(format!("{title}\n{text}"));
+        }
+        close
+    })
+    .inner
 }

@@ -11,6 +11,14 @@ fn wish_id() -> Id {
     Id::unique("panel to focus")
 }
 
+/// Panels with a field that filters what they show.
+pub const WITH_FILTER: [&str; 5] = ["tree", "inspector", "log", "runs", "table"];
+
+/// The field that filters a panel.
+pub fn filter_id(panel: &str) -> Id {
+    Id::unique(("filter of", panel))
+}
+
 /// Asks a panel to take the keyboard when it is drawn next.
 pub fn ask(ctx: &egui::Context, panel: &str) {
     ctx.data_mut(|d| d.insert_temp(wish_id(), panel.to_owned()));

@@ -50,6 +50,7 @@ impl App {
             Intent::Close => self.may_close = true,
             Intent::Pick => self.pick(super::jobs::Purpose::Open),
             Intent::Open(path) => self.open_path(path),
+            Intent::Example(name) => self.open_example(name),
             Intent::New(kind) => {
                 let model = Model::by_name(kind).unwrap_or_else(|| self.session.defaults.clone());
                 self.take_document(Project { model, ..Project::default() }, None);

@@ -1,6 +1,6 @@
-//! Help texts: the little markdown that views write, and the sheet of keys.
+//! Help texts: the little markdown that views write.
 
-use super::{App, commands::UiCommand, theme::Tokens, widgets};
+use super::{theme::Tokens, widgets};
 use egui::{RichText, Ui, text::LayoutJob};
 
 /// Draws headings, bullets, **bold** and `code`; nothing else is needed.
@@ -44,30 +44,11 @@ fn inline(ui: &Ui, line: &str) -> LayoutJob {
     job
 }
 
-/// The sheet of keys, from the list of commands.
-pub fn shortcuts(app: &App) -> String {
-    let mut lines = String::new();
-    let keys = |c: &UiCommand| app.keymap.of(c).map(|s| s.format(&egui::ModifierNames::NAMES, false));
-    for menu in super::commands::MENUS {
-        lines += &format!("# {menu}\n");
-        for command in UiCommand::all(app).iter().filter(|c| c.menu().0 == menu) {
-            if let Some(keys) = keys(command) {
-                lines += &format!("- `{keys}` {}\n", command.text(app));
-            }
-        }
-    }
-    lines
-        + "# Everywhere\n- Click selects, Ctrl+click adds, Shift+click extends\n- Double-click on empty space fits everything\n- The dot at the end of a row resets a parameter\n"
-}
-
-/// Version, licences, device.
-pub fn about(app: &App) -> String {
-    let device = app.devices.chosen();
+/// Version and licences.
+pub fn about() -> String {
     format!(
-        "Neuropil {}\nA workbench for neural simulation.\n\n# Device\n{}\n{}\n\n# Licences\nNeuropil: {}\nInter and JetBrains Mono: SIL Open Font License 1.1\nPhosphor icons: MIT\n",
+        "Neuropil {}\nA workbench for neural simulation.\n\n# Licences\nNeuropil: {}\nInter and JetBrains Mono: SIL Open Font License 1.1\nPhosphor icons: MIT\n",
         env!("CARGO_PKG_VERSION"),
-        device.name,
-        device.details,
         env!("CARGO_PKG_LICENSE"),
     )
 }

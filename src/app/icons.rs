@@ -109,6 +109,16 @@ icons! {
     GRID = "\u{e296}",
     /// Figures about the window itself.
     GAUGE = "\u{e628}",
+    /// Settings.
+    GEAR = "\u{e270}",
+    /// What happened.
+    BELL = "\u{e0ce}",
+    /// Copy.
+    COPY = "\u{e1ca}",
+    /// Download, import.
+    IMPORT = "\u{e20c}",
+    /// Rename.
+    PENCIL = "\u{e3b4}",
     /// Home.
     HOUSE = "\u{e2c2}",
     /// Shares its times with other views.
@@ -123,8 +133,6 @@ icons! {
     SUN = "\u{e472}",
     /// A menu of a panel.
     LIST = "\u{e2f0}",
-    /// Copy.
-    COPY = "\u{e1ca}",
     /// What was done.
     CLOCK = "\u{e1a0}",
 }

@@ -50,7 +50,11 @@ pub enum Done {
     /// Everyone connected to some elements of a set.
     Partners(&'static str, Vec<u32>),
     /// The runs found beside the project.
-    Runs(Vec<PathBuf>),
+    Runs(Vec<super::library::Run>),
+    /// What of the model fits a search in the palette.
+    Found(String, Vec<super::palette::Found>),
+    /// A folder was shown to the user, or could not be.
+    Revealed(Result<(), PathBuf>),
     /// The user's own layouts.
     Layouts(Vec<super::workspace::Layout>),
     /// A layout was kept; its name.
@@ -123,14 +127,9 @@ impl Jobs {
         })
     }
 
-    /// Looks for run folders beside a project.
-    pub fn list_runs(&mut self, folder: PathBuf) -> Result<(), String> {
-        self.spawn("runs", move || {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join("run.ron").exists()).collect();
-            runs.sort();
-            Done::Runs(runs)
-        })
+    /// Reads what is known of the runs beside a project.
+    pub fn list_runs(&mut self, folder: PathBuf, open: Arc<Project>) -> Result<(), String> {
+        self.spawn("runs", move || Done::Runs(super::library::read(&folder, &open)))
     }
 
     /// Shows the system's file dialog.

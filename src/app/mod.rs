@@ -4,6 +4,8 @@
 //! `logic` takes mail (also while the window is hidden), `ui` draws. Nothing here waits: files, dialogs, building and
 //! running live on other threads.
 
+mod begin;
+mod cheat;
 pub mod commands;
 pub mod fonts;
 pub mod icons;
@@ -15,6 +17,7 @@ pub mod crash;
 mod dev;
 mod device;
 mod dialogs;
+mod examples;
 mod focus;
 mod guard;
 mod help;
@@ -25,14 +28,17 @@ mod interventions;
 mod jobs;
 mod journal;
 pub mod keymap;
+pub mod library;
 pub mod live;
 pub mod log;
-mod log_panel;
+mod mail;
 pub mod meter;
 mod obey;
 mod outside;
 mod pacing;
 mod palette;
+mod placement;
+mod preferences;
 mod profiling;
 mod rebuild;
 mod recent;
@@ -43,11 +49,14 @@ pub mod rescue;
 mod runbar;
 pub mod session;
 mod sets;
+pub mod settings;
 mod side;
 pub mod software;
+mod start;
 mod status;
 mod stopwatch;
-mod text;
+mod system;
+pub mod text;
 pub mod time;
 mod time_panel;
 mod toasts;
@@ -56,11 +65,9 @@ mod tree;
 mod widgets;
 pub mod workspace;
 
-pub use etcetera::BaseStrategy as _;
-use live::Builder;
 pub use session::Session;
+pub use start::{Start, open};
 
-use crate::project::Project;
 use commands::UiCommand;
 use log::Level;
 use std::{path::PathBuf, sync::Arc};
@@ -69,54 +76,25 @@ use theme::Tokens;
 /// Name of the program for desktops: matches the launcher's file name.
 pub const APP_ID: &str = "neuropil";
 
-/// How the window starts.
-pub struct Start {
-    /// A project file to open.
-    pub path: Option<PathBuf>,
-    /// A document to start with instead.
-    pub project: Option<Project>,
-    /// Whether there is an engine. Off for tests of the window alone.
-    pub engine: bool,
-    /// Runs as soon as the project is loaded.
-    pub run: bool,
-    /// Whether the system's file dialogs are used; else a field for the path.
-    pub native_dialogs: bool,
-    /// Where the list of recent projects is kept; none keeps nothing.
-    pub state_dir: Option<PathBuf>,
-    /// Where settings, keys and layouts are kept; none keeps nothing.
-    pub config_dir: Option<PathBuf>,
-    /// How simulations are made; none is the usual way.
-    pub builder: Option<Builder>,
-}
-
-impl Default for Start {
-    fn default() -> Self {
-        let dirs = etcetera::choose_base_strategy().ok();
-        Self {
-            path: None,
-            project: None,
-            engine: true,
-            run: false,
-            native_dialogs: true,
-            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
-            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
-            builder: None,
-        }
-    }
-}
-
 /// The program's window.
 pub struct App {
     pub(crate) session: Session,
     pub(crate) workspace: workspace::Workspaces,
     pub(crate) profile: views::profile::Profile,
     pub(crate) keymap: keymap::Keymap,
+    pub(crate) settings: settings::Settings,
+    /// The settings the window was made by.
+    applied: settings::Settings,
+    pub(crate) preferences: Option<preferences::Preferences>,
+    pub(crate) cheat_sheet: bool,
     pub(crate) config_dir: Option<PathBuf>,
+    pub(crate) state_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
     pub(crate) time: time::Time,
     pub(crate) time_panel: time_panel::TimePanel,
     pub(crate) inspector: inspector::Inspector,
     pub(crate) sets: sets::Sets,
+    pub(crate) outline: tree::Outline,
     pub(crate) palette: Option<palette::Palette>,
     pub(crate) dialog: Option<dialogs::Dialog>,
     pub(crate) toasts: toasts::Toasts,
@@ -127,7 +105,8 @@ pub struct App {
     outside: outside::Outside,
     /// Questions that wait for the one that is open.
     questions: std::collections::VecDeque<dialogs::Dialog>,
-    pub(crate) runs: Vec<PathBuf>,
+    pub(crate) library: library::Library,
+    pub(crate) used: recent::Used,
     pub(crate) pacing: pacing::Pacing,
     pub(crate) frames: stopwatch::Stopwatch,
     pub(crate) devices: Arc<device::Devices>,
@@ -136,6 +115,9 @@ pub struct App {
     may_close: bool,
     render_state: Option<egui_wgpu::RenderState>,
     title: String,
+    placement: placement::Placement,
+    /// Layouts saved with projects are not used.
+    reset_layout: bool,
 }
 
 impl App {
@@ -144,6 +126,11 @@ impl App {
         let ctx = cc.egui_ctx.clone();
         style::apply(&ctx);
         ctx.options_mut(|o| o.zoom_with_keyboard = false); // our own commands do it
+        let settings = settings::Settings::load(start.config_dir.as_deref());
+        if settings != settings::Settings::default() {
+            settings.apply(&ctx);
+        }
+        let is_home = start.path.is_none() && start.project.is_none() && !start.run;
         let project = start.project.unwrap_or_else(crate::project::default_project);
         let devices = Arc::new(device::Devices::default());
         let builder = start.builder.unwrap_or_else(|| {
@@ -162,12 +149,18 @@ impl App {
             workspace: workspace::Workspaces::default(),
             profile: views::profile::Profile::default(),
             keymap: keymap::Keymap::load(start.config_dir.as_deref()),
+            applied: settings.clone(),
+            settings,
+            preferences: None,
+            cheat_sheet: false,
             config_dir: start.config_dir.clone(),
+            state_dir: start.state_dir.clone(),
             panels: side::Panels::default(),
             time: time::Time::default(),
             time_panel: time_panel::TimePanel::default(),
             inspector: inspector::Inspector::default(),
             sets: sets::Sets::default(),
+            outline: tree::Outline::default(),
             palette: None,
             dialog: None,
             toasts: toasts::Toasts::default(),
@@ -176,8 +169,9 @@ impl App {
             questions: Default::default(),
             jobs,
             journal: journal::Journal::new(start.state_dir.as_deref()),
-            recent: recent::Recent::load(start.state_dir.clone()),
-            runs: vec![],
+            recent: recent::Recent::load(start.state_dir.as_deref()),
+            used: recent::Used::load(start.state_dir.as_deref()),
+            library: library::Library::default(),
             pacing: pacing::Pacing::default(),
             frames: stopwatch::Stopwatch::default(),
             devices,
@@ -186,6 +180,8 @@ impl App {
             may_close: false,
             render_state: cc.wgpu_render_state.clone(),
             title: String::new(),
+            placement: placement::Placement::default(),
+            reset_layout: start.reset_layout || start.safe_mode,
         };
         if let Some(folder) = start.state_dir {
             let reports = folder.clone();
@@ -195,6 +191,7 @@ impl App {
         if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
             app.jobs.spawn("layouts", move || jobs::Done::Layouts(workspace::saved::read_folder(&folder)))?;
         }
+        app.workspace.is_home = is_home;
         if let Some(path) = start.path {
             app.open_path(path);
         } else if start.run {
@@ -240,7 +237,7 @@ impl App {
 
     /// Whether a dialog or the palette has the keyboard.
     pub(crate) fn is_modal(&self) -> bool {
-        self.dialog.is_some() || self.palette.is_some()
+        self.dialog.is_some() || self.palette.is_some() || self.preferences.is_some() || self.cheat_sheet
     }
 
     /// A message that is worth a toast and a line in the log.
@@ -251,10 +248,11 @@ impl App {
     }
 
     fn take_mail(&mut self) {
+        self.log.drain();
         for news in self.session.live.poll() {
             match news {
                 live::News::Loaded => {
-                    let layout = self.session.layout.take();
+                    let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
@@ -299,7 +297,7 @@ impl App {
         runbar::ui(ui, self, queue);
         runbar::notice_ui(ui, self, queue);
         status::ui(ui, self, queue);
-        log_panel::ui(ui, self);
+        log::panel::ui(ui, self);
         time_panel::ui(ui, self, queue);
         side::docked_ui(ui, self, queue);
         time_panel::banner_ui(ui, self, queue);
@@ -329,8 +327,11 @@ impl App {
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
         let is_empty = !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty();
-        if self.workspace.is_home || (is_empty && !self.workspace.page().needs_no_simulation()) {
+        if self.workspace.is_home {
             return home::ui(ui, self, queue);
+        }
+        if is_empty && !self.workspace.page().needs_no_simulation() {
+            return begin::ui(ui, self, queue);
         }
         if self.pacing.updates_are_off {
             return pacing::quiet_ui(ui, self);
@@ -351,6 +352,7 @@ impl App {
             time: &mut self.time,
             filter: &mut session.filter,
             abilities: &abilities,
+            runs: &mut self.library,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             profile: &mut self.profile,
@@ -363,6 +365,17 @@ impl App {
         }
         for request in requests {
             self.answer(request, queue);
+        }
+    }
+
+    /// Settings that were changed take effect at once and are kept.
+    fn follow_settings(&mut self, ctx: &egui::Context) {
+        self.log.limit = self.settings.work.log_lines as usize;
+        if self.settings != self.applied {
+            self.applied = self.settings.clone();
+            self.settings.apply(ctx);
+            let file = self.config_dir.as_ref().map(|d| d.join(settings::FILE));
+            settings::write(file, crate::project::to_ron(&self.settings).ok());
         }
     }
 }
@@ -380,6 +393,7 @@ impl eframe::App for App {
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
         let ctx = ui.ctx().clone();
+        let ctx_zoom = ctx.zoom_factor();
         if let Some(secs) = frame.info().cpu_usage {
             self.frames.with_window_system.push(secs * 1e3);
         }
@@ -388,8 +402,12 @@ impl eframe::App for App {
         self.panels_ui(ui, &mut queue);
         palette::ui(&ctx, self, &mut queue);
         dialogs::ui(&ctx, self);
+        preferences::ui(&ctx, self);
+        cheat::ui(&ctx, self);
         dev::ui(&ctx, self);
-        self.toasts.ui(&ctx);
+        home::hover_ui(&ctx);
+        self.toasts.ui(&ctx, self.settings.work.messages_ms * 1e-3);
+        self.follow_settings(&ctx);
         self.frames.mark_last(&ctx);
         for command in queue {
             self.obey(&ctx, command);
@@ -402,45 +420,18 @@ impl eframe::App for App {
         self.outside.follow(self.session.path.as_deref());
         self.session.live.latency.drawn();
         self.update_title(&ctx);
+        ctx.input(|i| self.placement.follow(i.viewport(), ctx_zoom));
         if self.session.live.progress().is_some() {
             ctx.request_repaint_after(std::time::Duration::from_millis(50));
         }
     }
 
     fn on_exit(&mut self) {
+        self.placement.keep(self.state_dir.as_ref());
         self.journal.clear();
     }
 
     fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
         visuals.panel_fill.to_normalized_gamma_f32()
     }
-}
-
-/// Opens the window and returns when it is closed.
-pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
-    let viewport = egui::ViewportBuilder::default()
-        .with_title("Neuropil")
-        .with_app_id(APP_ID)
-        .with_inner_size([1440.0, 900.0])
-        .with_min_inner_size([900.0, 560.0])
-        .with_icon(icon());
-    // Nothing here is a wide gradient, and on a software renderer dithering is a good part of every pixel.
-    let options =
-        eframe::NativeOptions { renderer: eframe::Renderer::Wgpu, viewport, dithering: false, ..Default::default() };
-    let start = Start { path: path.or(start.path), ..start };
-    if let Some(folder) = start.state_dir.clone() {
-        crash::install(folder);
-    }
-    let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
-        software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
-        Ok(Box::new(App::new(cc, start)?))
-    };
-    eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
-        format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
-    })
-}
-
-/// The program's icon; the empty icon if the file is damaged.
-fn icon() -> egui::IconData {
-    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")).unwrap_or_default()
 }

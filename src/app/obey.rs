@@ -4,12 +4,15 @@ use super::{
     App,
     commands::UiCommand,
     dialogs::{Dialog, Intent},
+    examples::Example,
     focus, help,
     interventions::{self, Deed},
     jobs::{Done, Purpose},
     log::Level,
     palette::Palette,
+    preferences::{self, Preferences},
     views,
+    workspace::Page,
 };
 use crate::{
     params::Change,
@@ -28,15 +31,17 @@ impl App {
         }
         match command {
             UiCommand::New(kind) => self.unless_dirty(Intent::New(kind)),
+            UiCommand::Example(name) => self.unless_dirty(Intent::Example(name)),
+            UiCommand::ImportData => self.unless_dirty(Intent::Example("shiu")),
             UiCommand::Open => self.unless_dirty(Intent::Pick),
             UiCommand::OpenRun(i) => {
-                if let Some(path) = self.runs.get(i).cloned() {
+                if let Some(path) = self.library.runs.get(i).map(|run| run.folder.clone()) {
                     self.unless_dirty(Intent::Open(path));
                 }
             }
             UiCommand::OpenRecent(i) => {
-                if let Some(path) = self.recent.paths.get(i).cloned() {
-                    self.unless_dirty(Intent::Open(path));
+                if let Some(place) = self.recent.places.get(i).cloned() {
+                    self.unless_dirty(Intent::Open(place.path));
                 }
             }
             UiCommand::Save => self.save(),
@@ -86,10 +91,16 @@ impl App {
             UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
             UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.exhibit),
             UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,
-            UiCommand::Workspace(at) => self.workspace.show(at),
+            UiCommand::Workspace(at) => self.show_workspace(at),
+            UiCommand::Rename => self.rename_item(),
+            UiCommand::Duplicate => self.duplicate_item(),
+            UiCommand::Delete => self.delete_item(),
+            UiCommand::RefreshRuns => self.list_runs(),
+            UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::NewWorkspace => self.workspace.duplicate(),
             UiCommand::CloseWorkspace => self.workspace.close(),
             UiCommand::Maximise => self.workspace.maximise(),
+            UiCommand::FilterPanel => self.filter_panel(ctx),
             UiCommand::NextPanel => self.next_panel(ctx, false),
             UiCommand::PreviousPanel => self.next_panel(ctx, true),
             UiCommand::UndoLayout => self.workspace.travel(true, &self.session.live.exhibit),
@@ -104,17 +115,31 @@ impl App {
             UiCommand::ToggleInspector => self.panels.inspector = !self.panels.inspector,
             UiCommand::ToggleLog => self.panels.log = !self.panels.log,
             UiCommand::ToggleDev => self.panels.dev = !self.panels.dev,
-            UiCommand::Theme(preference) => ctx.set_theme(preference),
-            UiCommand::ZoomIn => egui::gui_zoom::zoom_in(ctx),
-            UiCommand::ZoomOut => egui::gui_zoom::zoom_out(ctx),
-            UiCommand::ZoomReset => ctx.set_zoom_factor(1.0),
+            UiCommand::Theme(theme) => self.settings.appearance.theme = theme,
+            UiCommand::ZoomIn => self.settings.zoom(1),
+            UiCommand::ZoomOut => self.settings.zoom(-1),
+            UiCommand::ZoomReset => self.settings.zoom(0),
+            UiCommand::Settings => self.preferences = Some(Preferences::default()),
+            UiCommand::Keys => self.preferences = Some(Preferences::at(preferences::Page::Keys, "")),
             UiCommand::FullScreen => {
                 let now = ctx.input(|i| i.viewport().fullscreen.unwrap_or(false));
                 ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(!now));
             }
             UiCommand::Palette => self.palette = Some(Palette::default()),
-            UiCommand::Help => self.dialog = Some(Dialog::Text("Keyboard shortcuts", help::shortcuts(self))),
-            UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about(self))),
+            UiCommand::Help => self.cheat_sheet = true,
+            UiCommand::PanelHelp => self.panel_help(),
+            UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about())),
+            UiCommand::System => self.dialog = Some(Dialog::Text("System", super::system::describe(self))),
+        }
+    }
+
+    /// The keyboard goes to the filter of the panel that has it.
+    fn filter_panel(&mut self, ctx: &egui::Context) {
+        let side = ["tree", "inspector", "log"].into_iter().find(|name| focus::has(ctx, name));
+        let panel = side.or_else(|| self.workspace.focused_view().map(|v| v.name()));
+        match panel.filter(|name| focus::WITH_FILTER.contains(name)) {
+            Some(name) => ctx.memory_mut(|m| m.request_focus(focus::filter_id(name))),
+            None => self.say(Level::Info, "This panel has no filter"),
         }
     }
 
@@ -141,6 +166,41 @@ impl App {
                 None if self.workspace.next_panel(ctx, back, true) => return,
                 None => {}
             }
+        }
+    }
+
+    /// What is different from the open project is looked at anew whenever the runs come to the front.
+    fn show_workspace(&mut self, at: usize) {
+        self.workspace.show(at);
+        if self.workspace.page() == Page::Runs {
+            self.list_runs();
+        }
+    }
+
+    /// Brings a run to the front.
+    pub(super) fn show_run(&mut self, folder: &Path) {
+        self.workspace.show_page(Page::Runs);
+        self.library.selected = Some(folder.to_owned());
+        self.list_runs();
+    }
+
+    /// Shows a folder in the desktop's file manager.
+    fn reveal(&mut self, folder: PathBuf) {
+        let open = move || {
+            let opened = std::process::Command::new("xdg-open").arg(&folder).status();
+            let is_open = opened.is_ok_and(|status| status.success());
+            Done::Revealed(if is_open { Ok(()) } else { Err(folder) })
+        };
+        if let Err(e) = self.jobs.spawn("reveal", open) {
+            self.say(Level::Error, e);
+        }
+    }
+
+    /// What the panel with the keyboard shows, and how to work with it.
+    fn panel_help(&mut self) {
+        match self.workspace.focused_view().map(|v| v.help()) {
+            Some(help) => self.dialog = Some(Dialog::Text("Help", help.to_owned())),
+            None => self.cheat_sheet = true,
         }
     }
 
@@ -228,6 +288,21 @@ impl App {
         }
     }
 
+    /// An example runs at once; one that waits for files shows where they are named.
+    pub(super) fn open_example(&mut self, name: &str) {
+        let Some((example, project)) = Example::by_name(name).and_then(|e| Some((e, e.project()?))) else { return };
+        if example.needs_files {
+            self.workspace.clear();
+            self.session.replace(project, None);
+            self.list_runs();
+            self.panels.inspector = true;
+            self.inspector.find("network.path");
+            return self.say(Level::Info, "Choose the folder of your files in the inspector, then run");
+        }
+        self.take_document(project, None);
+        self.session.live.play();
+    }
+
     /// Reads a project, or a run when it is the folder of one, on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         if let Some(folder) = run_folder(&path) {
@@ -248,7 +323,7 @@ impl App {
         }
     }
 
-    fn ask_path(&mut self, purpose: Purpose) {
+    pub(super) fn ask_path(&mut self, purpose: Purpose) {
         let path = self.session.path.as_ref().map(|p| p.display().to_string());
         let text = match &purpose {
             Purpose::SaveText(name, _) => self.session.folder().join(name).display().to_string(),
@@ -287,66 +362,6 @@ impl App {
                 let value = crate::params::Value::Text(path.display().to_string());
                 self.session.project.model.params_mut().set(&Change { id, value });
             }
-        }
-    }
-
-    /// Takes up what a thread ended with.
-    pub(super) fn finish_job(&mut self, done: Done) {
-        match done {
-            Done::Picked { purpose, path: Some(path), .. } => self.picked(purpose, path),
-            Done::Picked { purpose, path: None, took } => {
-                // A dialog that closes at once was never there: no portal answers on this desktop.
-                if took.as_millis() < 400 {
-                    self.ask_path(purpose);
-                } else if purpose == Purpose::SaveAs {
-                    self.after_save = None;
-                }
-            }
-            Done::Opened(path, Ok((project, warnings))) => {
-                for warning in &warnings {
-                    self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
-                }
-                if !warnings.is_empty() {
-                    self.say(
-                        Level::Warning,
-                        format!("{} things in the file were put right: see the log", warnings.len()),
-                    );
-                }
-                self.recent.add(&path);
-                self.take_document(*project, Some(path));
-            }
-            Done::Opened(_, Err(e)) => self.say(Level::Error, format!("Could not open: {e}")),
-            Done::Saved(path, project, Ok(())) => {
-                self.workspace.stored_now();
-                self.recent.add(&path);
-                self.log.add(Level::Info, format!("Saved {}", path.display()));
-                self.session.saved(path, &project);
-                if let Some(intent) = self.after_save.take() {
-                    self.carry_out(intent);
-                }
-            }
-            Done::Saved(_, _, Err(e)) => {
-                self.after_save = None;
-                self.say(Level::Error, format!("Could not save: {e}"));
-            }
-            Done::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
-            Done::RecordingReady(_, _, Err(e)) => self.say(Level::Error, format!("Could not record: {e}")),
-            Done::Exported(Ok(text)) => self.say(Level::Info, text),
-            Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
-            Done::Journal(_) | Done::Crash(_) => self.take_leftover(done),
-            Done::Outside(path, found) => self.changed_outside(path, *found),
-            Done::Partners(set, elements) => self.session.selection.replace(set, elements),
-            Done::Runs(runs) => {
-                self.profile.machine.runs.clone_from(&runs);
-                self.runs = runs;
-            }
-            Done::Compared(parity) => self.take_parity(*parity),
-            Done::Ceilings(ceilings) => self.take_ceilings(ceilings),
-            Done::RunOpened(Ok(opened)) => self.show_recording(*opened),
-            Done::RunOpened(Err(e)) => self.say(Level::Error, format!("Could not open the run: {e}")),
-            Done::Layouts(layouts) => self.workspace.layouts.user = layouts,
-            Done::LayoutKept(Ok(name)) => self.say(Level::Info, format!("Saved layout “{name}”")),
-            Done::LayoutKept(Err(e)) => self.say(Level::Error, format!("Could not save the layout: {e}")),
         }
     }
 

@@ -24,7 +24,7 @@ impl App {
             work: self.session.project.model.work(),
             ceilings: before.ceilings.filter(|_| same),
             measuring: before.measuring,
-            runs: self.runs.clone(),
+            runs: self.library.runs.iter().map(|run| run.folder.clone()).collect(),
         };
         self.profile.forget();
         if !same {

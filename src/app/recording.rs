@@ -4,6 +4,7 @@ use super::{
     App,
     commands::UiCommand,
     jobs::Done,
+    library::Library,
     log::Level,
     recorded::{self, Opened},
     text,
@@ -14,6 +15,7 @@ use crate::{
 };
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -65,7 +67,7 @@ impl App {
 
     /// Writes the last run for other programs, on a thread.
     pub(super) fn export(&mut self, format: Format) {
-        let Some(run) = self.runs.last().cloned() else { return };
+        let Some(run) = self.library.runs.last().map(|r| r.folder.clone()) else { return };
         let job = move || Done::Exported(export_run(&run, format).map_err(|e| e.to_string()));
         if let Err(e) = self.jobs.spawn("export", job) {
             self.say(Level::Error, e);
@@ -118,7 +120,11 @@ impl App {
     /// Looks for runs, on a thread.
     pub(super) fn list_runs(&mut self) {
         let beside = self.session.live.recorded.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
-        if let Err(e) = self.jobs.list_runs(beside.unwrap_or_else(|| self.session.runs_folder())) {
+        let folder = beside.unwrap_or_else(|| self.session.runs_folder());
+        if self.library.folder != folder {
+            self.library = Library { is_reading: true, folder: folder.clone(), ..Library::default() };
+        }
+        if let Err(e) = self.jobs.list_runs(folder, Arc::new(self.session.project.clone())) {
             self.say(Level::Error, e);
         }
     }

@@ -30,6 +30,18 @@ pub struct Sets {
     chosen: Option<usize>,
 }
 
+impl Sets {
+    /// Whether keys are for one of the sets.
+    pub fn is_chosen(&self) -> bool {
+        self.chosen.is_some()
+    }
+
+    /// Keys are for something else from now on.
+    pub fn forget(&mut self) {
+        self.chosen = None;
+    }
+}
+
 enum Deed {
     Select,
     Rename,

@@ -54,6 +54,9 @@ impl Panels {
 /// Draws what is docked.
 pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     app.panels.fit(ui.ctx().content_rect().width());
+    if app.workspace.is_home {
+        return;
+    }
     let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
     if app.panels.tree && !app.panels.narrow_tree.is {
         let panel = Panel::left("tree").default_size(232.0).size_range(180.0..=400.0).resizable(true).frame(frame);
@@ -68,6 +71,9 @@ pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 
 /// Draws the drawers over the centre.
 pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiCommand>) {
+    if app.workspace.is_home {
+        return;
+    }
     if app.panels.tree && app.panels.narrow_tree.is {
         drawer(ui, "tree", centre, Align2::LEFT_TOP, 260.0, |ui| {
             reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue));

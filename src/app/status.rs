@@ -1,7 +1,7 @@
 //! The bottom line: where it runs, memory, how long the window takes, whether everything is saved.
 
 use super::{App, commands::UiCommand, icons, text, theme::Tokens, widgets};
-use egui::{Align, Frame, Layout, Margin, Panel, RichText, Sense, Ui};
+use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
 /// Draws the line.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
@@ -51,9 +51,56 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     }
 }
 
-/// From the right: messages, saved state, window time, memory, device.
-fn facts_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+/// The messages so far, behind a bell.
+fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
+    let unread = app.toasts.unread;
+    let ink = if unread > 0 { t.accent } else { t.text_sub };
+    let name = format!("Messages, {unread} new");
+    let content =
+        (icons::rich(icons::BELL).size(12.0).color(ink), RichText::new(unread.to_string()).small().color(ink));
+    let button = ui.add(egui::Button::new(content).frame_when_inactive(false)).accessible_name(&name);
+    let popup = Popup::menu(&button.on_hover_text(name)).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let is_open = popup.show(|ui| history_ui(ui, app, queue)).is_some();
+    if is_open {
+        app.toasts.unread = 0;
+    }
+}
+
+fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.set_width(360.0);
+    ui.horizontal(|ui| {
+        ui.heading("Messages");
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Open the log").clicked() {
+                queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                ui.close();
+            }
+        });
+    });
+    if app.toasts.history.is_empty() {
+        ui.label(widgets::sub(ui, "Messages of this session appear here"));
+    }
+    ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+        for notice in app.toasts.history.iter().rev() {
+            let (glyph, color) = super::toasts::look(&t, notice.level);
+            ui.horizontal_top(|ui| {
+                ui.label(icons::rich(glyph).color(color));
+                ui.vertical(|ui| {
+                    ui.label(&notice.text);
+                    ui.label(widgets::sub(ui, format!("{} ago", text::wall_time(notice.at.elapsed()))).small());
+                });
+            });
+        }
+    });
+}
+
+/// From the right: messages, problems, saved state, window time, memory, device.
+fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    bell_ui(ui, app, queue);
+    ui.add_space(8.0);
     let problems = app.log.problems();
     let (glyph, color) = if problems > 0 { (icons::WARNING, t.warn) } else { (icons::CHECK, t.text_sub) };
     let label = match problems {

@@ -2,12 +2,16 @@
 
 use super::{
     fonts,
+    settings::Density,
     theme::{METRIC, RADIUS, RADIUS_POPUP, TITLE, Tokens},
 };
 use egui::{
     Color32, CornerRadius, FontFamily, FontId, Margin, Shadow, Stroke, Style, TextStyle, Theme, Vec2,
     style::{HandleShape, WidgetVisuals},
 };
+
+/// How long what moves takes, seconds.
+const ANIMATION_SECS: f32 = 0.12;
 
 /// Sets fonts, spacings and colours of both themes.
 pub fn apply(ctx: &egui::Context) {
@@ -19,6 +23,25 @@ pub fn apply(ctx: &egui::Context) {
         colors(&mut style, &tokens);
         ctx.set_style_of(theme, style);
     }
+}
+
+/// How close rows are, and whether anything moves by itself.
+pub fn adapt(ctx: &egui::Context, density: Density, reduced_motion: bool) {
+    let (size, row, gap) = match density {
+        Density::Compact => (12.0, 20.0, 4.0),
+        Density::Normal => (12.5, 22.0, 6.0),
+        Density::Comfortable => (13.5, 26.0, 8.0),
+    };
+    ctx.all_styles_mut(|style| {
+        for text in [TextStyle::Body, TextStyle::Button, TextStyle::Heading] {
+            if let Some(font) = style.text_styles.get_mut(&text) {
+                font.size = size;
+            }
+        }
+        style.spacing.interact_size.y = row;
+        style.spacing.item_spacing.y = gap;
+        style.animation_time = if reduced_motion { 0.0 } else { ANIMATION_SECS };
+    });
 }
 
 fn text(style: &mut Style) {
@@ -53,7 +76,7 @@ fn spacing(style: &mut Style) {
     spacing.scroll.floating_width = 3.0;
     style.interaction.selectable_labels = false;
     style.interaction.tooltip_delay = 0.3;
-    style.animation_time = 0.12;
+    style.animation_time = ANIMATION_SECS;
 }
 
 fn colors(style: &mut Style, t: &Tokens) {

@@ -1,14 +1,63 @@
 //! Numbers and names as people read them.
 
-use std::time::Duration;
+use crate::choices;
+use std::{
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
+    time::Duration,
+};
+
+choices! {
+    /// What stands between thousands.
+    pub enum Grouping {
+        /// 138,639.
+        Comma,
+        /// 138 639.
+        Space,
+        /// 138.639.
+        Point,
+        /// 138639.
+        Nothing,
+    }
+}
+
+choices! {
+    /// What stands before decimals.
+    pub enum Decimal {
+        /// 0.5.
+        Point,
+        /// 0,5.
+        Comma,
+    }
+}
+
+// Numbers are written everywhere; how is set once, by the settings.
+static GROUPING: AtomicU8 = AtomicU8::new(Grouping::Comma as u8);
+static DECIMAL: AtomicU8 = AtomicU8::new(Decimal::Point as u8);
+
+/// How numbers are written from now on.
+pub fn set_writing(grouping: Grouping, decimal: Decimal) {
+    GROUPING.store(grouping as u8, Relaxed);
+    DECIMAL.store(decimal as u8, Relaxed);
+}
+
+/// A number written with a point, as the user wants it.
+pub fn localised(number: String) -> String {
+    if DECIMAL.load(Relaxed) == Decimal::Comma as u8 { number.replacen('.', ",", 1) } else { number }
+}
 
 /// `138639` → `138,639`.
 pub fn count(n: u64) -> String {
+    let separator = match GROUPING.load(Relaxed) {
+        x if x == Grouping::Comma as u8 => ',',
+        x if x == Grouping::Space as u8 => '\u{202f}',
+        x if x == Grouping::Point as u8 => '.',
+        _ => return n.to_string(),
+    };
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, c) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
+            out.push(separator);
         }
         out.push(c);
     }
@@ -23,16 +72,16 @@ pub fn bytes(n: u64) -> String {
         1_000_000..1_000_000_000 => (n as f64 / 1e6, "MB"),
         _ => (n as f64 / 1e9, "GB"),
     };
-    format!("{value:.1} {unit}")
+    localised(format!("{value:.1} {unit}"))
 }
 
 /// Simulated time: `812.4 ms`, `12.400 s`, `3:07.2`.
 pub fn sim_time(secs: f64) -> String {
-    match secs {
+    localised(match secs {
         s if s < 10.0 => format!("{:.1} ms", s * 1e3),
         s if s < 600.0 => format!("{s:.3} s"),
         s => format!("{}:{:04.1} min", (s / 60.0) as u64, s % 60.0),
-    }
+    })
 }
 
 /// Wall time: `8 s`, `1:04`.
@@ -46,23 +95,23 @@ pub fn number(x: f64) -> String {
     let magnitude = x.abs();
     let text = match magnitude {
         0.0 => return "0".to_owned(),
-        m if !(1e-4..1e9).contains(&m) => return format!("{x:.3e}"),
+        m if !(1e-4..1e9).contains(&m) => return localised(format!("{x:.3e}")),
         m if m < 0.1 => format!("{x:.5}"),
         m if m < 10.0 => format!("{x:.4}"),
         m if m < 1000.0 => format!("{x:.3}"),
         _ => format!("{x:.2}"),
     };
-    text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
+    localised(text.trim_end_matches('0').trim_end_matches('.').replace('-', "−"))
 }
 
 /// Two significant digits, for factors: `0.034`, `7.8`, `120`.
 pub fn short(x: f64) -> String {
-    match x.abs() {
+    localised(match x.abs() {
         m if m < 0.1 => format!("{x:.3}"),
         m if m < 1.0 => format!("{x:.2}"),
         m if m < 100.0 => format!("{x:.1}"),
         _ => format!("{x:.0}"),
-    }
+    })
 }
 
 /// `trace_every_ms` → `Trace every`; units are shown elsewhere.

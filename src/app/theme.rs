@@ -2,7 +2,7 @@
 //! can change them without reading Rust; code never names a hex value.
 
 use egui::Color32;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// Grid of all distances, points.
 pub const GRID: f32 = 4.0;
@@ -62,18 +62,29 @@ pub struct Tokens {
     pub dark: bool,
 }
 
-static DARK: LazyLock<Arc<Tokens>> = LazyLock::new(|| Arc::new(Tokens::read(FILE, true)));
-static LIGHT: LazyLock<Arc<Tokens>> = LazyLock::new(|| Arc::new(Tokens::read(FILE, false)));
+static DARK: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, true))));
+static LIGHT: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, false))));
+
+/// Colours of excitatory and inhibitory cells that the user wants instead of the themes', as `#RRGGBB`.
+pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
+    let [excitatory, inhibitory] = [excitatory, inhibitory].map(|text| Color32::from_hex(text.trim()).ok());
+    for (tokens, dark) in [(&DARK, true), (&LIGHT, false)] {
+        let mut wanted = Tokens::read(FILE, dark);
+        wanted.excitatory = excitatory.unwrap_or(wanted.excitatory);
+        wanted.inhibitory = inhibitory.unwrap_or(wanted.inhibitory);
+        *tokens.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(wanted);
+    }
+}
 
 impl Tokens {
     /// The dark theme.
     pub fn dark() -> Arc<Self> {
-        DARK.clone()
+        DARK.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The light theme.
     pub fn light() -> Arc<Self> {
-        LIGHT.clone()
+        LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The theme a context draws with at the moment.

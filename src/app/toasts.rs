@@ -2,9 +2,10 @@
 
 use super::{icons, log::Level, theme::Tokens, widgets};
 use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Stroke, Ui, vec2};
+use std::{collections::VecDeque, time::Instant};
 
-/// Seconds a message stays; errors stay for good.
-const STAY_SECS: f64 = 4.0;
+/// Messages remembered.
+const MAX_KEPT: usize = 200;
 /// Messages shown at once.
 const MAX_SHOWN: usize = 4;
 
@@ -15,11 +16,25 @@ struct Toast {
     until: Option<f64>,
 }
 
-/// The messages on screen.
+/// A message that was shown.
+pub struct Notice {
+    /// How bad.
+    pub level: Level,
+    /// What.
+    pub text: String,
+    /// When.
+    pub at: Instant,
+}
+
+/// The messages on screen, and those before.
 #[derive(Default)]
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
+    /// Oldest first.
+    pub history: VecDeque<Notice>,
+    /// Messages since the history was last looked at.
+    pub unread: usize,
 }
 
 impl Toasts {
@@ -27,6 +42,11 @@ impl Toasts {
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.list.retain(|t| t.text != text);
+        self.history.push_back(Notice { level, text: text.clone(), at: Instant::now() });
+        if self.history.len() > MAX_KEPT {
+            self.history.pop_front();
+        }
+        self.unread += 1;
         self.count += 1;
         self.list.push(Toast { id: self.count, level, text, until: None });
         if self.list.len() > MAX_SHOWN {
@@ -39,12 +59,12 @@ impl Toasts {
         self.list.iter().map(|t| t.text.as_str())
     }
 
-    /// Draws them over everything but dialogs.
-    pub fn ui(&mut self, ctx: &egui::Context) {
+    /// Draws them over everything but dialogs. All but errors stay so many seconds.
+    pub fn ui(&mut self, ctx: &egui::Context, stay_secs: f64) {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
             if toast.until.is_none() && toast.level < Level::Error {
-                toast.until = Some(now + STAY_SECS);
+                toast.until = Some(now + stay_secs);
             }
         }
         self.list.retain(|t| t.until.is_none_or(|until| now < until));
@@ -65,14 +85,19 @@ impl Toasts {
     }
 }
 
-/// One message; `true` when it was closed.
-fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
-    let t = Tokens::of(ui.ctx());
-    let (glyph, color) = match toast.level {
+/// Glyph and colour of a message.
+pub fn look(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
+    match level {
         Level::Info => (icons::CHECK, t.ok),
         Level::Warning => (icons::WARNING, t.warn),
         Level::Error => (icons::ERROR, t.error),
-    };
+    }
+}
+
+/// One message; `true` when it was closed.
+fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
+    let t = Tokens::of(ui.ctx());
+    let (glyph, color) = look(&t, toast.level);
     let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(10, 6)).stroke(Stroke::new(1.0, t.line));
     let shown = frame.show(ui, |ui| {
         ui.set_width(320.0);

@@ -3,7 +3,7 @@
 use super::{
     App,
     commands::{MENUS, UiCommand},
-    icons,
+    icons, keymap,
     theme::Tokens,
     widgets,
 };
@@ -18,7 +18,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     Panel::top("top bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
         MenuBar::new().ui(ui, |ui| {
             ui.set_min_height(HEIGHT);
-            ui.spacing_mut().item_spacing.x = 2.0;
+            ui.spacing_mut().item_spacing.x = 6.0;
             let all = UiCommand::all(app);
             for menu in MENUS {
                 MenuButton::new(menu).ui(ui, |ui| menu_ui(ui, app, menu, &all, queue));
@@ -46,7 +46,7 @@ pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec
         let why_not = command.why_not(app);
         let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
         if let Some(shortcut) = app.keymap.of(command) {
-            button = button.shortcut_text(RichText::new(ui.ctx().format_shortcut(&shortcut)).small());
+            button = button.shortcut_text(RichText::new(keymap::written(ui.ctx(), &shortcut)).small());
         }
         let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
         let response = response.on_hover_text(command.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());

@@ -12,9 +12,25 @@ use std::path::PathBuf;
 pub(super) struct Args {
     /// Project or run folder to open; the built-in fly brain without one.
     pub project: Option<PathBuf>,
+    /// How the window opens.
+    #[command(flatten)]
+    pub window: WindowArgs,
     /// What to do instead of opening a window.
     #[command(subcommand)]
     pub task: Option<Task>,
+}
+
+#[derive(Group, Debug, Clone)]
+pub(super) struct WindowArgs {
+    /// Open with the layout that fits, and the window where the system likes it.
+    #[arg(long)]
+    pub reset_layout: bool,
+    /// Open with the default settings and keys; the present ones are renamed to *.bak.
+    #[arg(long)]
+    pub reset_settings: bool,
+    /// Open as if nothing had ever been set, drawn without the graphics processor.
+    #[arg(long)]
+    pub safe_mode: bool,
 }
 
 #[derive(Subcommand, Debug)]

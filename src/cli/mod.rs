@@ -17,17 +17,36 @@ mod session;
 mod signal;
 mod trials;
 
-use args::{Args, Task};
+use args::{Args, Task, WindowArgs};
 use clap::{CommandFactory, Parser};
 use error::CliError;
 use std::{path::PathBuf, process::ExitCode};
+use tracing_subscriber::{Layer, Registry};
+
+/// How the window is wanted.
+pub struct Window {
+    /// What to open.
+    pub project: Option<PathBuf>,
+    /// Without any layout that was kept.
+    pub reset_layout: bool,
+    /// With the default settings.
+    pub reset_settings: bool,
+    /// As if nothing had been kept, without the graphics processor.
+    pub safe_mode: bool,
+}
+
+/// One more listener to the program's log: the window's.
+pub type Listener = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Reads the command line and does what it says. Without a subcommand, `open_window` is asked to.
-pub fn main(open_window: impl FnOnce(Option<PathBuf>) -> ExitCode) -> ExitCode {
+pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) -> ExitCode {
     let args = Args::parse();
-    listen();
+    listen(args.task.is_none().then_some(listener));
     match args.task {
-        None => open_window(args.project),
+        None => {
+            let WindowArgs { reset_layout, reset_settings, safe_mode } = args.window;
+            open_window(Window { project: args.project, reset_layout, reset_settings, safe_mode })
+        }
         Some(task) => finish(perform(task)),
     }
 }
@@ -72,9 +91,10 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
 }
 
 /// `NEUROPIL_LOG` or `RUST_LOG` decide what is logged to stderr.
-fn listen() {
-    use tracing_subscriber::EnvFilter;
+fn listen(window: Option<Listener>) {
+    use tracing_subscriber::{EnvFilter, prelude::*};
     let wish = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| "warn".into());
     let filter = EnvFilter::try_new(&wish).unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init().ok();
+    let stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_filter(filter);
+    tracing_subscriber::registry().with(window).with(stderr).try_init().ok();
 }

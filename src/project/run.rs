@@ -9,9 +9,10 @@
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
 //!   neurons.u64      public ids of the elements, when they have any
 //!   timings.csv      kernel times
+//!   note.txt         the user's own words, when there are any
 //! ```
 //!
-//! Every file but run.ron only ever grows, in whole blocks, so a run is readable while it is written and
+//! Every file but run.ron and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
 //! after a crash.
 
 use super::provenance::DataFile;
@@ -32,6 +33,8 @@ pub const FORMAT: u32 = 1;
 pub const MANIFEST: &str = "run.ron";
 /// The project's file name inside a run.
 pub const PROJECT: &str = "project.ron";
+/// The user's note about a run, plain text.
+pub const NOTE: &str = "note.txt";
 /// The command log's file name.
 pub const COMMANDS: &str = "commands.ron";
 /// The kernel times' file name.

@@ -45,6 +45,7 @@ struct Inside {
     tokens: Arc<Tokens>,
     ui_ms: f64,
     slowest_ms: f64,
+    runs: neuropil::app::library::Library,
 }
 
 impl Inside {
@@ -62,6 +63,7 @@ impl Inside {
             time: &mut self.time,
             filter: &mut self.filter,
             abilities: &self.abilities,
+            runs: &mut self.runs,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             profile: &mut self.profile,
@@ -101,6 +103,7 @@ impl Stage {
             ui_ms: 0.0,
             slowest_ms: 0.0,
             exhibit: exhibit.clone(),
+            runs: Default::default(),
         };
         Self { harness: None, inside: Some(inside), size, activity: Activity::new(exhibit) }
     }

@@ -12,7 +12,8 @@ pub use actions::with_values;
 pub use list::{item_name, take_out};
 
 use super::{
-    App, commands::UiCommand, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens, widgets,
+    App, commands::UiCommand, focus, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens,
+    widgets,
 };
 use crate::{
     params::{GroupSpec, ParamId, Params},
@@ -108,6 +109,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
     Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
         let field = TextEdit::singleline(&mut app.inspector.search).hint_text("Filter parameters");
+        let field = field.id(focus::filter_id("inspector"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
     for (level, text) in said {
@@ -224,6 +226,23 @@ fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut U
 fn group_title(group: &GroupSpec) -> String {
     let sentence = text::first_sentence(group.docs);
     if sentence.len() <= 36 { sentence } else { text::title(group.name) }
+}
+
+/// One group of anything that is declared, outside the inspector.
+pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
+    let search = search.to_owned();
+    let mut rows = Rows {
+        params,
+        defaults,
+        waiting: &[],
+        live: None,
+        cost: "",
+        said: vec![],
+        browse: None,
+        search,
+        only_changed: false,
+    };
+    group_ui(ui, &mut rows, group);
 }
 
 /// How the project is run: the same rows, from the same kind of declaration.

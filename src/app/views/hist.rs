@@ -248,6 +248,14 @@ impl View for Histogram {
         });
     }
 
+    fn icon(&self) -> &'static str {
+        crate::app::icons::GRID
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("hover", "count of a bin")]
+    }
+
     fn help(&self) -> &'static str {
         "# Histogram\n\nHow the values of a field are distributed over all elements, and over the selected ones in \
          the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \

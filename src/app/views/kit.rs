@@ -1,7 +1,7 @@
 //! What every view is made of: toolbar, caption, empty state, numbers and axes.
 
 use super::ViewCtx;
-use crate::app::theme::Tokens;
+use crate::app::{icons, theme::Tokens};
 use egui::{
     Align, Align2, Color32, FontId, Layout, Painter, Pos2, Rect, RichText, Sense, TextStyle, Ui, UiBuilder, Vec2,
 };
@@ -57,14 +57,29 @@ pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
 
+fn icon_id() -> egui::Id {
+    egui::Id::unique("icon of the view that is drawn")
+}
+
+/// Says which view is drawn from now on, for its empty state.
+pub fn set_icon(ctx: &egui::Context, glyph: &'static str) {
+    ctx.data_mut(|d| d.insert_temp(icon_id(), glyph));
+}
+
 /// The state before there is anything to show: what the view shows, how to get data, and a button for it.
 /// Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, how: &str, button: Option<&str>) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
-    let height = if button.is_some() { 96.0 } else { 64.0 };
+    let has_room = canvas.height() > 190.0;
+    let height = if button.is_some() { 96.0 } else { 64.0 } + if has_room { 56.0 } else { 0.0 };
     let area = Rect::from_center_size(canvas.center(), Vec2::new(canvas.width() - 24.0, height)).intersect(canvas);
     let mut pressed = false;
     ui.scope_builder(UiBuilder::new().max_rect(area).layout(Layout::top_down(Align::Center)), |ui| {
+        if has_room {
+            let glyph = ui.data(|d| d.get_temp::<&'static str>(icon_id())).unwrap_or(icons::GRID);
+            ui.label(icons::rich(glyph).size(40.0).color(Tokens::fade(tokens.text_sub, 0.4)));
+            ui.add_space(4.0);
+        }
         ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
         ui.add_space(2.0);
         ui.label(RichText::new(how).color(tokens.text_sub));
@@ -159,11 +174,12 @@ pub fn value(v: f64) -> String {
     } else if !v.is_finite() {
         "—".into()
     } else if !(1e-3..1e6).contains(&a) {
-        format!("{v:.2e}")
+        crate::app::text::localised(format!("{v:.2e}"))
     } else {
         let digits = (3 - a.log10().floor() as i32).clamp(0, 6) as usize;
         let text = format!("{v:.digits$}");
-        if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+        crate::app::text::localised(text)
     }
 }
 

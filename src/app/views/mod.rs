@@ -18,6 +18,7 @@ pub mod plot;
 pub mod pool;
 pub mod profile;
 pub mod raster;
+pub mod runs;
 pub mod statistics;
 pub mod table;
 pub mod weights;
@@ -41,6 +42,8 @@ pub struct ViewCtx<'a> {
     pub clock: crate::sim::Clock,
     /// Whether it runs.
     pub running: bool,
+    /// The recorded runs of the project.
+    pub runs: &'a mut crate::app::library::Library,
     /// The only colours and spacings.
     pub tokens: &'a crate::app::theme::Tokens,
     /// The one selection, shared by all views.
@@ -230,6 +233,10 @@ pub trait View {
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
     fn help(&self) -> &'static str;
+    /// Its glyph, on its empty state.
+    fn icon(&self) -> &'static str {
+        crate::app::icons::GRID
+    }
     /// What the pointer does here, for the status bar: gesture and effect.
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
         &[]
@@ -260,6 +267,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<weights::Weights>::default(),
         Box::<statistics::Statistics>::default(),
         Box::<matrix::Matrix>::default(),
+        Box::<runs::Runs>::default(),
     ]
 }
 
@@ -276,7 +284,7 @@ fn has(exhibit: &Exhibit, wanted: fn(&Shape) -> bool) -> bool {
 
 /// In layout order: the first view of a page is the large one.
 const FITS: &[Fit] = {
-    use Page::{Explore, Profile, Simulate};
+    use Page::{Explore, Profile, Runs, Simulate};
     &[
         Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| !s.positions.is_empty()) },
         Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
@@ -303,6 +311,7 @@ const FITS: &[Fit] = {
             fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
         },
         Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
+        Fit { view: "runs", pages: &[Runs], fits: |_| true },
     ]
 };
 

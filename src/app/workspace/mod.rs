@@ -68,7 +68,7 @@ impl Default for Workspaces {
     fn default() -> Self {
         let exhibit = Exhibit::default();
         let list = Page::ALL.map(|page| Workspace::new(arrangement(page, &exhibit))).into();
-        Self {
+        let mut fresh = Self {
             list,
             active: 0,
             is_home: false,
@@ -80,7 +80,9 @@ impl Default for Workspaces {
             stored: None,
             layouts: saved::Layouts::default(),
             rename: tabs::Rename::default(),
-        }
+        };
+        fresh.fetch_views(&exhibit);
+        fresh
     }
 }
 
@@ -376,69 +378,4 @@ impl Workspaces {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn exhibit() -> Exhibit {
-        Exhibit { probes: crate::kinds::Model::default().probes(), ..Exhibit::default() }
-    }
-
-    #[test]
-    fn a_layout_survives_the_file() {
-        let exhibit = exhibit();
-        let mut w = Workspaces::default();
-        assert_eq!(w.to_text(), None);
-        w.open(None, &exhibit);
-        w.show_view("brain", &exhibit);
-        w.duplicate();
-        w.open_another("raster", &exhibit);
-        let text = w.to_text().unwrap();
-        let mut again = Workspaces::default();
-        again.open(Some(&text), &exhibit);
-        assert_eq!(again.titles().collect::<Vec<_>>(), ["Simulate", "Explore", "Profile", "Simulate 2"]);
-        assert!(again.now().now == w.now().now);
-        assert!(again.now().panes().any(|p| p == "raster#2"));
-        let mut other = Workspaces::default();
-        other.open(Some("not a layout"), &exhibit);
-        assert!(!other.now().now.tree.is_empty());
-    }
-
-    #[test]
-    fn arranging_can_be_undone() {
-        let exhibit = exhibit();
-        let mut w = Workspaces::default();
-        w.open(None, &exhibit);
-        let before = w.now().now.tree.clone();
-        w.open_another("raster", &exhibit);
-        w.now_mut().cut();
-        assert_eq!(w.steps(), (1, 0));
-        w.travel(true, &exhibit);
-        assert!(w.now().now.tree == before);
-        assert!(!w.views.contains_key("raster#2"), "its view is dropped");
-        w.travel(false, &exhibit);
-        assert!(w.now().panes().any(|p| p == "raster#2"));
-        w.show(2);
-        assert_eq!(w.steps(), (0, 0), "every workspace has its own");
-    }
-
-    #[test]
-    fn three_targets_of_a_reset() {
-        let exhibit = exhibit();
-        let mut w = Workspaces::default();
-        w.open(None, &exhibit);
-        let fits = w.now().now.tree.clone();
-        w.open_another("raster", &exhibit);
-        let text = w.to_text().unwrap();
-        let mut w = Workspaces::default();
-        w.open(Some(&text), &exhibit);
-        let shipped = w.now().now.tree.clone();
-        w.open_another("rates", &exhibit);
-        w.stored_now();
-        let stored = w.now().now.tree.clone();
-        w.open_another("rates", &exhibit);
-        for (target, tree) in [(Target::Saved, stored), (Target::Project, shipped), (Target::Workspace, fits)] {
-            w.reset_layout(target, &exhibit);
-            assert!(w.now().now.tree == tree, "{target:?}");
-        }
-    }
-}
+mod tests;

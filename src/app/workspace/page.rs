@@ -19,7 +19,7 @@ pub enum Page {
 
 impl Page {
     /// All, in the order of their tabs.
-    pub const ALL: [Self; 3] = [Self::Simulate, Self::Explore, Self::Profile];
+    pub const ALL: [Self; 4] = [Self::Simulate, Self::Explore, Self::Profile, Self::Runs];
 
     /// On its tab.
     pub const fn title(self) -> &'static str {

@@ -375,6 +375,14 @@ impl View for Brain {
         self.overlay_ui(ui, canvas, &set, &response, ctx);
     }
 
+    fn icon(&self) -> &'static str {
+        crate::app::icons::BRAIN
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("drag", "turn"), ("right-drag", "move"), ("wheel", "zoom"), ("click", "select"), ("Shift+drag", "rectangle")]
+    }
+
     fn help(&self) -> &'static str {
         "# 3D view\n\nEvery element at its place. Colour is its category, the value of a field, or its category with \
          a glow that decays after activity.\n\n\

@@ -345,6 +345,14 @@ impl View for Rates {
         paint::pointer_chip(&painter, &response, all, &line, (clock, &mono, ctx.tokens));
     }
 
+    fn icon(&self) -> &'static str {
+        crate::app::icons::WAVE
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")]
+    }
+
     fn help(&self) -> &'static str {
         "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
          lowest and the highest sample in it, so no peak is lost.\n\n\

@@ -343,6 +343,14 @@ impl View for Traces {
         self.lanes_ui(ui, canvas, &set, unit, ctx);
     }
 
+    fn icon(&self) -> &'static str {
+        crate::app::icons::WAVE
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("drag", "move"), ("right-drag", "zoom"), ("wheel", "zoom"), ("double-click", "fit")]
+    }
+
     fn help(&self) -> &'static str {
         "# Traces\n\nOne lane per chosen element, at most 64, all on the same scale. The marks on top of a lane are \
          its spikes. Without a pin the lanes are the selection; P or Pin keeps them.\n\n\

@@ -326,6 +326,20 @@ impl View for Raster {
         self.view_ui(ui, canvas, ctx);
     }
 
+    fn icon(&self) -> &'static str {
+        crate::app::icons::RASTER
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("click", "select"),
+            ("Shift+drag", "rectangle"),
+            ("double-click", "fit"),
+        ]
+    }
+
     fn help(&self) -> &'static str {
         "# Raster\n\nTime runs to the right, one row per element, grouped by a category and sorted inside. When more than \
          50,000 spikes are in view the picture shows their density; a cell with a single spike is never darker than a \

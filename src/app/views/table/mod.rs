@@ -109,8 +109,7 @@ impl Table {
         }
         let hint = "Id, name, category, or a query";
         let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
-        let response = ui.add(edit);
-        response.widget_info(|| egui::WidgetInfo::text_edit(true, "", self.filter.as_str(), hint));
+        let response = ui.add(edit.id(crate::app::focus::filter_id("table"))).accessible_name(hint);
         if response.changed() {
             self.cursor = None;
         }
@@ -395,6 +394,14 @@ impl View for Table {
         ui.scope_builder(UiBuilder::new().max_rect(inner), |ui| {
             egui::ScrollArea::horizontal().id_salt("columns").show(ui, |ui| self.table_ui(ui, &set, ctx));
         });
+    }
+
+    fn icon(&self) -> &'static str {
+        crate::app::icons::SELECTION
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a head", "sort")]
     }
 
     fn help(&self) -> &'static str {

@@ -1,22 +1,50 @@
 //! The project at the left: model, lists of the document, probes, runs, data.
 
-use super::{App, commands::UiCommand, icons, inspector, text, theme::Tokens, widgets};
+mod lists;
+
+use super::{App, commands::UiCommand, focus, icons, inspector, text, theme::Tokens, widgets};
 use crate::{
-    params::{Change, ParamId, Value, ValueType},
+    params::{ParamId, Value, ValueType},
     sim::Shape,
 };
 use egui::{
-    Align, Id, Label, Layout, Response, RichText, ScrollArea, Sense, Ui, UiBuilder, WidgetInfo, accesskit::Role,
-    collapsing_header::CollapsingState, vec2,
+    Align, Frame, Id, Label, Layout, Margin, Response, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder,
+    WidgetInfo, accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
+
+/// What the tree remembers.
+#[derive(Default)]
+pub struct Outline {
+    filter: String,
+    /// What commands are for.
+    selected: Option<lists::Item>,
+    renaming: Option<(lists::Item, String)>,
+}
+
+impl Outline {
+    fn is_filtered(&self) -> bool {
+        !self.filter.trim().is_empty()
+    }
+
+    /// Whether a name passes the filter.
+    fn wants(&self, name: &str) -> bool {
+        name.to_lowercase().contains(&self.filter.trim().to_lowercase())
+    }
+}
 
 /// Draws the content of the panel.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     inspector::panel_head(ui, "Project", |_| {});
+    Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+        let field = TextEdit::singleline(&mut app.outline.filter).hint_text("Filter").id(focus::filter_id("tree"));
+        ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter the project");
+    });
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
-        model_ui(ui, app);
-        lists_ui(ui, app);
+        if !app.outline.is_filtered() {
+            model_ui(ui, app);
+        }
+        lists::ui(ui, app, queue);
         probes_ui(ui, app);
         runs_ui(ui, app, queue);
         data_ui(ui, app);
@@ -68,6 +96,13 @@ pub(super) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: im
     response
 }
 
+/// The bar at the left of what commands are for.
+fn mark(ui: &Ui, rect: egui::Rect) {
+    let t = Tokens::of(ui.ctx());
+    ui.painter().rect_filled(rect, 0, Tokens::fade(t.accent, 0.14));
+    ui.painter().rect_filled(egui::Rect::from_min_size(rect.min, vec2(2.0, rect.height())), 0, t.accent);
+}
+
 fn number(ui: &mut Ui, n: impl Into<String>) {
     ui.label(widgets::sub(ui, n).monospace().size(11.0));
 }
@@ -85,71 +120,6 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
             leaf(ui, icons::MEMORY, &text::title(owner), false, |ui| number(ui, text::bytes(*bytes)));
         }
     });
-}
-
-/// Every list group of the kind: selections, stimuli and lesions, whatever it declares.
-fn lists_ui(ui: &mut Ui, app: &mut App) {
-    let groups = app.session.project.model.params().groups();
-    for (g, group) in groups.iter().enumerate().filter(|(_, g)| g.list) {
-        let n = app.session.project.model.params().len(g as u8);
-        let title = list_title(group.name);
-        section(ui, &title, &n.to_string(), |ui| {
-            for item in 0..app.session.project.model.params().len(g as u8) {
-                match group.name {
-                    "selections" => super::sets::row_ui(ui, app, g, item),
-                    _ => item_ui(ui, app, g, item),
-                }
-            }
-            if leaf(ui, icons::PLUS, &format!("Add to {}", title.to_lowercase()), false, |_| {}).clicked() {
-                app.session.project.model.params_mut().push(g as u8);
-                app.panels.inspector = true;
-                app.inspector.show_group(group.name);
-            }
-        });
-    }
-}
-
-/// How a list is called: by its name, except for the one whose name says less than its field does.
-fn list_title(name: &str) -> String {
-    if name == "interventions" { "Stimuli and lesions".to_owned() } else { text::title(name) }
-}
-
-fn item_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
-    let params = app.session.project.model.params_mut();
-    let spec = params.groups()[group];
-    let field = |name: &str| spec.params.iter().position(|p| p.name == name);
-    let id = |f: usize| ParamId { item: item as u16, ..ParamId::of(group, f) };
-    let name = inspector::item_name(params, group, item);
-    let mut enabled = field("enabled").map(|f| (f, params.get(id(f)) == Value::Bool(true)));
-    let glyph = item_glyph(params, group, item);
-    let before = enabled;
-    let strong = enabled.is_none_or(|(_, on)| on);
-    let response = leaf(ui, glyph, &name, strong, |ui| {
-        if let Some((_, on)) = &mut enabled {
-            widgets::switch(ui, on, &format!("Enable {name}"));
-        }
-    });
-    if let (true, Some((f, on))) = (before != enabled, enabled) {
-        params.set(&Change { id: id(f), value: Value::Bool(on) });
-    }
-    if response.clicked() {
-        app.panels.inspector = true;
-        app.inspector.show_group(spec.name);
-    }
-}
-
-/// Lesions and stimuli are told apart by the words of their effect.
-fn item_glyph(params: &dyn crate::params::Params, group: usize, item: usize) -> &'static str {
-    let spec = params.groups()[group];
-    let Some(f) = spec.params.iter().position(|p| p.name == "effect") else { return icons::SELECTION };
-    let value = params.get(ParamId { item: item as u16, ..ParamId::of(group, f) });
-    match (spec.params[f].kind, value) {
-        (ValueType::Choice(choices), Value::Choice(c)) => {
-            let silences = choices.get(usize::from(c)).is_some_and(|c| c.name.starts_with("Silence"));
-            if silences { icons::SCISSORS } else { icons::LIGHTNING }
-        }
-        _ => icons::SLIDERS,
-    }
 }
 
 /// What can be shown; the switch says whether it is recorded.
@@ -191,18 +161,33 @@ const fn glyph_of(shape: Shape) -> &'static str {
     }
 }
 
-fn runs_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    section(ui, "Runs", &app.runs.len().to_string(), |ui| {
+fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    section(ui, "Runs", &app.library.runs.len().to_string(), |ui| {
         let shown = app.session.live.recorded.as_ref().map(|r| &r.folder);
-        for (i, run) in app.runs.iter().enumerate().rev().take(20) {
-            let name = run.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            let glyph = if shown == Some(run) { icons::PLAY } else { icons::FLASK };
-            let row = leaf(ui, glyph, &name, true, |_| {});
-            if row.on_hover_text(format!("Open this run\n{}", run.display())).clicked() {
+        for (i, run) in app.library.runs.iter().enumerate().rev().filter(|(_, r)| app.outline.wants(&r.name)).take(20) {
+            let is_open = app.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
+            let status = if is_open { "recording" } else { run.status_text() };
+            let glyph = if shown == Some(&run.folder) { icons::PLAY } else { icons::FLASK };
+            let response = leaf(ui, glyph, &run.name, true, |ui| drop(ui.label(widgets::sub(ui, status).small())));
+            if app.library.selected.as_deref() == Some(&run.folder) {
+                mark(ui, response.rect);
+            }
+            if response.clicked() {
                 queue.push(UiCommand::OpenRun(i));
             }
+            response.context_menu(|ui| {
+                ui.set_min_width(160.0);
+                let folder = &run.folder;
+                for command in [UiCommand::OpenRun(i), UiCommand::RevealRun(folder.clone())] {
+                    if ui.button(command.text(app)).clicked() {
+                        queue.push(command);
+                        ui.close();
+                    }
+                }
+            });
+            response.on_hover_text(format!("Open this run\n{}", run.folder.display()));
         }
-        if app.runs.is_empty() {
+        if app.library.runs.is_empty() {
             let hint = leaf(ui, icons::RECORD, "Finished runs appear here", false, |_| {});
             if hint.on_hover_text("Record starts one").clicked() {
                 queue.push(UiCommand::Record);

@@ -1,0 +1,106 @@
+//! The centre of a workspace before there is a simulation: how far loading is, why it failed, or a button to begin.
+
+use super::{
+    App,
+    commands::UiCommand,
+    icons, runbar, text,
+    theme::{TITLE, Tokens},
+    widgets,
+};
+use crate::{project::DeviceChoice, sim::Place};
+use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
+
+/// Draws whichever it is.
+pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let size = vec2(440.0, 320.0).min(ui.available_size());
+    let rect = Rect::from_center_size(ui.max_rect().center(), size);
+    ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
+        match (app.session.live.progress(), &app.session.live.error) {
+            (Some(progress), _) => loading_ui(ui, app, progress, queue),
+            (None, Some(error)) => failed_ui(ui, app, error, queue),
+            (None, None) => begin_ui(ui, app, queue),
+        }
+    });
+}
+
+fn title(text: impl Into<String>) -> RichText {
+    RichText::new(text).text_style(TextStyle::Name(TITLE.into()))
+}
+
+fn loading_ui(
+    ui: &mut Ui,
+    app: &App,
+    (stage, fraction, since): (String, f32, std::time::Duration),
+    queue: &mut Vec<UiCommand>,
+) {
+    let t = Tokens::of(ui.ctx());
+    ui.add_space(70.0);
+    ui.label(title(format!("Preparing {}", app.session.project.name)).color(t.text_strong));
+    ui.add_space(4.0);
+    ui.label(widgets::sub(ui, if stage.is_empty() { "Starting".to_owned() } else { stage }));
+    ui.add_space(8.0);
+    ui.add(ProgressBar::new(fraction).desired_width(320.0).desired_height(6.0).fill(t.accent));
+    ui.add_space(4.0);
+    ui.label(widgets::sub(ui, runbar::eta(fraction, since)).small());
+    memory_ui(ui, app);
+    ui.add_space(12.0);
+    if ui.button("Cancel").clicked() {
+        queue.push(UiCommand::CancelLoading);
+    }
+}
+
+/// Memory the project will need where it may run, when its parameters say so.
+fn memory_ui(ui: &mut Ui, app: &App) {
+    let project = &app.session.project;
+    let threads = app.devices.chosen().threads.max(1) as usize;
+    let places = [(DeviceChoice::Cuda, Place::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, Place::Cuda, "a GPU")];
+    let (mut told, mut owners) = (vec![], vec![]);
+    for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
+        let bytes = project.model.predict(place);
+        if !bytes.is_empty() {
+            told.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
+            owners.extend(bytes.iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
+        }
+    }
+    if !told.is_empty() {
+        let line = widgets::sub(ui, format!("needs about {}", told.join(", "))).small();
+        ui.label(line).on_hover_text(owners.join("\n"));
+    }
+}
+
+fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.add_space(60.0);
+    ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
+    ui.label(title("The simulation could not be built").color(t.text_strong));
+    ui.add_space(4.0);
+    ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
+    ui.add_space(12.0);
+    if app.session.live.rescue.fault.is_some() {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
+            queue.push(UiCommand::ContinueOnCpu);
+        }
+        ui.add_space(4.0);
+    }
+    if ui.button("Try again").clicked() {
+        queue.push(UiCommand::Rebuild);
+    }
+}
+
+fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let project = &app.session.project;
+    ui.add_space(18.0);
+    ui.label(icons::rich(icons::BRAIN).size(38.0).color(Tokens::fade(t.accent, 0.9)));
+    ui.label(title(&project.name).color(t.text_strong));
+    ui.label(RichText::new(super::text::unwrap(project.model.about())).color(t.text_sub));
+    ui.add_space(10.0);
+    if app.session.live.has_engine() && widgets::primary(ui, "Run this project").clicked() {
+        queue.push(UiCommand::RunPause);
+    }
+    memory_ui(ui, app);
+    ui.add_space(14.0);
+    if ui.button("Other examples").clicked() {
+        queue.push(UiCommand::Home);
+    }
+}

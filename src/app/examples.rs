@@ -1,0 +1,134 @@
+//! The projects that come with the program, one card each on the home page.
+
+use crate::project::{self, Project};
+
+/// An example.
+pub struct Example {
+    /// Its file, without the ending.
+    pub name: &'static str,
+    /// On its card.
+    pub title: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// How large it is, what it needs, how long until there is something to see.
+    pub facts: [&'static str; 3],
+    /// The project.
+    file: &'static str,
+    /// What it looks like, 432 × 243 pixels; empty when that cannot be known without the files.
+    pub picture: &'static [u8],
+    /// Whether it waits for files that are not part of the program.
+    pub needs_files: bool,
+}
+
+macro_rules! example {
+    ($name:literal, $title:literal, $about:literal, $facts:expr) => {
+        Example {
+            picture: include_bytes!(concat!("../../assets/examples/", $name, ".png")),
+            ..example!($name, $title, $about, $facts, without a picture)
+        }
+    };
+    ($name:literal, $title:literal, $about:literal, $facts:expr, without a picture) => {
+        Example {
+            name: $name,
+            title: $title,
+            about: $about,
+            facts: $facts,
+            file: include_str!(concat!("../../projects/", $name, ".ron")),
+            picture: &[],
+            needs_files: false,
+        }
+    };
+}
+
+/// All examples, the one to begin with first.
+pub static ALL: [Example; 9] = [
+    example!(
+        "fly",
+        "Fly brain",
+        "Taste neurons drive a network of the size and degrees of a fly’s brain",
+        ["138,639 neurons", "CPU or GPU", "seconds to start"]
+    ),
+    example!(
+        "balanced",
+        "Balanced network",
+        "Excitation and inhibition cancel, and neurons fire irregularly",
+        ["4,000 neurons", "any CPU", "starts at once"]
+    ),
+    example!(
+        "fastfly",
+        "FastFly",
+        "The noisy leaky model of FastFly on the same brain, to compare speed",
+        ["138,639 neurons", "CPU or GPU", "seconds to start"]
+    ),
+    example!(
+        "kuramoto",
+        "Kuramoto oscillators",
+        "Phases alone fall into step; turn the coupling and they drift apart",
+        ["10,000 oscillators", "any CPU", "starts at once"]
+    ),
+    example!(
+        "nuclei",
+        "Nuclei",
+        "Candidate solutions fall into step, decay and fuse until one fits",
+        ["1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "population",
+        "Birth and death",
+        "Decay against fusion: the population settles where theory says",
+        ["up to 1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "soda",
+        "SODA-QD1102",
+        "The population rules as they were found, to compare with Nuclei",
+        ["1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "nuclei-large",
+        "A quarter of a million nuclei",
+        "All coupled to all, exactly, in N log N steps",
+        ["262,144 nuclei", "CPU or GPU", "seconds to start"]
+    ),
+    Example {
+        needs_files: true,
+        ..example!(
+            "shiu",
+            "Shiu 2024",
+            "The whole-brain model on the real FlyWire wiring",
+            ["138,639 neurons", "CPU or GPU", "needs the FlyWire files"],
+            without a picture
+        )
+    },
+];
+
+impl Example {
+    /// By name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|e| e.name == name)
+    }
+
+    /// The document.
+    pub fn project(&self) -> Option<Project> {
+        project::read(self.file).ok().map(|(project, _)| project)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_opens_and_has_a_picture() {
+        for example in &ALL {
+            let project = example.project().expect(example.name);
+            assert!(!project.name.is_empty());
+            if example.needs_files {
+                continue;
+            }
+            let picture = image::load_from_memory(example.picture).expect(example.name);
+            assert_eq!((picture.width(), picture.height()), (432, 243), "{}", example.name);
+        }
+        assert!(Example::by_name("fly").is_some_and(|e| !e.needs_files));
+    }
+}

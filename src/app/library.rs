@@ -1,0 +1,166 @@
+//! The runs beside the project: what is known of each, read on a thread.
+
+use super::{settings, text};
+use crate::{
+    params::path,
+    project::{Project, RunFolder, Status, run},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A run, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Name of the folder.
+    pub name: String,
+    /// Kind of the simulation.
+    pub kind: String,
+    /// How it ended.
+    pub status: Status,
+    /// When it began, UTC.
+    pub started: String,
+    /// Simulated seconds; steps of a kind without seconds.
+    pub secs: f64,
+    /// Seconds of wall time.
+    pub wall_secs: f64,
+    /// Seed of the random draws.
+    pub seed: u64,
+    /// The first letters of the fingerprint.
+    pub digest: String,
+    /// Where it ran.
+    pub device: String,
+    /// What is different from the open project.
+    pub differs: Vec<String>,
+    /// In the user's words.
+    pub note: String,
+    /// Why it could not be read.
+    pub problem: Option<String>,
+}
+
+/// All runs of the project.
+#[derive(Default)]
+pub struct Library {
+    /// In the order of their names.
+    pub runs: Vec<Run>,
+    /// The run that was chosen.
+    pub selected: Option<PathBuf>,
+    /// Whether the folder is being read for the first time.
+    pub is_reading: bool,
+    /// Where recordings of the open project go.
+    pub folder: PathBuf,
+}
+
+impl Library {
+    /// What was found in the folder.
+    pub fn take(&mut self, runs: Vec<Run>) {
+        self.runs = runs;
+        self.is_reading = false;
+    }
+
+    /// Keeps a note beside the run's data.
+    pub fn set_note(&mut self, at: usize, note: String) {
+        let Some(run) = self.runs.get_mut(at) else { return };
+        run.note.clone_from(&note);
+        settings::write(Some(run.folder.join(run::NOTE)), Some(note));
+    }
+}
+
+/// Reads what is known of every run in a folder.
+pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(run::MANIFEST).exists()).collect();
+    folders.sort();
+    folders.into_iter().map(|folder| read_one(folder, open)).collect()
+}
+
+fn read_one(folder: PathBuf, open: &Project) -> Run {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
+    match RunFolder::open(&folder) {
+        Ok(run) => {
+            let differs = run.project().map(|then| differences(&then, open)).unwrap_or_default();
+            let m = run.manifest;
+            Run {
+                name,
+                kind: m.kind,
+                status: m.status,
+                started: m.started,
+                secs: (m.last_step.saturating_sub(m.first_step)) as f64 * m.secs_per_step,
+                wall_secs: m.wall_s,
+                seed: m.seed,
+                digest: m.digest.hash.chars().take(8).collect(),
+                device: m.device,
+                differs,
+                note,
+                problem: None,
+                folder,
+            }
+        }
+        Err(e) => Run { name, note, problem: Some(e.to_string()), folder, ..Run::default() },
+    }
+}
+
+/// What a run's project has that the open one has not: values of the run.
+fn differences(then: &Project, open: &Project) -> Vec<String> {
+    if then.model.name() != open.model.name() {
+        return vec![format!("a {}", then.model.title().to_lowercase())];
+    }
+    let params = then.model.params();
+    let changes = params.changes_since(open.model.params());
+    let mut out: Vec<String> = changes
+        .iter()
+        .map(|change| match params.spec(change.id) {
+            Some(spec) => format!("{} {}", params.path(change.id), path::show(spec, &change.value)),
+            None => params.path(change.id),
+        })
+        .collect();
+    if then.seed != open.seed {
+        out.push(format!("seed {}", then.seed));
+    }
+    out
+}
+
+impl Run {
+    /// How it ended, in a word.
+    pub fn status_text(&self) -> &'static str {
+        match (&self.problem, &self.status) {
+            (Some(_), _) => "unreadable",
+            (None, Status::Complete) => "complete",
+            (None, Status::Running) => "not closed",
+            (None, Status::Failed(_)) => "failed",
+        }
+    }
+
+    /// Simulated time.
+    pub fn duration_text(&self) -> String {
+        if self.problem.is_some() { String::new() } else { text::sim_time(self.secs) }
+    }
+
+    /// Everything a filter looks through.
+    pub fn words(&self) -> String {
+        let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.device, &self.note];
+        let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
+        format!("{} {}", fixed.join(" "), self.differs.join(" ")).to_lowercase()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named_with_the_values_of_the_run() {
+        let open = Project::default();
+        let mut then = open.clone();
+        assert!(differences(&then, &open).is_empty());
+        then.set("lif.tau_m=30ms", Path::new(".")).unwrap();
+        then.seed = 7;
+        assert_eq!(differences(&then, &open), ["lif.tau_m 30 ms", "seed 7"]);
+        then.model = crate::kinds::Model::by_name("nuclei").unwrap();
+        assert_eq!(differences(&then, &open).len(), 1);
+    }
+}

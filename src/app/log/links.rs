@@ -1,0 +1,79 @@
+//! What a line of the log is about, so that a click leads there.
+
+use crate::{
+    app::App,
+    params::{ParamId, path},
+    sim::ElementSet,
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// Where a click on a line leads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    /// A parameter.
+    Param(ParamId),
+    /// An element of a set.
+    Element(&'static str, u32),
+    /// A recorded run.
+    Run(PathBuf),
+}
+
+impl Link {
+    /// What a line names: a run, a parameter by its path, an element as in `neuron 12`.
+    pub fn of(app: &App, text: &str) -> Option<Self> {
+        if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
+            return Some(Self::Run(run.folder.clone()));
+        }
+        let params = app.session.project.model.params();
+        let param = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| Self::Param(id)));
+        param.or_else(|| element(&app.session.live.exhibit.sets, text))
+    }
+
+    /// Goes there.
+    pub fn follow(self, ctx: &egui::Context, app: &mut App) {
+        match self {
+            Self::Param(id) => {
+                app.panels.inspector = true;
+                app.inspector.find(&app.session.project.model.params().path(id));
+            }
+            Self::Element(set, element) => {
+                app.session.selection.replace(set, vec![element]);
+                crate::app::views::ask_focus(ctx);
+            }
+            Self::Run(folder) => app.show_run(&folder),
+        }
+    }
+}
+
+/// Words that could be paths.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let edges = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split(|c: char| c.is_whitespace() || c == '=').map(move |w| w.trim_matches(edges)).filter(|w| w.contains('.'))
+}
+
+fn element(sets: &[Arc<ElementSet>], text: &str) -> Option<Link> {
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    words.windows(2).find_map(|pair| {
+        let number: u32 = pair[1].parse().ok()?;
+        let set = sets.iter().find(|s| {
+            let one = s.name.trim_end_matches('s');
+            pair[0].eq_ignore_ascii_case(s.name) || pair[0].eq_ignore_ascii_case(one)
+        })?;
+        (number < set.len).then_some(Link::Element(set.name, number))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_found_in_sentences() {
+        let set = Arc::new(ElementSet { name: "neurons", len: 20, ..ElementSet::default() });
+        let found = |text: &str| element(std::slice::from_ref(&set), text);
+        assert_eq!(found("v of neuron 12 is not a number"), Some(Link::Element("neurons", 12)));
+        assert_eq!(found("Neurons #3"), Some(Link::Element("neurons", 3)));
+        assert_eq!(found("neuron 20 is one too many"), None);
+        assert_eq!(words("set lif.tau_m = 3 ms.").collect::<Vec<_>>(), ["lif.tau_m"]);
+    }
+}

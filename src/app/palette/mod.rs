@@ -1,0 +1,174 @@
+//! The command palette: commands, parameters, settings, elements and categories of the model, runs and recent
+//! projects; and `path=value` to set a parameter.
+
+mod elements;
+mod entries;
+mod score;
+
+pub use elements::Found;
+
+use super::{App, commands::UiCommand, icons, jobs::Done, preferences, theme::Tokens, views, widgets};
+use egui::{
+    Align, Align2, Area, Frame, Id, Key, Label, Layout, Margin, Modal, Order, Response, RichText, ScrollArea, Sense,
+    TextEdit, Ui, vec2,
+};
+use entries::{Entry, Row};
+use std::sync::Arc;
+
+/// The palette while it is open.
+#[derive(Default)]
+pub struct Palette {
+    query: String,
+    at: usize,
+    opened: bool,
+    /// What was asked of the thread that looks through the model, and what it found.
+    asked: String,
+    found: (String, Vec<Found>),
+}
+
+impl Palette {
+    /// What was found of the model; late answers to other questions are no use.
+    pub fn take(&mut self, query: String, found: Vec<Found>) {
+        if query == self.asked {
+            self.found = (query, found);
+        }
+    }
+}
+
+/// Draws the palette when it is open.
+pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let Some(mut palette) = app.palette.take() else { return };
+    let rows = entries::matching(ctx, app, &palette.query, &palette.found.1);
+    let area = Area::new(Id::unique("palette")).order(Order::Foreground).anchor(Align2::CENTER_TOP, vec2(0.0, 60.0));
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(8)).corner_radius(8);
+    let modal = Modal::new(Id::unique("palette modal")).area(area).frame(frame).show(ctx, |ui| {
+        ui.set_width(600.0_f32.min(ctx.content_rect().width() - 60.0));
+        palette.ui(ui, &rows)
+    });
+    palette.look(app);
+    let chosen = modal.inner;
+    if chosen.is_none() && !modal.should_close() {
+        app.palette = Some(palette);
+    }
+    if let Some(row) = chosen.and_then(|i| rows.into_iter().nth(i)) {
+        take(ctx, app, row, queue);
+    }
+}
+
+fn take(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
+    app.used.add(row.text);
+    match row.entry {
+        Entry::Command(command) => queue.push(command),
+        Entry::Show(id) => {
+            app.panels.inspector = true;
+            app.inspector.find(&app.session.project.model.params().path(id));
+        }
+        Entry::SelectSet(name) => app.select_set(&name),
+        Entry::Group(name) => {
+            app.panels.inspector = true;
+            app.inspector.show_group(name);
+        }
+        Entry::Set(change) => {
+            app.session.project.model.params_mut().set(&change);
+        }
+        Entry::Setting(path) => {
+            app.preferences = Some(preferences::Preferences::at(preferences::Page::Settings, &path));
+        }
+        Entry::Run(folder) => app.show_run(&folder),
+        Entry::Select(found) => select(ctx, app, &found),
+        Entry::Wrong => {}
+    }
+}
+
+/// Selects what was found and asks the spatial views to frame it.
+fn select(ctx: &egui::Context, app: &mut App, found: &Found) {
+    let (set, elements) = match *found {
+        Found::Element { set, element, .. } => (set, vec![element]),
+        Found::Category { set, column, code, .. } => {
+            let sets = &app.session.live.exhibit.sets;
+            let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
+            let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
+            (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
+        }
+    };
+    app.session.selection.replace(set, elements);
+    views::ask_focus(ctx);
+}
+
+impl Palette {
+    /// Asks for elements that fit when the query has changed. One letter fits too many.
+    fn look(&mut self, app: &mut App) {
+        let query = self.query.trim().to_owned();
+        if query == self.asked {
+            return;
+        }
+        self.asked.clone_from(&query);
+        if query.len() < 2 {
+            return self.found = Default::default();
+        }
+        let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.exhibit.sets.clone();
+        let job = move || Done::Found(query.clone(), elements::search(&sets, &query));
+        if let Err(e) = app.jobs.spawn("search", job) {
+            tracing::warn!("{e}");
+        }
+    }
+
+    /// Search field and list; the index of what was chosen.
+    fn ui(&mut self, ui: &mut Ui, rows: &[Row]) -> Option<usize> {
+        let (down, up, enter) = ui.input_mut(|i| {
+            let mut key = |k| i.consume_key(egui::Modifiers::NONE, k);
+            (key(Key::ArrowDown), key(Key::ArrowUp), key(Key::Enter))
+        });
+        let field = TextEdit::singleline(&mut self.query)
+            .hint_text("Search commands, parameters, neurons, runs, or type lif.tau_m=15ms")
+            .desired_width(f32::INFINITY);
+        let response = ui.add(field.margin(Margin::symmetric(8, 6))).accessible_name("Palette");
+        if response.changed() {
+            self.at = 0;
+        }
+        if !std::mem::replace(&mut self.opened, true) || !response.has_focus() {
+            response.request_focus();
+        }
+        self.at = (self.at + usize::from(down)).min(rows.len().saturating_sub(1)).saturating_sub(usize::from(up));
+        let mut chosen = (enter && rows.get(self.at).is_some_and(|r| r.why_not.is_none())).then_some(self.at);
+        ui.add_space(4.0);
+        ScrollArea::vertical().max_height(400.0).show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 0.0;
+            for (i, row) in rows.iter().enumerate() {
+                let response = row_ui(ui, row, i == self.at);
+                if i == self.at && (up || down) {
+                    response.scroll_to_me(None);
+                }
+                if response.clicked() && row.why_not.is_none() {
+                    chosen = Some(i);
+                }
+            }
+            if rows.is_empty() {
+                ui.label(widgets::sub(ui, "Nothing has this name"));
+            }
+        });
+        chosen
+    }
+}
+
+fn row_ui(ui: &mut Ui, row: &Row, selected: bool) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::click());
+    response.widget_info(|| {
+        egui::WidgetInfo::selected(egui::accesskit::Role::Button, row.why_not.is_none(), selected, &row.text)
+    });
+    if selected || response.hovered() {
+        ui.painter().rect_filled(rect, 4, if selected { Tokens::fade(t.accent, 0.22) } else { t.hover });
+    }
+    let ink = if row.why_not.is_some() { Tokens::fade(t.text_sub, 0.7) } else { t.text };
+    let inner = rect.shrink2(vec2(8.0, 0.0));
+    ui.scope_builder(egui::UiBuilder::new().max_rect(inner).layout(Layout::right_to_left(Align::Center)), |ui| {
+        let aside = widgets::sub(ui, row.why_not.unwrap_or(&row.aside)).small();
+        ui.add(Label::new(aside));
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.label(icons::rich(row.glyph).color(t.text_sub));
+            ui.add(Label::new(RichText::new(&row.text).color(ink)).truncate());
+        });
+    });
+    response
+}

@@ -1,0 +1,106 @@
+//! How the window is opened.
+
+use super::{APP_ID, App, crash, keymap, live::Builder, placement, settings, software};
+use crate::project::Project;
+use etcetera::BaseStrategy;
+use std::path::PathBuf;
+
+/// How the window starts.
+pub struct Start {
+    /// A project file to open.
+    pub path: Option<PathBuf>,
+    /// A document to start with instead.
+    pub project: Option<Project>,
+    /// Whether there is an engine. Off for tests of the window alone.
+    pub engine: bool,
+    /// Runs as soon as the project is loaded.
+    pub run: bool,
+    /// Whether the system's file dialogs are used; else a field for the path.
+    pub native_dialogs: bool,
+    /// Where the list of recent projects is kept; none keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// Where settings, keys and layouts are kept; none keeps nothing.
+    pub config_dir: Option<PathBuf>,
+    /// Nothing that was kept of the arrangement of panels or of the window is used.
+    pub reset_layout: bool,
+    /// Settings and keys go back to the defaults; what was set is kept beside them.
+    pub reset_settings: bool,
+    /// As if nothing had ever been kept, drawn without the graphics processor.
+    pub safe_mode: bool,
+    /// How simulations are made; none is the usual way.
+    pub builder: Option<Builder>,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        let dirs = etcetera::choose_base_strategy().ok();
+        Self {
+            path: None,
+            project: None,
+            engine: true,
+            run: false,
+            native_dialogs: true,
+            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
+            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
+            reset_layout: false,
+            reset_settings: false,
+            safe_mode: false,
+            builder: None,
+        }
+    }
+}
+
+impl Start {
+    /// What the reset options mean, before anything is read.
+    fn prepare(mut self) -> Self {
+        if self.safe_mode {
+            (self.reset_layout, self.config_dir) = (true, None);
+        }
+        for name in [settings::FILE, keymap::FILE].iter().filter(|_| self.reset_settings) {
+            if let Some(file) = self.config_dir.as_ref().map(|d| d.join(name)).filter(|f| f.exists()) {
+                std::fs::rename(&file, file.with_extension("ron.bak")).ok();
+            }
+        }
+        self
+    }
+}
+
+/// Opens the window and returns when it is closed.
+pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
+    let start = start.prepare();
+    let placed = if start.reset_layout { None } else { start.state_dir.as_deref() };
+    let viewport = egui::ViewportBuilder::default()
+        .with_title("Neuropil")
+        .with_app_id(APP_ID)
+        .with_min_inner_size([900.0, 560.0])
+        .with_icon(icon());
+    // Nothing here is a wide gradient, and on a software renderer dithering is a good part of every pixel.
+    let viewport = placement::Placement::load(placed).build(viewport);
+    let mut wgpu_options = egui_wgpu::WgpuConfiguration::default();
+    if start.safe_mode {
+        software::choose(&mut wgpu_options);
+    }
+    let options = eframe::NativeOptions {
+        wgpu_options,
+        renderer: eframe::Renderer::Wgpu,
+        viewport,
+        dithering: false,
+        ..Default::default()
+    };
+    let start = Start { path: path.or(start.path), ..start };
+    if let Some(folder) = start.state_dir.clone() {
+        crash::install(folder);
+    }
+    let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+        software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
+        Ok(Box::new(App::new(cc, start)?))
+    };
+    eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
+        format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
+    })
+}
+
+/// The program's icon; the empty icon if the file is damaged.
+fn icon() -> egui::IconData {
+    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")).unwrap_or_default()
+}

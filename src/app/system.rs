@@ -1,0 +1,63 @@
+//! What this program runs on, in words that can be pasted into a report.
+
+use super::App;
+
+/// Variables that change what the program does.
+const VARIABLES: [&str; 8] = [
+    "NEUROPIL_LOG",
+    "RUST_LOG",
+    "NO_COLOR",
+    "WGPU_BACKEND",
+    "CUDA_VISIBLE_DEVICES",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "WAYLAND_DISPLAY",
+];
+
+/// Program, processor, devices, drawing, folders, environment: little markdown.
+pub fn describe(app: &App) -> String {
+    let mut lines = vec![
+        "# Program".to_owned(),
+        format!("Neuropil {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH),
+        "# Computes on".to_owned(),
+    ];
+    let device = app.devices.chosen();
+    lines.push(format!("{}. {}", device.name, super::text::unwrap(&device.details)));
+    lines.push(format!("CUDA: {}", app.devices.cuda()));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    lines.push(format!("Processor: {}, {threads} threads", processor().unwrap_or_else(|| "unknown".into())));
+    if let Some(memory) = memory() {
+        lines.push(format!("Memory: {}", super::text::bytes(memory)));
+    }
+    lines.push("# Draws with".to_owned());
+    lines.push(match &app.render_state {
+        Some(state) => {
+            let info = state.adapter.get_info();
+            let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
+            format!("{} ({:?}, {:?}), driver {}", info.name, info.backend, info.device_type, driver.trim())
+        }
+        None => "no device".to_owned(),
+    });
+    lines.push("# Folders".to_owned());
+    let folder = |dir: &Option<std::path::PathBuf>| dir.as_ref().map_or("none".into(), |d| d.display().to_string());
+    lines.push(format!("Settings, keys, layouts: {}", folder(&app.config_dir)));
+    lines.push(format!("Journal, recent projects, window: {}", folder(&app.state_dir)));
+    lines.push("# Environment".to_owned());
+    for name in VARIABLES {
+        let value = std::env::var(name).unwrap_or_else(|_| "not set".into());
+        lines.push(format!("- `{name}` {value}"));
+    }
+    lines.join("\n")
+}
+
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("MemTotal"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}

@@ -1,0 +1,283 @@
+//! The recorded runs of the project, one row each.
+
+use super::{Selection, View, ViewCtx, ViewRequest, kit};
+use crate::{
+    app::{
+        commands::UiCommand,
+        focus, icons,
+        library::{Library, Run},
+        theme::Tokens,
+        widgets,
+    },
+    engine::Exhibit,
+    project::Status,
+    sim::{Frame, Tap},
+};
+use egui::{Align, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
+use egui_extras::{Column, TableBuilder};
+use std::cmp::Ordering;
+
+/// Height of a row, points.
+const ROW: f32 = 22.0;
+
+/// The table of runs.
+pub struct Runs {
+    filter: String,
+    sort: usize,
+    is_descending: bool,
+    /// The note being typed: of which run.
+    editing: Option<(usize, String)>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { filter: String::new(), sort: 3, is_descending: true, editing: None }
+    }
+}
+
+/// A column: its head, its width, what stands in it, and what it is sorted by.
+struct Field {
+    head: &'static str,
+    width: f32,
+    is_number: bool,
+    text: fn(&Run) -> String,
+    order: fn(&Run, &Run) -> Ordering,
+}
+
+/// All columns but the note, which can be edited.
+const FIELDS: [Field; 9] = [
+    Field { head: "name", width: 150.0, is_number: false, text: |r| r.name.clone(), order: |a, b| a.name.cmp(&b.name) },
+    Field { head: "kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
+    Field {
+        head: "status",
+        width: 82.0,
+        is_number: false,
+        text: |r| r.status_text().to_owned(),
+        order: |a, b| a.status_text().cmp(b.status_text()),
+    },
+    Field {
+        head: "started (UTC)",
+        width: 138.0,
+        is_number: false,
+        text: |r| r.started.replace('T', " ").trim_end_matches('Z').to_owned(),
+        order: |a, b| a.started.cmp(&b.started),
+    },
+    Field {
+        head: "simulated",
+        width: 84.0,
+        is_number: true,
+        text: Run::duration_text,
+        order: |a, b| a.secs.total_cmp(&b.secs),
+    },
+    Field {
+        head: "took",
+        width: 58.0,
+        is_number: true,
+        text: |r| crate::app::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
+        order: |a, b| a.wall_secs.total_cmp(&b.wall_secs),
+    },
+    Field {
+        head: "seed",
+        width: 48.0,
+        is_number: true,
+        text: |r| r.seed.to_string(),
+        order: |a, b| a.seed.cmp(&b.seed),
+    },
+    Field {
+        head: "digest",
+        width: 76.0,
+        is_number: true,
+        text: |r| r.digest.clone(),
+        order: |a, b| a.digest.cmp(&b.digest),
+    },
+    Field {
+        head: "differs from the open project",
+        width: 220.0,
+        is_number: false,
+        text: |r| r.differs.join(", "),
+        order: |a, b| a.differs.cmp(&b.differs),
+    },
+];
+
+impl Runs {
+    /// Which runs are shown, in order.
+    fn rows(&self, library: &Library) -> Vec<usize> {
+        let needle = self.filter.trim().to_lowercase();
+        let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].words().contains(word));
+        let mut rows: Vec<usize> = (0..library.runs.len()).filter(fits).collect();
+        let order = FIELDS[self.sort.min(FIELDS.len() - 1)].order;
+        rows.sort_by(|a, b| order(&library.runs[*a], &library.runs[*b]));
+        if self.is_descending {
+            rows.reverse();
+        }
+        rows
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let field = TextEdit::singleline(&mut self.filter).hint_text("Filter runs").desired_width(200.0);
+        let field = field.id(focus::filter_id("runs"));
+        ui.add(field).accessible_name("Filter runs");
+        if ui.button("Refresh").on_hover_text("Reads the folder again").clicked() {
+            ctx.requests.push(ViewRequest::Command(UiCommand::RefreshRuns));
+        }
+        let chosen = ctx.runs.selected.clone();
+        let open = ui.add_enabled(chosen.is_some(), egui::Button::new("Open folder"));
+        if open.on_disabled_hover_text("No run is chosen").clicked() {
+            ctx.requests.extend(chosen.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
+        }
+    }
+
+    fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, rows: &[usize]) {
+        let mut table = TableBuilder::new(ui).sense(Sense::click()).striped(false).resizable(true);
+        for field in &FIELDS {
+            table = table.column(Column::initial(field.width).at_least(36.0).clip(true));
+        }
+        let table = table.column(Column::remainder().at_least(80.0).clip(true));
+        let table = table.header(24.0, |mut header| {
+            for (i, field) in FIELDS.iter().enumerate() {
+                header.col(|ui| self.head_ui(ui, ctx.tokens, i, field));
+            }
+            header.col(|ui| drop(ui.label(widgets::sub(ui, "note").small())));
+        });
+        let mut clicked = None;
+        table.body(|body| {
+            body.rows(ROW, rows.len(), |mut row| {
+                let at = rows[row.index()];
+                let run = ctx.runs.runs[at].clone();
+                row.set_selected(ctx.runs.selected.as_deref() == Some(&run.folder));
+                for field in &FIELDS {
+                    row.col(|ui| cell_ui(ui, ctx.tokens, field, &run));
+                }
+                row.col(|ui| self.note_ui(ui, ctx, at, &run));
+                let response = row.response();
+                if response.clicked() {
+                    clicked = Some(run.folder.clone());
+                }
+                if response.double_clicked() {
+                    ctx.requests.push(ViewRequest::Command(UiCommand::OpenRun(at)));
+                }
+                response.context_menu(|ui| menu_ui(ui, ctx, at, &run));
+            });
+        });
+        if clicked.is_some() {
+            ctx.runs.selected = clicked;
+        }
+    }
+
+    fn head_ui(&mut self, ui: &mut Ui, t: &Tokens, i: usize, field: &Field) {
+        let arrow = match (self.sort == i, self.is_descending) {
+            (true, true) => " ↓",
+            (true, false) => " ↑",
+            _ => "",
+        };
+        let ink = if self.sort == i { t.accent } else { t.text_sub };
+        let text = RichText::new(format!("{}{arrow}", field.head)).small().color(ink);
+        let button = egui::Button::new(text).frame(false).truncate();
+        if ui.add(button).accessible_name(format!("Sort by {}", field.head)).clicked() {
+            self.is_descending = self.sort == i && !self.is_descending;
+            self.sort = i;
+        }
+    }
+
+    /// The user's own words; kept when the field is left.
+    fn note_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
+        let is_here = self.editing.as_ref().is_some_and(|(row, _)| *row == at);
+        let mut text = if is_here { self.editing.take().map(|(_, t)| t).unwrap_or_default() } else { run.note.clone() };
+        let field = TextEdit::singleline(&mut text).frame(egui::Frame::NONE).desired_width(f32::INFINITY);
+        let response = ui.add(field.hint_text("…")).accessible_name(format!("Note of {}", run.name));
+        if response.lost_focus() {
+            if text != run.note {
+                ctx.runs.set_note(at, text);
+            }
+        } else if response.has_focus() {
+            self.editing = Some((at, text));
+        }
+    }
+}
+
+fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
+    let color = match (&run.problem, &run.status) {
+        _ if field.head != "status" => t.text,
+        (Some(_), _) | (None, Status::Failed(_)) => t.error,
+        (None, Status::Complete) => t.ok,
+        (None, Status::Running) => t.warn,
+    };
+    let text = RichText::new((field.text)(run)).color(color);
+    let text = if field.is_number { text.monospace() } else { text };
+    let layout = if field.is_number { Layout::right_to_left(Align::Center) } else { *ui.layout() };
+    ui.scope_builder(UiBuilder::new().layout(layout), |ui| ui.add(Label::new(text).truncate().selectable(false)));
+}
+
+fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
+    ui.set_min_width(150.0);
+    if ui.button("Open to scrub").clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::OpenRun(at)));
+        ui.close();
+    }
+    if ui.button("Open folder").clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::RevealRun(run.folder.clone())));
+        ui.close();
+    }
+    if ui.button("Copy path").clicked() {
+        ui.copy_text(run.folder.display().to_string());
+        ui.close();
+    }
+}
+
+impl View for Runs {
+    fn name(&self) -> &'static str {
+        "runs"
+    }
+
+    fn title(&self, _: &Exhibit) -> String {
+        "Runs".into()
+    }
+
+    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+        vec![]
+    }
+
+    fn reset(&mut self, _: &Exhibit) {}
+
+    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let rows = self.rows(ctx.runs);
+        let caption = format!("{} of {} runs in {}", rows.len(), ctx.runs.runs.len(), ctx.runs.folder.display());
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        if ctx.runs.is_reading {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Reading the runs", "One moment", None);
+            return;
+        }
+        if ctx.runs.runs.is_empty() {
+            let how = "A recording keeps the chosen probes and every edit, so that the run can be replayed";
+            let title = "Finished runs appear here";
+            if kit::empty_ui(ui, canvas, ctx.tokens, title, how, Some("Record")) {
+                ctx.requests.push(ViewRequest::Command(UiCommand::Record));
+            }
+            return;
+        }
+        ui.painter().rect_filled(canvas, 0, ctx.tokens.canvas);
+        ui.scope_builder(UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(8.0, 2.0))), |ui| {
+            egui::ScrollArea::horizontal().show(ui, |ui| self.table_ui(ui, ctx, &rows));
+        });
+    }
+
+    fn icon(&self) -> &'static str {
+        icons::FLASK
+    }
+
+    fn help(&self) -> &'static str {
+        "# Runs\n\nOne row per run folder beside the project. *Differs* names what a run had that the open project \
+         has not.\n\n- click a head: sort · click a row: choose it · double-click: open it in the views\n- right-click: open its folder, copy its path\n\
+         - type into the last column to keep a note with the run"
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("click", "choose"), ("double-click", "open"), ("right-click", "folder"), ("click a head", "sort")]
+    }
+
+    fn can_repeat(&self) -> bool {
+        false
+    }
+}
