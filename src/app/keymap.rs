@@ -32,7 +32,9 @@ pub fn written(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
     if keys.logical_key == Key::Questionmark {
         return "?".to_owned();
     }
-    ctx.format_shortcut(keys).replace(name, symbol)
+    // The fonts have no glyphs for arrows and the like.
+    let shown = if symbol.is_ascii() { symbol } else { name.trim_start_matches("Arrow") };
+    ctx.format_shortcut(keys).replace(name, shown)
 }
 
 /// Two ways to write the same keys: `Ctrl` is the command key on some systems.
