@@ -32,7 +32,7 @@ const NAMES: [&str; 11] = [
 fn names_and_suggestions() {
     let exhibit = exhibit();
     let all: Vec<_> = views::all().iter().map(|v| v.name()).collect();
-    assert_eq!(all, [NAMES.as_slice(), &["matrix"]].concat(), "this exhibit has no matrix");
+    assert_eq!(all, [NAMES.as_slice(), &["matrix", "circle", "scatter", "lineage"]].concat(), "it has no such shapes");
     assert_eq!(views::suggest(&exhibit), NAMES);
     assert!(views::suggest(&Default::default()).is_empty());
     assert!(views::by_name("nothing").is_none());
