@@ -50,7 +50,16 @@ pub struct Circle {
     tint: Option<ProbeId>,
     fields: Fields,
     cloud: Cloud<Order>,
-    chosen: Option<((u64, u64), (f64, f64), u32)>,
+    chosen: Option<Chosen>,
+}
+
+/// The sum of e^{iφ} of the selected.
+#[derive(Clone, Copy)]
+struct Chosen {
+    /// Placing and selection it was made for.
+    key: (u64, u64),
+    sum: (f64, f64),
+    n: u32,
 }
 
 fn is_angle(shape: &Shape) -> bool {
@@ -140,21 +149,22 @@ impl Circle {
     }
 
     /// Mean of e^{iφ} of the selected, and how many they are; summed again only when something changed.
-    fn of_selected(&mut self, selected: &[u32], selection: u64) -> ((f64, f64), u32) {
+    fn of_selected(&mut self, selected: &[u32], selection: u64) -> Chosen {
         let key = (self.cloud.generation, selection);
-        if let Some((_, sum, n)) = self.chosen.filter(|(k, ..)| *k == key) {
-            return (sum, n);
+        if let Some(chosen) = self.chosen.filter(|c| c.key == key) {
+            return chosen;
         }
         let placed = self.cloud.placed();
         let places = selected.iter().filter_map(|e| placed.of.binary_search(e).ok()).map(|i| placed.at[i]);
-        let mut sum = ((0.0, 0.0), 0);
+        let mut chosen = Chosen { key, sum: (0.0, 0.0), n: 0 };
         for [x, y] in places {
             let (x, y) = (f64::from(x - 0.5), f64::from(y - 0.5));
             let length = x.hypot(y).max(1e-9);
-            sum = ((sum.0.0 + x / length, sum.0.1 + y / length), sum.1 + 1);
+            chosen.sum = (chosen.sum.0 + x / length, chosen.sum.1 + y / length);
+            chosen.n += 1;
         }
-        self.chosen = Some((key, sum.0, sum.1));
-        sum
+        self.chosen = Some(chosen);
+        chosen
     }
 
     fn paint(&mut self, ui: &Ui, canvas: Rect, area: Rect, set: &ElementSet, angle: ProbeId, ctx: &ViewCtx<'_>) {
@@ -176,7 +186,7 @@ impl Circle {
         }
         let selected = ctx.selection.of(set.name);
         if selected.len() > 1 {
-            let (sum, n) = self.of_selected(selected, ctx.selection.generation);
+            let Chosen { sum, n, .. } = self.of_selected(selected, ctx.selection.generation);
             let r = sum.0.hypot(sum.1) / f64::from(n.max(1));
             paint_arrow(&painter, area, r, sum.1.atan2(sum.0), ctx.tokens.accent);
         }

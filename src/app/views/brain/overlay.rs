@@ -26,12 +26,12 @@ impl Brain {
             self.paint_axes(&painter, canvas, &font, ctx);
             self.paint_scale(&painter, canvas, &font, pixels(ui, canvas).y, ui.pixels_per_point(), ctx);
         }
-        if let Coloring::Field(id) = self.coloring(ctx.exhibit) {
-            if let Some(probe) = ctx.exhibit.probes.get(usize::from(id)) {
-                let table = self.ramp_of(probe).table(ctx.tokens.dark);
-                let shade = Shade { table, range: self.range, none: ctx.tokens.other };
-                bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
-            }
+        if let Coloring::Field(id) = self.coloring(ctx.exhibit)
+            && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
+        {
+            let table = self.ramp_of(probe).table(ctx.tokens.dark);
+            let shade = Shade { table, range: self.range, none: ctx.tokens.other };
+            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);

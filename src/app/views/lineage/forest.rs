@@ -65,7 +65,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Takes what happened. What contradicts itself (an unknown parent, a second birth) is left out. Lines may get
+    /// Takes what happened. What contradicts itself (an unknown parent, a second birth or death) is left out. Lines may get
     /// other indices when some are forgotten, which [`Totals::forgotten`] tells.
     pub fn absorb(&mut self, events: &[LifeEvent]) {
         for event in events {
@@ -95,7 +95,10 @@ impl Forest {
                 LifeEvent::Death(death) => {
                     let Some(index) = self.by_id.get(&death.gone).copied() else { continue };
                     let line = &mut self.lines[index as usize];
-                    self.n_alive -= usize::from(line.gone == ALIVE);
+                    if line.gone != ALIVE {
+                        continue;
+                    }
+                    self.n_alive -= 1;
                     (line.gone, line.end, line.health) = (death.step, Some(death.end), death.health);
                     self.totals.deaths += u64::from(death.end == End::Died);
                     if let Some(place) = line.place.filter(|p| self.by_place.get(p) == Some(&index)) {

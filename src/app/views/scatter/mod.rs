@@ -48,8 +48,11 @@ pub struct Scatter {
     flat: BTreeSet<ProbeId>,
     settings: u64,
     cloud: Cloud<Found>,
-    density: Option<(TextureHandle, (u64, [usize; 2], bool))>,
+    density: Option<(TextureHandle, DensityKey)>,
 }
+
+/// Placing, cells and theme of a density.
+type DensityKey = (u64, [usize; 2], bool);
 
 fn place(x: &[f32], y: &[f32], mask: Option<&[f32]>, logs: [Option<bool>; 2]) -> Placed<Found> {
     let n = x.len().min(y.len());
