@@ -39,19 +39,27 @@ impl Ramp {
         }
     }
 
-    /// 256 colours from low to high. On a light ground the map is turned round, so that much is dark.
-    pub fn table(self, dark: bool) -> [[u8; 4]; 256] {
+    /// The colour at 0 to 1.
+    pub fn at(self, t: f32) -> Color32 {
         let gradient = match self {
             Self::Cividis => colorous::CIVIDIS,
             Self::Viridis => colorous::VIRIDIS,
             Self::Magma => colorous::MAGMA,
-            Self::Twilight => return std::array::from_fn(|i| twilight(i as f32 / 256.0, dark).to_array()),
+            Self::Twilight => return twilight(t, true),
         };
+        from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
+    }
+
+    /// 256 colours from low to high. On a light ground the map is turned round, so that much is dark.
+    pub fn table(self, dark: bool) -> [[u8; 4]; 256] {
         std::array::from_fn(|i| {
-            let t = i as f64 / 255.0;
+            let t = i as f32 / 255.0;
             // The end that would vanish into the ground is left out.
-            let t = if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) };
-            from_colorous(gradient.eval_continuous(t)).to_array()
+            let color = match self {
+                Self::Twilight => twilight(i as f32 / 256.0, dark),
+                _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
+            };
+            color.to_array()
         })
     }
 }

@@ -124,7 +124,8 @@ impl Brain {
             return;
         };
         let at = Vec2::new((at.x - canvas.left()) * scale, (at.y - canvas.top()) * scale);
-        let key = Some((at, self.camera, self.hidden_generation + self.places_generation + ctx.filter.shown().generation));
+        let key =
+            Some((at, self.camera, self.hidden_generation + self.places_generation + ctx.filter.shown().generation));
         if self.hover_key == key {
             return;
         }
