@@ -8,6 +8,11 @@ use neuropil::{
     num::rng::{Draw, Purpose},
     project::{self, Manifest},
 };
+use npyz::{
+    WriterBuilder,
+    npz::NpzWriter,
+    zip::{CompressionMethod, write::FileOptions},
+};
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type},
@@ -223,8 +228,32 @@ fn damaged_files_never_panic() {
         ("neurons.parquet", hammer(&[neurons()], fuzz_entry::neurons_parquet)),
         ("annotations", hammer(&[notes], fuzz_entry::annotations)),
         ("lists", hammer(&[kicks], fuzz_entry::columns)),
+        ("samples.csv", hammer(&[b"a,b,y\n1,2.5,0\n-3,4e-2,1\n".to_vec()], fuzz_entry::samples_csv)),
+        ("samples.npz", hammer(&[archive(&[2, 2], 2), archive(&[], 1)], fuzz_entry::samples_npz)),
     ];
     eprintln!("damaged files read: {rounds:?}");
+}
+
+/// X of a shape and y of a length, uncompressed, so that damage reaches the headers.
+fn archive(shape: &[u64], length: u64) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(vec![]);
+    let mut npz = NpzWriter::new(&mut bytes);
+    for (name, shape) in [("X", shape), ("y", &[length][..])] {
+        let stored = FileOptions::default().compression_method(CompressionMethod::Stored);
+        let array = npz.array(name, stored).expect("an array");
+        let mut array = array.default_dtype().shape(shape).begin_nd().expect("a header");
+        array.extend((0..shape.iter().product::<u64>()).map(|i| i as f64 / 4.0)).expect("numbers");
+        array.finish().expect("whole");
+    }
+    drop(npz);
+    bytes.into_inner()
+}
+
+#[test]
+fn samples_without_rows_are_refused() {
+    assert_eq!(fuzz_entry::samples_npz(&archive(&[2, 2], 2)).expect("readable").y, [0.0, 0.25]);
+    let error = fuzz_entry::samples_npz(&archive(&[], 1)).err().expect("a single number is no table").to_string();
+    assert!(error.contains("B × D"), "{error}");
 }
 
 /// Writes good files for `tests/fuzz/corpus/<target>/`: a start for the thorough search.
@@ -242,6 +271,8 @@ fn write_a_corpus() {
     put("neurons_csv", "0", b"idx,root_id,name,side,x,y,z\n0,12,a,left,1,2,3\n1,2,\"b,c\",right,,,\n");
     put("annotations", "0", b"root_id\tpos_x\tpos_y\tpos_z\tside\n1\t1\t2\t3\tleft\n");
     put("columns", "0", b"idx,step\n7,5\n8,6\n");
+    put("samples_csv", "0", b"a,b,y\n1,2.5,0\n-3,4e-2,1\n");
+    put("samples_npz", "0", &archive(&[2, 2], 2));
     projects().iter().enumerate().for_each(|(i, bytes)| put("project", &format!("{i}"), bytes));
     put("project", "manifest", project::to_ron(&Manifest::default()).expect("text").as_bytes());
     put("project", "command", project::to_ron(&(12u64, Logged::Rewind)).expect("text").as_bytes());

@@ -31,7 +31,7 @@ struct alignas(8) Climate {
     float min_f; // Least fitness
     float median_f; // Median fitness, when somebody looks
     unsigned int best; // Slot of the least fitness, the lowest one
-    unsigned int pad; // Padding to eight bytes
+    float together_f; // Error of the mean answer of the fittest, when somebody looks
 };
 static_assert(sizeof(Climate) == 104, "Climate: size");
 
@@ -78,6 +78,23 @@ struct alignas(4) Choice {
 };
 static_assert(sizeof(Choice) == 24, "Choice: size");
 
+// What nuclei are held against. Rows are padded to a multiple of 32, columns to one of 16, with zeros.
+struct alignas(8) Equations {
+    double rest; // Sum of squares that no weights can remove
+    double samples; // Samples
+    unsigned int rows; // Rows
+    unsigned int columns; // Columns
+    unsigned int inputs; // Weights of a nucleus
+    unsigned int stride; // Numbers from one row of weights to the next
+    unsigned int places; // Places in the table
+    unsigned int triangular; // Whether row b begins with b zeros
+    unsigned int saturating; // Whether answers saturate
+    unsigned int storage; // 0 as they are, 1 f16, 2 bf16
+    float step; // Step down the gradient, over the samples
+    float unscale; // Takes back what the split inputs were multiplied by
+};
+static_assert(sizeof(Equations) == 56, "Equations: size");
+
 // Keys of those who may fuse. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) key_fusion(const Census* __restrict__ census, const Climate* __restrict__ climate, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, Choice* __restrict__ choices);
 
@@ -99,3 +116,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) collect_ties(const Census* 
 
 // One thread: the median is a key that was found.
 extern "C" __global__ void __launch_bounds__(1, 1) take_median(const Census* __restrict__ census, const Choice* __restrict__ choices, Climate* __restrict__ climate);
+
+// Keys of the fittest, of whom so many answer together. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) key_fittest(const Census* __restrict__ census, unsigned int places, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, Choice* __restrict__ choices);
+
+// One block: error of the mean answer of the fittest.
+extern "C" __global__ void __launch_bounds__(256, 1) answer_together(const Equations* __restrict__ of, const Choice* __restrict__ choices, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, Climate* __restrict__ climate);

@@ -31,7 +31,7 @@ struct alignas(8) Climate {
     float min_f; // Least fitness
     float median_f; // Median fitness, when somebody looks
     unsigned int best; // Slot of the least fitness, the lowest one
-    unsigned int pad; // Padding to eight bytes
+    float together_f; // Error of the mean answer of the fittest, when somebody looks
 };
 static_assert(sizeof(Climate) == 104, "Climate: size");
 

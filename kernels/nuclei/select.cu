@@ -2,7 +2,9 @@
 // above the threshold and of as many ties as are wanted. Counts are integers, so no order of threads matters; `decide`
 // (turnover.cu) sorts the list.
 //
-// Choice 0 are those to fuse, choice 1 those to decay, choice 2 is the median.
+// Choice 0 are those to fuse, choice 1 those to decay, choice 2 is the median. Before there is anyone to fuse, choice 0
+// are the fittest, who answer together while their weights are still there; the marks this leaves are wiped by
+// `key_fusion`.
 #include "gen/nuclei-select.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/blocks.cuh"
@@ -126,4 +128,36 @@ extern "C" __global__ void take_median(const Census* __restrict__ census, const 
     const unsigned int key = choices[2].prefix;
     const unsigned int bits = key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu);
     climate->median_f = census->n ? __int_as_float((int)bits) : 0.0f;
+}
+
+extern "C" __global__ void key_fittest(const Census* __restrict__ census, unsigned int places, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, Choice* __restrict__ choices) {
+    const unsigned int i = thread_index(), n = census->n;
+    if (i == 0) want(&choices[0], min(most, n));
+    if (i < n) keys[i] = ordered(-fields[F * places + idx[i]]);
+}
+
+// The answers are added up by ascending key and slot, whatever order they were listed in: the same bits every time.
+extern "C" __global__ void answer_together(const Equations* __restrict__ of, const Choice* __restrict__ choices, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, Climate* __restrict__ climate) {
+    __shared__ double warps[8];
+    const unsigned int k = choices[0].want, t = threadIdx.x;
+    for (unsigned int e = t; e < k; e += 256) {
+        unsigned int rank = 0;
+        for (unsigned int other = 0; other < k; ++other) rank += chosen[other] < chosen[e];
+        order[rank] = (unsigned int)chosen[e];
+    }
+    __syncthreads();
+    double total = 0.0;
+    for (unsigned int row = t; row < of->rows; row += 256) {
+        double answers = 0.0;
+        for (unsigned int e = 0; e < k; ++e) {
+            const float* weights = w + (size_t)order[e] * of->stride;
+            float p = 0.0f;
+            for (unsigned int c = 0; c < of->inputs; ++c) p = fmaf(x[(size_t)c * of->rows + row], weights[c], p);
+            answers += of->saturating ? tanhf(p / 1000.0f) * 1000.0f : p;
+        }
+        const double miss = answers / k - y[row];
+        total += miss * miss;
+    }
+    total = block_sum(total, warps);
+    if (t == 0) climate->together_f = (float)((of->rest + total) / of->samples);
 }

@@ -99,8 +99,9 @@ const fn unit(limit: Limit) -> &'static str {
 }
 
 fn nuclei_line(row: &nuclei::BenchRow) -> String {
+    let substep = if row.substep_us > 0.0 { format!("  {:8.2} µs/substep", row.substep_us) } else { String::new() };
     format!(
-        "{:26} {:10.2} generations/s  coupling {:9.3} ms  prepared in {:9.3} ms  {:8.2} G pairs/s  {:7.1} MB  {} nuclei",
+        "{:26} {:10.2} generations/s  coupling {:9.3} ms  prepared in {:9.3} ms  {:8.2} G pairs/s  {:7.1} MB  {} nuclei{substep}",
         row.name,
         row.steps_per_s,
         row.coupling_ms,

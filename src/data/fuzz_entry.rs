@@ -41,6 +41,23 @@ pub fn columns(bytes: &[u8]) -> Result<Vec<Vec<u32>>, DataError> {
     with_file(bytes, "csv", |path| table::read_columns_u32(path, &["idx", "step"]))
 }
 
+/// Samples of a regression as text, the target in the column `y`.
+pub fn samples_csv(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
+    with_file(bytes, "csv", samples)
+}
+
+/// Samples of a regression as a NumPy archive.
+pub fn samples_npz(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
+    with_file(bytes, "npz", samples)
+}
+
+fn samples(path: &Path) -> Result<super::samples::Samples, DataError> {
+    let s = super::samples::read(path, "y", &|_, _| true)?;
+    assert!(s.inputs > 0 && !s.y.is_empty() && s.x.len() == s.y.len() * s.inputs, "one row per target");
+    assert!(s.x.iter().chain(&s.y).all(|v| v.is_finite()), "numbers are numbers");
+    Ok(s)
+}
+
 /// Checks what every connectome promises.
 fn checked(read: Result<Connectome, DataError>) -> Result<Connectome, DataError> {
     let c = read?;

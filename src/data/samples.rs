@@ -88,7 +88,7 @@ fn archive(path: &Path) -> Result<Samples, DataError> {
     let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
     let (shape, x) = array(path, &mut archive, "X")?;
     let (length, y) = array(path, &mut archive, "y")?;
-    let (&[samples, inputs], true) = (&shape[..], length.iter().product::<u64>() == shape[0]) else {
+    let (&[samples, inputs], true) = (&shape[..], shape.first() == Some(&length.iter().product())) else {
         return Err(DataError::format(
             path,
             format!("X has the shape {shape:?} and y {length:?}; B × D and B expected"),

@@ -28,6 +28,7 @@ impl<T: CudaType> Buf<T> {
         if needed > memory.total {
             return Err(full()); // also keeps `len * size` from overflowing below
         }
+        gpu.count_allocation();
         let slice = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => full(),
             _ => GpuError::of(format!("allocating {what} ({len} × {size} B)"), &e),
@@ -232,6 +233,7 @@ impl<T: CudaType> Pinned<T> {
     /// `len` zeros, cached for reading by the CPU.
     pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
         let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
+        gpu.count_allocation();
         // SAFETY: the memory is filled before anyone can read it.
         let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
         slice.as_mut_slice().doing(doing)?.fill(T::zeroed());

@@ -36,7 +36,10 @@ pub use trace::{Batch, Lane, Measured, Span};
 
 use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
 use error::Doing as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// An opened CUDA device with its two streams.
 pub struct Gpu {
@@ -56,6 +59,7 @@ pub struct Gpu {
     compute: Arc<CudaStream>,
     copy: Arc<CudaStream>,
     facts: Mutex<Vec<KernelFacts>>,
+    allocations: AtomicU64,
 }
 
 /// Device memory at one moment, in bytes.
@@ -103,6 +107,7 @@ impl Gpu {
             compute: context.new_stream()?,
             copy: context.new_stream()?,
             facts: Mutex::default(),
+            allocations: AtomicU64::new(0),
             context,
         }))
     }
@@ -111,6 +116,15 @@ impl Gpu {
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })
+    }
+
+    /// Buffers asked for so far, on the device and page-locked: what a simulation must not add to once it runs.
+    pub fn allocations(&self) -> u64 {
+        self.allocations.load(Ordering::Relaxed)
+    }
+
+    fn count_allocation(&self) {
+        self.allocations.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Why nothing works on this device any more, when that is so.

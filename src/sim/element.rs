@@ -11,12 +11,24 @@ pub struct ElementSet {
     pub ids: Vec<u64>,
     /// Names; empty, or one per element (may be empty strings).
     pub names: Vec<String>,
-    /// Positions in µm; empty when the elements live nowhere. May change for kinds that move.
+    /// Positions in µm; empty when the elements live nowhere.
     pub positions: Vec<[f32; 3]>,
+    /// Where the elements go while it runs; without, they stay where they are.
+    pub course: Option<Course>,
     /// The positions are a diagram: distances mean nothing, no scale is shown.
     pub is_diagram: bool,
     /// Categories: class, side, transmitter…
     pub columns: Vec<Column>,
+}
+
+/// A moving diagram: every element on a cylinder of radius 1, at the angle and the height that two fields over the set
+/// say. An element without a value is nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// Name of a field of angles.
+    pub angle: &'static str,
+    /// Name of a field from 0 to 1.
+    pub height: &'static str,
 }
 
 /// A category per element.

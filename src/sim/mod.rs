@@ -8,7 +8,7 @@ pub mod probe;
 pub mod wiring;
 
 pub use action::{Action, ActionSpec};
-pub use element::{Column, ElementSet};
+pub use element::{Column, Course, ElementSet};
 pub use kind::{Bytes, Device, Kind, Place, Preset, Progress, Scene, Work};
 pub use lineage::{Birth, Death, End, LifeEvent};
 pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};

@@ -1,6 +1,6 @@
 //! The points on the device, and the picture made of them.
 //!
-//! Positions go up once; classes when the colouring or the selection changes; values when they colour the points.
+//! Positions go up once, and again when they have moved; classes when the colouring or the selection changes; values when they colour the points.
 //! The ground, all points in their colours, is drawn again only when the view of it changed; a glow is a few lights on
 //! a copy of it.
 
@@ -66,6 +66,9 @@ impl Look {
     }
 }
 
+/// A coordinate of what is nowhere: no shader draws it. Kept equal to `is_nowhere` in points.wgsl.
+const NOWHERE: f32 = 1e30;
+
 /// A class code with the mark of the selected.
 pub fn selected(code: u16, is_selected: bool) -> u32 {
     u32::from(code) | if is_selected { SELECTED } else { 0 }
@@ -86,8 +89,10 @@ pub struct Scene {
     targets: Option<Targets>,
     drawn: Option<Look>,
     grounded: Option<Look>,
-    /// Values changed since the picture was drawn.
+    /// Values or positions changed since the picture was drawn.
     owes: bool,
+    /// Positions changed since they went up.
+    moved: bool,
     drawn_at: Instant,
     rest: Duration,
     redraws: u64,
@@ -131,6 +136,7 @@ impl Scene {
             drawn: None,
             grounded: None,
             owes: false,
+            moved: false,
             drawn_at: Instant::now(),
             rest: Duration::ZERO,
             redraws: 0,
@@ -156,6 +162,16 @@ impl Scene {
             given: Given { positions: positions.to_vec(), codes: zeros, values: vec![0.0; positions.len()] },
         });
         self.start_over();
+    }
+
+    /// Moves the points; what is not finite is nowhere. Another number of points is ignored.
+    pub fn move_points(&mut self, positions: &[[f32; 3]]) {
+        if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == positions.len()) {
+            let place = |p: &[f32; 3]| if p.iter().all(|x| x.is_finite()) { *p } else { [NOWHERE; 3] };
+            points.given.positions.clear();
+            points.given.positions.extend(positions.iter().map(place));
+            (self.moved, self.owes) = (true, true);
+        }
     }
 
     /// Nothing of the picture is valid any more.
@@ -229,7 +245,10 @@ impl Scene {
         queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
         // In a colour map of values the ground itself is what changes.
         let is_map = look.flags[0] == 1;
-        if self.grounded != Some(look.of_ground()) || (is_map && self.owes) {
+        if self.grounded != Some(look.of_ground()) || ((is_map || self.moved) && self.owes) {
+            if let Some(points) = self.points.as_ref().filter(|_| std::mem::take(&mut self.moved)) {
+                queue.write_buffer(&points.positions, 0, bytemuck::cast_slice(&points.given.positions));
+            }
             if let Some(points) = self.points.as_ref().filter(|_| is_map) {
                 queue.write_buffer(&points.values, 0, bytemuck::cast_slice(&points.given.values));
             }

@@ -46,6 +46,11 @@ fn is_selected(code: u32) -> bool {
     return (code & 0x10000u) != 0u;
 }
 
+// A point without a place.
+fn is_nowhere(point: Point) -> bool {
+    return point.position.x > 1e29;
+}
+
 fn class_color(code: u32) -> vec4<f32> {
     let row = code & 0xffffu;
     return textureLoad(palette, vec2<u32>(row & 0xffu, row >> 8u), 0);
@@ -95,7 +100,7 @@ fn hidden() -> Sprite {
 @vertex
 fn body_vertex(point: Point) -> Sprite {
     let class_rgba = class_color(point.code);
-    if class_rgba.a < 0.5 {
+    if class_rgba.a < 0.5 || is_nowhere(point) {
         return hidden();
     }
     var color = class_rgba.rgb;
@@ -140,7 +145,7 @@ fn glow_vertex(point: Point) -> Sprite {
     // Beside a selection the others glow on, fainter.
     let is_aside = look.flags.y != 0u && !is_selected(point.code);
     let strength = glow_of(point.value) * select(1.0, 0.55, is_aside);
-    if class_rgba.a < 0.5 || strength < 0.02 {
+    if class_rgba.a < 0.5 || strength < 0.02 || is_nowhere(point) {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
@@ -164,7 +169,7 @@ fn glow_fragment(in: Sprite) -> @location(0) vec4<f32> {
 @vertex
 fn halo_vertex(point: Point) -> Sprite {
     let is_hovered = (point.code & 0x20000u) != 0u;
-    if !((is_selected(point.code) && look.flags.y == 1u) || is_hovered) || class_color(point.code).a < 0.5 {
+    if !((is_selected(point.code) && look.flags.y == 1u) || is_hovered) || class_color(point.code).a < 0.5 || is_nowhere(point) {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);

@@ -97,14 +97,13 @@ impl Fake {
             name: "neurons",
             len: N,
             ids: (0..N).map(|i| 720_575_940_600_000_000 + hash(i.into()) % 99_999_999).collect(),
-            names: vec![],
             positions: (0..N).map(position).collect(),
             columns: vec![
                 Column::from_texts("super_class", &classes),
                 Column::from_texts("side", &sides),
                 Column::from_texts("nt", &transmitters),
             ],
-            is_diagram: false,
+            ..ElementSet::default()
         };
         Self {
             step: 0,

@@ -1,6 +1,9 @@
 //! Colour maps and the colours of categories.
 
-use crate::{app::theme::Tokens, sim::Column};
+use crate::{
+    app::theme::Tokens,
+    sim::{Column, Meaning, ProbeSpec, Shape},
+};
 use egui::Color32;
 
 /// A continuous colour map.
@@ -13,11 +16,18 @@ pub enum Ramp {
     Viridis,
     /// Densities.
     Magma,
+    /// Angles: the ends meet. Lightness tells one half turn, warm or cold the other.
+    Twilight,
 }
 
 impl Ramp {
     /// All of them, in menu order.
-    pub const ALL: [Self; 3] = [Self::Cividis, Self::Viridis, Self::Magma];
+    pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
+
+    /// The map of a field when nobody has chosen another.
+    pub fn of(probe: &ProbeSpec) -> Self {
+        if probe.shape.meaning() == Some(Meaning::Angle) { Self::Twilight } else { Self::default() }
+    }
 
     /// Name in the menu.
     pub fn label(self) -> &'static str {
@@ -25,20 +35,19 @@ impl Ramp {
             Self::Cividis => "cividis",
             Self::Viridis => "viridis",
             Self::Magma => "magma",
-        }
-    }
-
-    fn gradient(self) -> colorous::Gradient {
-        match self {
-            Self::Cividis => colorous::CIVIDIS,
-            Self::Viridis => colorous::VIRIDIS,
-            Self::Magma => colorous::MAGMA,
+            Self::Twilight => "twilight",
         }
     }
 
     /// The colour at 0 to 1.
     pub fn at(self, t: f32) -> Color32 {
-        from_colorous(self.gradient().eval_continuous(f64::from(t.clamp(0.0, 1.0))))
+        let gradient = match self {
+            Self::Cividis => colorous::CIVIDIS,
+            Self::Viridis => colorous::VIRIDIS,
+            Self::Magma => colorous::MAGMA,
+            Self::Twilight => return twilight(t, true),
+        };
+        from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
     }
 
     /// 256 colours from low to high. On a light ground the map is turned round, so that much is dark.
@@ -46,9 +55,76 @@ impl Ramp {
         std::array::from_fn(|i| {
             let t = i as f32 / 255.0;
             // The end that would vanish into the ground is left out.
-            self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }).to_array()
+            let color = match self {
+                Self::Twilight => twilight(i as f32 / 256.0, dark),
+                _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
+            };
+            color.to_array()
         })
     }
+}
+
+/// A closed path through the colours of even steps (Oklab): darkest in the middle, violet there and pale at the ends,
+/// blue on the way down and orange on the way up. Never so dark or pale that it vanishes into the ground.
+fn twilight(t: f32, dark: bool) -> Color32 {
+    let (sin, cos) = (std::f32::consts::TAU * t).sin_cos();
+    let lightness = if dark { 0.72 + 0.2 * cos } else { 0.56 + 0.16 * cos };
+    let violet = 0.05 * (1.0 - cos);
+    from_oklab(lightness, -0.075 * sin + violet * 0.8, -0.12 * sin - violet)
+}
+
+/// Oklab (Ottosson 2020) to the display.
+fn from_oklab(lightness: f32, a: f32, b: f32) -> Color32 {
+    let l = (lightness + 0.396_337_78 * a + 0.215_803_76 * b).powi(3);
+    let m = (lightness - 0.105_561_346 * a - 0.063_854_17 * b).powi(3);
+    let s = (lightness - 0.089_484_18 * a - 1.291_485_5 * b).powi(3);
+    let [r, g, b] = [
+        4.076_741_7 * l - 3.307_711_6 * m + 0.230_969_94 * s,
+        -1.268_438 * l + 2.609_757_4 * m - 0.341_319_38 * s,
+        -0.004_196_086_3 * l - 0.703_418_6 * m + 1.707_614_7 * s,
+    ];
+    egui::Rgba::from_rgb(r.clamp(0.0, 1.0), g.clamp(0.0, 1.0), b.clamp(0.0, 1.0)).into()
+}
+
+/// How the values of a field become colours.
+pub struct Shade {
+    /// From low to high.
+    pub table: [[u8; 4]; 256],
+    /// Values of the ends.
+    pub range: (f32, f32),
+    /// What has no value.
+    pub none: Color32,
+}
+
+impl Shade {
+    /// The colour of a value.
+    pub fn color(&self, value: f32) -> Color32 {
+        if value.is_nan() {
+            return self.none;
+        }
+        let t = (value - self.range.0) / (self.range.1 - self.range.0).max(1e-12);
+        opaque(self.table[(t.clamp(0.0, 1.0) * 255.0) as usize])
+    }
+}
+
+/// The range of a field's colours: that of an angle as declared; else from the data, all but the outermost half
+/// percent at both ends of a sample of 4,096, so that one outlier does not wash out the rest.
+pub fn range_of(probe: &ProbeSpec, values: &[f32]) -> (f32, f32) {
+    let Shape::Field { range, meaning, .. } = probe.shape else { return (0.0, 1.0) };
+    if meaning == Meaning::Angle {
+        return range;
+    }
+    let every = (values.len() / 4096).max(1);
+    let mut sample: Vec<f32> = values.iter().step_by(every).copied().filter(|v| v.is_finite()).collect();
+    sample.sort_unstable_by(f32::total_cmp);
+    let Some(last) = sample.len().checked_sub(1) else { return range };
+    let (min, max) = (sample[last / 200], sample[last - last / 200]);
+    (min, if max > min { max } else { min + 1.0 })
+}
+
+/// The colour of a line of descent, the same for good.
+pub fn of_number(number: u64, tokens: &Tokens) -> Color32 {
+    tokens.categorical[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize % tokens.categorical.len()]
 }
 
 fn from_colorous(c: colorous::Color) -> Color32 {
@@ -117,4 +193,39 @@ pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
 /// For the 3D view: straight RGBA, 0 to 1.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cyclic_map_closes_and_has_even_steps() {
+        for dark in [true, false] {
+            let table = Ramp::Twilight.table(dark);
+            let distance = |a: [u8; 4], b: [u8; 4]| -> i32 {
+                a.iter().zip(b).map(|(a, b)| (i32::from(*a) - i32::from(b)).abs()).sum()
+            };
+            let steps: Vec<i32> = (0..256).map(|i| distance(table[i], table[(i + 1) % 256])).collect();
+            assert!(steps.iter().all(|d| *d <= 12), "{:?}", steps.iter().max());
+            assert!(distance(table[64], table[192]) > 150 && distance(table[0], table[128]) > 100);
+        }
+    }
+
+    #[test]
+    fn ranges_leave_outliers_and_angles_alone() {
+        let field = |meaning, range| ProbeSpec {
+            name: "x",
+            docs: "",
+            unit: "",
+            shape: Shape::Field { over: "cells", range, meaning },
+        };
+        let mut values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+        values.extend([1e9, f32::NAN]);
+        let (low, high) = range_of(&field(Meaning::Number, (0.0, 1.0)), &values);
+        assert!(low < 10.0 && (980.0..1000.0).contains(&high), "{low} {high}");
+        assert_eq!(range_of(&field(Meaning::Angle, (-3.0, 3.0)), &values), (-3.0, 3.0));
+        let shade = Shade { table: Ramp::Viridis.table(true), range: (0.0, 1.0), none: Color32::RED };
+        assert_eq!((shade.color(f32::NAN), shade.color(9.0)), (Color32::RED, shade.color(1.0)));
+    }
 }

@@ -5,13 +5,18 @@
 //! [`View::taps`] while it is visible, takes new data in [`View::absorb`] and draws in [`View::ui`], within 2 ms
 //! at 138,639 elements and 8 M spikes; everything slower runs on the pool and comes in when it is done.
 
+pub mod bar;
 pub mod brain;
+pub mod circle;
+pub mod cloud;
 pub mod colors;
 pub mod connectivity;
+pub mod fields;
 pub mod filter;
 pub mod heat;
 pub mod hist;
 pub mod kit;
+pub mod lineage;
 pub mod matrix;
 pub mod menu;
 pub mod plot;
@@ -19,6 +24,7 @@ pub mod pool;
 pub mod profile;
 pub mod raster;
 pub mod runs;
+pub mod scatter;
 pub mod statistics;
 pub mod table;
 pub mod weights;
@@ -30,7 +36,7 @@ use crate::{
     engine::Exhibit,
     params::ChoiceSpec,
     query::Named,
-    sim::{Action, ActionSpec, ElementSet, Frame, ProbeId, Shape, Tap},
+    sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap},
 };
 use std::sync::Arc;
 
@@ -268,6 +274,9 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<statistics::Statistics>::default(),
         Box::<matrix::Matrix>::default(),
         Box::<runs::Runs>::default(),
+        Box::<circle::Circle>::default(),
+        Box::<scatter::Scatter>::default(),
+        Box::<lineage::Lineage>::default(),
     ]
 }
 
@@ -282,13 +291,31 @@ fn has(exhibit: &Exhibit, wanted: fn(&Shape) -> bool) -> bool {
     exhibit.probes.iter().any(|p| wanted(&p.shape))
 }
 
+/// Where elements have phases, how these agree comes first.
+fn has_phases(exhibit: &Exhibit) -> bool {
+    has(exhibit, |s| s.meaning() == Some(Meaning::Angle))
+}
+
+fn has_curves(exhibit: &Exhibit) -> bool {
+    has(exhibit, |s| matches!(s, Shape::Series { of: "" }))
+}
+
+/// Whether there are two fields to compare.
+fn has_pairs(exhibit: &Exhibit) -> bool {
+    exhibit.sets.iter().any(|s| fields::over(exhibit, s.name, |m| m == Meaning::Number).len() > 1)
+}
+
 /// In layout order: the first view of a page is the large one.
 const FITS: &[Fit] = {
     use Page::{Explore, Profile, Runs, Simulate};
     &[
+        Fit { view: "circle", pages: &[Simulate], fits: has_phases },
+        Fit { view: "scatter", pages: &[Simulate, Explore], fits: |e| has_phases(e) && has_pairs(e) },
+        Fit { view: "rates", pages: &[Simulate], fits: |e| has_phases(e) && has_curves(e) },
         Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| !s.positions.is_empty()) },
         Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
-        Fit { view: "rates", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Series { of: "" })) },
+        Fit { view: "lineage", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Lineage { .. })) },
+        Fit { view: "rates", pages: &[Simulate], fits: |e| !has_phases(e) && has_curves(e) },
         Fit {
             view: "traces",
             pages: &[Simulate],
@@ -312,6 +339,7 @@ const FITS: &[Fit] = {
         },
         Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
         Fit { view: "runs", pages: &[Runs], fits: |_| true },
+        Fit { view: "scatter", pages: &[Explore], fits: |e| !has_phases(e) && has_pairs(e) },
     ]
 };
 

@@ -5,13 +5,15 @@
 //! | `coupling-METHOD-N` | one sum over all pairs: S and d of N nuclei, prepared anew |
 //! | `default-N` | generations of the default preset with N nuclei |
 //! | `kuramoto-N` | the classical model: four mean fields per generation |
+//! | `substep-INTEGRATOR-N` | one substep of coupled phases: one sum over all pairs (Euler) or four (RK4) |
 
-use super::{Card, Dynamics, Method, Params};
+use super::{Card, Dynamics, Integrator, Method, Params};
 use crate::{
     gpu::{
         Pass,
         timing::{self, Row},
     },
+    params::path,
     sim::{Device, Kind, Progress, Scene, SimError, Simulation},
 };
 use std::{sync::Arc, time::Instant};
@@ -48,6 +50,8 @@ pub struct BenchRow {
     pub coupling_ms: f64,
     /// Mean time of its preparation, ms.
     pub plan_ms: f64,
+    /// Time of one substep, µs, as part of a whole generation: on a GPU inside a graph. 0 where it is not asked for.
+    pub substep_us: f64,
     /// Pairs per second of sum and preparation together, whether or not they are visited one by one.
     pub pairs_per_s: f64,
     /// Memory held by the simulation.
@@ -60,6 +64,9 @@ struct Case {
     name: String,
     params: Params,
 }
+
+/// Substeps of the cases that measure them.
+const SUBSTEPS: u32 = 101;
 
 /// Least time a case is measured for, seconds.
 const LONG_ENOUGH: f64 = 0.5;
@@ -82,6 +89,15 @@ fn default(n: u32) -> Case {
     Case { name: format!("default-{n}"), params }
 }
 
+/// A population that stays as it is, and whose phases move.
+fn substep(integrator: Integrator, n: u32) -> Case {
+    let mut case = coupling(Method::Auto, n);
+    let phases = &mut case.params.phases;
+    (phases.dynamics, phases.integrator, phases.substeps) = (Dynamics::Kuramoto, integrator, SUBSTEPS);
+    case.name = format!("substep-{}-{n}", format!("{integrator:?}").to_lowercase());
+    case
+}
+
 fn cases(on: &Device) -> Vec<Case> {
     let mut cases = vec![];
     // Beyond these sizes a single sum over all pairs takes a processor longer than anybody waits.
@@ -100,6 +116,8 @@ fn cases(on: &Device) -> Vec<Case> {
         params.phases.coupling = 4.0;
         cases.push(Case { name: format!("kuramoto-{n}"), params });
     }
+    let sizes = [1024, 4096, 16_384].into_iter().filter(|n| on_gpu || *n <= 4096);
+    cases.extend(sizes.flat_map(|n| [Integrator::Euler, Integrator::Rk4].map(|i| substep(i, n))));
     cases
 }
 
@@ -131,6 +149,11 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
     let mut pass = Pass::measuring();
     sim.advance(steps.min(20) as u32, &mut pass)?;
     let (coupling_ms, plan_ms) = (once(&pass, SUMS), once(&pass, PLAN));
+    let substep_us = if case.params.phases.substeps == SUBSTEPS {
+        (wall_s - alone(&mut *sim, &case.params, steps)?) / steps as f64 * 1e6 / f64::from(SUBSTEPS - 1)
+    } else {
+        0.0
+    };
     let n = sim.digest().totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);
     Ok(BenchRow {
         name: case.name.clone(),
@@ -141,6 +164,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
         steps_per_s: steps as f64 / wall_s,
         coupling_ms,
         plan_ms,
+        substep_us,
         pairs_per_s: (n * n) as f64 / ((coupling_ms + plan_ms) * 1e-3).max(1e-12),
         memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
         timings: timing::report(&pass.timings, &sim.kernels()),
@@ -168,6 +192,14 @@ fn once(pass: &Pass, names: &[&str]) -> f64 {
     let rows: Vec<_> = names.iter().filter_map(|name| pass.timings.iter().find(|t| t.name == *name)).collect();
     let times = rows.first().map_or(1, |t| t.launches.max(1));
     rows.iter().map(|t| t.nanos as f64 * 1e-6).sum::<f64>() / f64::from(times)
+}
+
+/// The same generations with a single substep.
+fn alone(sim: &mut dyn Simulation, params: &Params, steps: u64) -> Result<f64, SimError> {
+    let one = path::parse(params, "phases.substeps=1").map_err(|e| SimError::Input(e.to_string()))?;
+    sim.set(&one)?;
+    timed(sim, 1)?;
+    timed(sim, steps)
 }
 
 fn timed(sim: &mut dyn Simulation, steps: u64) -> Result<f64, SimError> {

@@ -1,7 +1,8 @@
-//! Where the places of the table are shown: on a disc, from the centre outwards, so that old places lie inside.
+//! Where the places of the table are shown: on a disc, from the centre outwards, so that old places lie inside; while
+//! it runs, around a cylinder: x = cos φ, y = sin φ, z = R.
 
 use super::probes::NUCLEI;
-use crate::sim::ElementSet;
+use crate::sim::{Course, ElementSet};
 
 /// Distance of neighbours.
 const PITCH: f64 = 10.0;
@@ -17,6 +18,7 @@ pub fn places(capacity: u32) -> ElementSet {
         name: NUCLEI,
         len: capacity,
         positions: (0..capacity).map(position).collect(),
+        course: Some(Course { angle: "phase", height: "local_order" }),
         is_diagram: true,
         ..ElementSet::default()
     }

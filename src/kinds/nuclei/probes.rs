@@ -35,12 +35,12 @@ probes! {
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
     /// Phase of every nucleus; not a number where nobody lives.
     PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32), meaning: Meaning::Angle };
-    /// Natural frequency of every place, before phases.omega_scale.
-    OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Mean squared error of every nucleus; not a number before it was first measured.
     FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Entropy of softmax(w) of every nucleus, nats.
     ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0), meaning: Meaning::Number };
+    /// Natural frequency of every place, before phases.omega_scale.
+    OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Generations since the birth of every nucleus.
     AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
     /// 1 where a nucleus lives, 0 where the place is free.

@@ -96,7 +96,7 @@ impl Brain {
             let polygon = std::mem::take(&mut self.lasso);
             let projector = Projector::new(&self.camera, size_px);
             let shown = |i: usize| self.is_shown(set, i) && ctx.filter.shown().shows(set.name, i as u32);
-            let caught = projector.inside(&set.positions, shown, &polygon);
+            let caught = projector.inside(self.places(set), shown, &polygon);
             ctx.selection.catch(set.name, caught, modifiers);
         }
     }
@@ -124,7 +124,8 @@ impl Brain {
             return;
         };
         let at = Vec2::new((at.x - canvas.left()) * scale, (at.y - canvas.top()) * scale);
-        let key = Some((at, self.camera, self.hidden_generation + ctx.filter.shown().generation));
+        let key =
+            Some((at, self.camera, self.hidden_generation + self.places_generation + ctx.filter.shown().generation));
         if self.hover_key == key {
             return;
         }
@@ -138,7 +139,7 @@ impl Brain {
             hidden.is_none_or(|h| codes.get(i).is_none_or(|c| !h.contains(c)))
                 && mask.is_none_or(|m| m.get(i).copied().unwrap_or(true))
         };
-        let found = projector.pick(&set.positions, visible, |depth| look.radius_px(depth), at, SLACK * scale);
+        let found = projector.pick(self.places(set), visible, |depth| look.radius_px(depth), at, SLACK * scale);
         if ctx.selection.set == set.name || ctx.selection.set.is_empty() {
             ctx.selection.hovered = found;
         }

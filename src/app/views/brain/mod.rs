@@ -1,12 +1,13 @@
 //! Elements in space: any set with positions, coloured by any of its columns, any field over it, or the glow of
 //! what was active lately.
 
+mod course;
 mod gestures;
 mod legend;
 mod overlay;
 mod paint;
 
-use super::{Selection, View, ViewCtx, colors::Ramp, kit, probes_where, tap};
+use super::{Selection, View, ViewCtx, colors::Ramp, fields::Fields, kit, probes_where, tap};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -57,7 +58,8 @@ pub struct Brain {
     column: String,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
-    ramp: Ramp,
+    /// As chosen; else what fits the field.
+    ramp: Option<Ramp>,
     is_auto_range: bool,
     range: (f32, f32),
     tau_ms: f32,
@@ -67,6 +69,11 @@ pub struct Brain {
     values_generation: u64,
     has_glowed: bool,
     exposure: f32,
+    /// Where a course put the elements; empty while they are where they were given.
+    places: Vec<[f32; 3]>,
+    places_generation: u64,
+    course_fields: Fields,
+    is_still: bool,
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
@@ -88,7 +95,7 @@ impl Default for Brain {
             column: "super_class".into(),
             hidden: BTreeMap::new(),
             hidden_generation: 0,
-            ramp: Ramp::default(),
+            ramp: None,
             is_auto_range: true,
             range: (0.0, 1.0),
             tau_ms: 60.0,
@@ -98,6 +105,10 @@ impl Default for Brain {
             values_generation: 0,
             has_glowed: false,
             exposure: 1.0,
+            places: vec![],
+            places_generation: 0,
+            course_fields: Fields::default(),
+            is_still: false,
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
@@ -123,6 +134,7 @@ impl Brain {
         }
         self.set = set.cloned();
         self.set_generation += 1;
+        self.places.clear();
         self.values.clear();
         self.values_of = None;
         let Some(set) = set else { return };
@@ -156,10 +168,6 @@ impl Brain {
         self.coloring.filter(known).or_else(glow).or_else(field).unwrap_or_default()
     }
 
-    fn field_range(probe: &ProbeSpec) -> (f32, f32) {
-        if let Shape::Field { range, .. } = probe.shape { range } else { (0.0, 1.0) }
-    }
-
     fn is_hidden(&self, code: u16) -> bool {
         self.hidden.get(&self.column).is_some_and(|h| h.contains(&code))
     }
@@ -171,7 +179,8 @@ impl Brain {
     /// Frames the selected elements, or everything when there are none.
     fn focus(&mut self, selected: &[u32], aspect: f32) {
         let Some(set) = self.set.clone() else { return };
-        let places = selected.iter().filter_map(|e| set.positions.get(*e as usize)).map(|p| Vec3::from(*p));
+        let places = selected.iter().filter_map(|e| self.places(&set).get(*e as usize)).map(|p| Vec3::from(*p));
+        let places = places.filter(|p| p.is_finite());
         let (min, max) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(min, max), p| (min.min(p), max.max(p)));
         if min.x > max.x {
             return self.fit(aspect);
@@ -183,11 +192,13 @@ impl Brain {
     fn caption(&self, ctx: &ViewCtx<'_>) -> String {
         let Some(set) = &self.set else { return String::new() };
         let total = set.positions.len() as u64;
+        let is_somewhere = |i: usize| self.places.get(i).is_none_or(|p| !p[0].is_nan());
         // Counting goes through all codes, so only when something is hidden.
         let is_class_hidden = self.hidden.get(&self.column).is_some_and(|h| !h.is_empty());
         let mask = ctx.filter.shown().mask(set.name);
-        let shown = if is_class_hidden || mask.is_some() {
-            let passes = |i: &usize| mask.is_none_or(|m| m.get(*i) == Some(&true)) && self.is_shown(set, *i);
+        let shown = if is_class_hidden || mask.is_some() || self.is_on_course() {
+            let is_passed = |i: usize| mask.is_none_or(|m| m.get(i) == Some(&true));
+            let passes = |i: &usize| is_somewhere(*i) && is_passed(*i) && self.is_shown(set, *i);
             (0..set.positions.len()).filter(passes).count() as u64
         } else {
             total
@@ -231,8 +242,18 @@ impl Brain {
             self.range_ui(ui, ctx, probe);
         }
         ui.separator();
+        if set.course.is_some() {
+            let mut moves = !self.is_still;
+            let hint = "Around a cylinder, at their angle and height; else at their places";
+            if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {
+                self.is_still = !moves;
+                self.leave_course();
+            }
+        }
         let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
-        if ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed() {
+        if !set.columns.is_empty()
+            && ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed()
+        {
             self.legend_choice = Some(is_legend_open);
         }
         if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
@@ -266,30 +287,29 @@ impl Brain {
 
     fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
         let ramps: Vec<_> = Ramp::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
-        kit::choice_ui(ui, ctx.tokens, "map", &mut self.ramp, &ramps);
+        let mut ramp = self.ramp_of(&ctx.exhibit.probes[usize::from(probe)]);
+        if kit::choice_ui(ui, ctx.tokens, "map", &mut ramp, &ramps) {
+            self.ramp = Some(ramp);
+        }
         if ui.toggle_value(&mut self.is_auto_range, "Auto").on_hover_text("Range follows the data").changed() {
-            self.range = Self::field_range(&ctx.exhibit.probes[usize::from(probe)]);
-            self.take_range();
+            self.take_range(&ctx.exhibit.probes[usize::from(probe)]);
         }
         let speed = f64::from((self.range.1 - self.range.0).abs() * 0.01).max(1e-4);
-        ui.add_enabled_ui(!self.is_auto_range, |ui| {
+        if !self.is_auto_range {
             ui.add(DragValue::new(&mut self.range.0).speed(speed).max_decimals(3)).on_hover_text("Lowest value");
             ui.add(DragValue::new(&mut self.range.1).speed(speed).max_decimals(3)).on_hover_text("Highest value");
-        });
+        }
     }
 
-    /// Sets the range from the data, when it is automatic: all but the outermost half percent at both ends, from
-    /// a sample of 4,096, so that one outlier does not wash out the rest.
-    fn take_range(&mut self) {
-        if !self.is_auto_range {
-            return;
-        }
-        let every = (self.values.len() / 4096).max(1);
-        let mut sample: Vec<f32> = self.values.iter().step_by(every).copied().filter(|v| v.is_finite()).collect();
-        sample.sort_unstable_by(f32::total_cmp);
-        if let Some(last) = sample.len().checked_sub(1) {
-            let (min, max) = (sample[last / 200], sample[last - last / 200]);
-            self.range = (min, if max > min { max } else { min + 1.0 });
+    /// The colour map of a field: as chosen, else what fits it.
+    fn ramp_of(&self, probe: &ProbeSpec) -> Ramp {
+        self.ramp.unwrap_or_else(|| Ramp::of(probe))
+    }
+
+    /// Sets the range from the data, when it is automatic.
+    fn take_range(&mut self, probe: &ProbeSpec) {
+        if self.is_auto_range {
+            self.range = super::colors::range_of(probe, &self.values);
         }
     }
 
@@ -304,6 +324,15 @@ impl Brain {
         self.has_glowed = self.has_glowed || seen > 0;
         let share = glowing as f32 / self.values.len().max(1) as f32;
         self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
+    }
+
+    /// What colours the points, and what moves them.
+    fn wanted(&self, exhibit: &Exhibit) -> Vec<Tap> {
+        let moving = self.course(exhibit).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
+        let mut all: Vec<ProbeId> = self.coloring(exhibit).probe().into_iter().chain(moving).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(tap).collect()
     }
 
     fn look_from(&mut self, preset: Preset, aspect: f32) {
@@ -324,11 +353,11 @@ impl View for Brain {
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
         if self.set.is_some() {
-            return self.coloring(exhibit).probe().map(tap).into_iter().collect();
+            return self.wanted(exhibit);
         }
         let mut fresh = Self::default();
         fresh.settle(exhibit);
-        fresh.coloring(exhibit).probe().map(tap).into_iter().collect()
+        fresh.wanted(exhibit)
     }
 
     fn reset(&mut self, exhibit: &Exhibit) {
@@ -336,11 +365,13 @@ impl View for Brain {
         self.values_of = None;
         self.values_generation += 1;
         self.has_glowed = false;
+        self.leave_course();
         self.settle(exhibit);
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         self.settle(exhibit);
+        self.follow_course(exhibit, frame);
         let Some(probe) = self.coloring(exhibit).probe() else { return };
         let Some(Reading::Field(values)) = frame.reading(probe) else { return };
         self.values.clone_from(values);
@@ -348,7 +379,7 @@ impl View for Brain {
         self.values_generation += 1;
         self.expose();
         if matches!(self.coloring(exhibit), Coloring::Field(_)) {
-            self.take_range();
+            self.take_range(&exhibit.probes[usize::from(probe)]);
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::{Brain, Coloring, pixels};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::views::{ViewCtx, bar, colors::Shade, kit},
     sim::ElementSet,
     view3d::Vec3,
 };
-use egui::{Align2, Mesh, Painter, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+use egui::{Align2, Painter, Rect, Response, Stroke, Ui, pos2, vec2};
 
 impl Brain {
     pub(super) fn overlay_ui(
@@ -19,12 +19,19 @@ impl Brain {
     ) {
         let painter = ui.painter_at(canvas);
         let font = kit::small(ui);
+        if self.is_on_course() {
+            self.paint_course(&painter, canvas, pixels(ui, canvas), ui.pixels_per_point(), ctx);
+        }
         if canvas.width() > 160.0 && canvas.height() > 120.0 {
             self.paint_axes(&painter, canvas, &font, ctx);
             self.paint_scale(&painter, canvas, &font, pixels(ui, canvas).y, ui.pixels_per_point(), ctx);
         }
-        if let Coloring::Field(_) = self.coloring(ctx.exhibit) {
-            self.paint_color_bar(&painter, canvas, &kit::mono(ui), ctx);
+        if let Coloring::Field(id) = self.coloring(ctx.exhibit)
+            && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
+        {
+            let table = self.ramp_of(probe).table(ctx.tokens.dark);
+            let shade = Shade { table, range: self.range, none: ctx.tokens.other };
+            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
@@ -99,35 +106,5 @@ impl Brain {
             painter.line_segment([pos2(x, y - 3.0), pos2(x, y + 3.0)], stroke);
         }
         painter.text(pos2(right - points / 2.0, y - 5.0), Align2::CENTER_BOTTOM, text, font.clone(), ctx.tokens.text);
-    }
-
-    fn paint_color_bar(&self, painter: &Painter, canvas: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
-        let Some(probe) = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)))
-        else {
-            return;
-        };
-        let height = (canvas.height() * 0.4).clamp(60.0, 180.0);
-        let bar = Rect::from_min_size(pos2(canvas.right() - 24.0, canvas.top() + 34.0), Vec2::new(8.0, height));
-        let table = self.ramp.table(ctx.tokens.dark);
-        let mut mesh = Mesh::default();
-        for (i, rgba) in table.iter().enumerate() {
-            let y = |i: usize| bar.bottom() - bar.height() * i as f32 / 256.0;
-            let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
-            mesh.add_colored_rect(slice, crate::app::views::colors::opaque(*rgba));
-        }
-        painter.add(mesh);
-        let label = |at: Pos2, align, text: String| {
-            painter.text(at, align, text, font.clone(), ctx.tokens.text);
-        };
-        for i in 0..=4 {
-            let t = i as f32 / 4.0;
-            let v = self.range.0 + (self.range.1 - self.range.0) * t;
-            let y = bar.bottom() - bar.height() * t;
-            label(pos2(bar.left() - 6.0, y), Align2::RIGHT_CENTER, kit::value(f64::from(v)));
-        }
-        let title =
-            if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) };
-        let at = pos2(bar.right(), bar.top() - 10.0);
-        painter.text(at, Align2::RIGHT_BOTTOM, title.replace('_', " "), font.clone(), ctx.tokens.text_strong);
     }
 }

@@ -25,6 +25,7 @@ pub(super) struct Picture {
     palette: Option<(u64, String, u64, bool)>,
     ramp: Option<(Ramp, bool)>,
     values: u64,
+    places: u64,
 }
 
 struct Draw {
@@ -96,14 +97,21 @@ impl Brain {
     }
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
-        let Picture { scene, points, codes, palette, ramp, values } = &mut self.picture;
+        let probe = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
+        let map = probe.map(|p| self.ramp_of(p)).unwrap_or_default();
+        let on_course = self.is_on_course();
+        let Picture { scene, points, codes, palette, ramp, values, places } = &mut self.picture;
         let (device, queue) = (&state.device, &state.queue);
         let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(new_scene(state)))).clone();
         let mut scene = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if *points != self.set_generation {
             *points = self.set_generation;
-            (*codes, *palette, *values) = (None, None, 0);
+            (*codes, *palette, *values, *places) = (None, None, 0, 0);
             scene.set_points(device, &set.positions);
+        }
+        if on_course && *places != self.places_generation {
+            *places = self.places_generation;
+            scene.move_points(&self.places);
         }
         let column = set.column(&self.column);
         let shown = ctx.filter.shown();
@@ -138,9 +146,9 @@ impl Brain {
             let colors = colors.iter().enumerate().map(shown).chain([[0; 4]]);
             scene.set_palette(device, queue, &colors.collect::<Vec<_>>());
         }
-        if *ramp != Some((self.ramp, ctx.tokens.dark)) {
-            *ramp = Some((self.ramp, ctx.tokens.dark));
-            scene.set_ramp(queue, &self.ramp.table(ctx.tokens.dark));
+        if *ramp != Some((map, ctx.tokens.dark)) {
+            *ramp = Some((map, ctx.tokens.dark));
+            scene.set_ramp(queue, &map.table(ctx.tokens.dark));
         }
         if *values != self.values_generation && !self.values.is_empty() {
             *values = self.values_generation;

@@ -1,6 +1,6 @@
 //! Selection, turnover and the movement of phases: declarations.
 
-use super::layout::{Census, Choice, Climate, Entry, Log, Rules, Verdict};
+use super::layout::{Census, Choice, Climate, Entry, Equations, Log, Rules, Verdict};
 use crate::{
     gpu::kernel::{In, InOut, Size},
     kernels,
@@ -8,7 +8,7 @@ use crate::{
 
 kernels! {
     /// The largest of many keys, ties to the lower slot.
-    pub struct Select in "nuclei/select.cu" using [Census, Climate, Rules, Choice] {
+    pub struct Select in "nuclei/select.cu" using [Census, Climate, Rules, Choice, Equations] {
         /// Keys of those who may fuse. Items: nuclei.
         #[block(256)]
         fn key_fusion(census: In<Census>, climate: In<Climate>, rules: In<Rules>, idx: In<u32>, fields: In<f32>, keys: InOut<u32>, tags: InOut<u32>, choices: InOut<Choice>);
@@ -37,6 +37,14 @@ kernels! {
         /// One thread: the median is a key that was found.
         #[block(1)]
         fn take_median(census: In<Census>, choices: In<Choice>, climate: InOut<Climate>);
+
+        /// Keys of the fittest, of whom so many answer together. Items: nuclei.
+        #[block(256)]
+        fn key_fittest(census: In<Census>, places: Size<u32>, most: Size<u32>, idx: In<u32>, fields: In<f32>, keys: InOut<u32>, choices: InOut<Choice>);
+
+        /// One block: error of the mean answer of the fittest.
+        #[block(256)]
+        fn answer_together(of: In<Equations>, choices: In<Choice>, chosen: In<u64>, x: In<f32>, y: In<f32>, w: In<f32>, order: InOut<u32>, climate: InOut<Climate>);
     }
 }
 

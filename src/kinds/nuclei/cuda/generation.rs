@@ -86,7 +86,7 @@ impl Machine {
         self.table.rules.value().places
     }
 
-    /// One generation. The median is made when it is `wanted`.
+    /// One generation. The median, and what the fittest answer together, are made when they are `wanted`.
     pub fn generation(&mut self, params: &Params, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.measure(params.task.learning_rate > 0.0, pass)?;
         let t = &self.table;
@@ -96,6 +96,9 @@ impl Machine {
         let t = &mut self.table;
         self.coupling.couple(pass, &t.census, &t.idx)?;
         self.coupling.find_order(pass, &t.census, t.rules.buf(), &t.idx, &mut t.fields, &mut t.climate)?;
+        if wanted {
+            self.ask_fittest(params.measure.ensemble, pass)?;
+        }
         self.select(wanted, pass)?;
         self.turn_over(params.population.death_rate > 0.0, pass)
     }
@@ -172,6 +175,23 @@ impl Machine {
             c.keep_order(pass, &t.census)?;
         }
         Ok(())
+    }
+
+    /// What so many of the fittest answer together: before selection, whose lists it borrows.
+    fn ask_fittest(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        let (n, k) = (self.places(), &self.kernels.select);
+        let Some(Task { of, x, y, .. }) = &self.task else { return Ok(()) };
+        let (t, s) = (&mut self.table, &mut self.scratch);
+        let (census, idx, keys, choices) = (&t.census, &t.idx, &mut s.keys, &mut s.choices);
+        k.key_fittest(pass, n, census, n, most, idx, &t.fields, keys, choices)?;
+        let eighth = n.div_ceil(8);
+        for digit in 0..3 {
+            k.count_digits(pass, eighth, census, 0, digit, keys, &mut s.histogram, choices)?;
+        }
+        let (tags, chosen, ties) = (&mut t.tags, &mut s.chosen, &mut s.ties);
+        k.collect_above(pass, eighth, census, n, 0, idx, keys, tags, chosen, ties, choices)?;
+        k.collect_ties(pass, eighth, census, n, 0, idx, keys, tags, chosen, ties, choices)?;
+        k.answer_together(pass, 1, of, choices, chosen, x, y, &t.w, &mut s.order, &mut t.climate)
     }
 
     /// Step 4.

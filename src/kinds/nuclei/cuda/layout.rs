@@ -57,8 +57,8 @@ device_struct! {
         median_f: f32,
         /// Slot of the least fitness, the lowest one
         best: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Error of the mean answer of the fittest, when somebody looks
+        together_f: f32,
     }
 }
 

@@ -12,8 +12,6 @@
 //! population are made in double precision in an order that depends on the number of nuclei only. So decisions are the
 //! same wherever single precision decides them, and a run gives the same bits every time, whatever the launches.
 //!
-//! What it does not tell is the error of an ensemble: that lane of the `fitness` probe is not a number.
-//!
 //! # Coupling
 //!
 //! Pair by pair up to [`coupling::FAST_FROM`] places, in O(N log N) from there on; `kernels/nuclei/fast.cu` says how.
@@ -84,7 +82,7 @@ pub struct Tuning {
 pub struct CudaSim {
     // Before what it points to, so that it is dropped first.
     graph: Option<Graph>,
-    /// Whether the graph makes the median.
+    /// Whether the graph makes what costs something to know.
     is_wanted: bool,
     desk: Desk,
     gpu: Arc<Gpu>,
@@ -232,7 +230,10 @@ impl CudaSim {
         let end = entries.last().map_or(0, |e| e.words + length(e));
         let words = self.machine.scratch.words.read_range(0..end as usize)?;
         for entry in &entries {
-            let standing = standing(entry, wanted);
+            let mut standing = standing(entry, wanted);
+            if self.machine.task.is_none() {
+                standing.f_ensemble = f64::NAN; // nobody is asked anything
+            }
             if !(standing.f_mean + standing.h_mean).is_finite() {
                 return Err(SimError::Diverged(
                     "the weights of some nuclei have left all bounds; lower task.learning_rate or population.sigma"
@@ -302,8 +303,7 @@ fn standing(e: &Entry, wanted: bool) -> Standing {
         f_best: c.min_f.into(),
         f_mean: c.mean_f,
         f_median: if wanted { c.median_f.into() } else { f64::NAN },
-        // The rows of the fittest have been written over when the host reads what happened.
-        f_ensemble: f64::NAN,
+        f_ensemble: if wanted { c.together_f.into() } else { f64::NAN },
         h_mean: c.mean_h,
     }
 }

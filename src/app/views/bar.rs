@@ -1,0 +1,80 @@
+//! The colour bar beside a picture whose colours are values.
+
+use super::{colors, fields, kit};
+use crate::{
+    app::theme::Tokens,
+    sim::{Meaning, ProbeSpec},
+};
+use egui::{Align2, FontId, Mesh, Painter, Pos2, Rect, Vec2, pos2};
+use std::f32::consts::PI;
+
+/// Draws it at the right of a canvas: title, colours from low to high, round numbers beside them.
+pub fn paint(
+    painter: &Painter,
+    canvas: Rect,
+    (small, mono): (&FontId, &FontId),
+    tokens: &Tokens,
+    probe: &ProbeSpec,
+    shade: &colors::Shade,
+) {
+    let height = (canvas.height() * 0.4).clamp(60.0, 180.0);
+    let bar = Rect::from_min_size(pos2(canvas.right() - 20.0, canvas.top() + 26.0), Vec2::new(8.0, height));
+    let mut mesh = Mesh::default();
+    for (i, rgba) in shade.table.iter().enumerate() {
+        let y = |i: usize| bar.bottom() - bar.height() * i as f32 / 256.0;
+        let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
+        mesh.add_colored_rect(slice, colors::opaque(*rgba));
+    }
+    let labels = marks(probe, shade.range).into_iter().map(|(value, text)| {
+        let t = (value - shade.range.0) / (shade.range.1 - shade.range.0);
+        let at = pos2(bar.left() - 6.0, bar.bottom() - bar.height() * t);
+        let galley = painter.layout_no_wrap(text, mono.clone(), tokens.text);
+        (at, galley)
+    });
+    let labels: Vec<_> = labels.collect();
+    let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
+    // The numbers stay readable over whatever is drawn behind them.
+    let ground =
+        Rect::from_min_max(bar.left_top() - Vec2::new(widest + 10.0, 6.0), bar.right_bottom() + Vec2::new(4.0, 6.0));
+    painter.rect_filled(ground, 4.0, tokens.canvas.gamma_multiply(0.7));
+    painter.add(mesh);
+    for (at, galley) in labels {
+        let corner = Pos2::new(at.x - galley.size().x, at.y - galley.size().y / 2.0);
+        painter.galley(corner, galley, tokens.text);
+    }
+    let at = pos2(bar.right() + 2.0, bar.top() - 8.0);
+    painter.text(at, Align2::RIGHT_BOTTOM, fields::title(probe), small.clone(), tokens.text_strong);
+}
+
+/// Round values inside a range, and how they read.
+fn marks(probe: &ProbeSpec, (low, high): (f32, f32)) -> Vec<(f32, String)> {
+    if probe.shape.meaning() == Some(Meaning::Angle) && (high - PI).abs() < 0.01 && (low + PI).abs() < 0.01 {
+        let named = [(low, "-π"), (-PI / 2.0, "-π/2"), (0.0, "0"), (PI / 2.0, "π/2"), (high, "π")];
+        return named.map(|(v, text)| (v, text.to_owned())).to_vec();
+    }
+    let round = kit::ticks(low.into(), high.into(), 5);
+    let digits = kit::tick_digits(&round);
+    let is_far = high.abs().max(low.abs()) >= 1e5;
+    let text = |v: f64| if is_far { kit::value(v) } else { format!("{v:.digits$}") };
+    round.into_iter().map(|v| (v as f32, text(v))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Shape;
+
+    #[test]
+    fn numbers_are_round_and_angles_are_parts_of_pi() {
+        let probe = |meaning| ProbeSpec {
+            name: "x",
+            docs: "",
+            unit: "",
+            shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning },
+        };
+        let texts = |meaning, range| marks(&probe(meaning), range).into_iter().map(|(_, t)| t).collect::<Vec<_>>();
+        assert_eq!(texts(Meaning::Number, (-3.137, 3.134)), ["-2", "0", "2"]);
+        assert_eq!(texts(Meaning::Number, (0.0031, 0.0049)), ["0.0035", "0.0040", "0.0045"]);
+        assert_eq!(texts(Meaning::Angle, (-PI, PI)), ["-π", "-π/2", "0", "π/2", "π"]);
+    }
+}

@@ -1,0 +1,356 @@
+//! Angles on a circle: any field of angles, and the arrow of their order.
+
+use super::{
+    Selection, View, ViewCtx, bar,
+    cloud::{Cloud, Placed, SINGLES},
+    colors::{self, Ramp, Shade},
+    fields::{self, Fields},
+    kit, probes_where, run_ui, tap,
+};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+};
+use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
+use std::{f32::consts::TAU, sync::Arc};
+
+/// Parts of the ring that shows how many are where.
+const PARTS: usize = 180;
+/// Radius of the circle, and of the ring of densities, in units of the square.
+const CIRCLE: f32 = 0.385;
+const RING: (f32, f32) = (0.425, 0.47);
+
+/// The mean of e^{iφ}, and how many are where.
+#[derive(Default)]
+struct Order {
+    sum: (f64, f64),
+    parts: Vec<u32>,
+    total: usize,
+}
+
+impl Order {
+    fn r(&self) -> f64 {
+        self.sum.0.hypot(self.sum.1) / self.n().max(1.0)
+    }
+
+    fn n(&self) -> f64 {
+        self.parts.iter().map(|n| f64::from(*n)).sum()
+    }
+
+    fn psi(&self) -> f64 {
+        self.sum.1.atan2(self.sum.0)
+    }
+}
+
+/// The phase circle.
+#[derive(Default)]
+pub struct Circle {
+    angle: Option<&'static str>,
+    /// What colours the points; nothing chosen: the angle itself.
+    tint: Option<ProbeId>,
+    fields: Fields,
+    cloud: Cloud<Order>,
+    chosen: Option<Chosen>,
+}
+
+/// The sum of e^{iφ} of the selected.
+#[derive(Clone, Copy)]
+struct Chosen {
+    /// Placing and selection it was made for.
+    key: (u64, u64),
+    sum: (f64, f64),
+    n: u32,
+}
+
+fn is_angle(shape: &Shape) -> bool {
+    shape.meaning() == Some(Meaning::Angle)
+}
+
+/// Puts angles on the circle, a little inwards or outwards so that neighbours do not hide each other.
+fn on_circle(angles: &[f32], mask: Option<&[f32]>) -> Placed<Order> {
+    let mut order = Order { parts: vec![0; PARTS], total: angles.len(), ..Order::default() };
+    let (mut of, mut at) = (vec![], vec![]);
+    for (i, angle) in angles.iter().enumerate() {
+        if !angle.is_finite() || !fields::takes_part(mask, i) {
+            continue;
+        }
+        let (sin, cos) = angle.sin_cos();
+        order.sum = (order.sum.0 + f64::from(cos), order.sum.1 + f64::from(sin));
+        let part = ((angle / TAU).rem_euclid(1.0) * PARTS as f32) as usize;
+        order.parts[part % PARTS] += 1;
+        let spread = ((i as f32 * 0.618_034).fract() - 0.5) * 0.035;
+        of.push(i as u32);
+        at.push([0.5 + (CIRCLE + spread) * cos, 0.5 + (CIRCLE + spread) * sin]);
+    }
+    Placed { of, at, found: order }
+}
+
+impl Circle {
+    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+        let chosen = probes_where(exhibit, is_angle).find(|(_, p)| Some(p.name) == self.angle);
+        let (id, probe) = chosen.or_else(|| probes_where(exhibit, is_angle).next())?;
+        let Shape::Field { over, .. } = probe.shape else { return None };
+        Some((id, probe, over))
+    }
+
+    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+        let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
+        let tint = self.tint.filter(|t| fields::over(exhibit, over, |_| true).iter().any(|(id, _)| id == t));
+        let mut all: Vec<ProbeId> = [Some(id), fields::mask(exhibit, over), tint].into_iter().flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn caption(&self, set: &str, is_masked: bool) -> String {
+        let order = &self.cloud.placed().found;
+        let (n, total) = (self.cloud.placed().of.len(), order.total);
+        let mut text = format!("{} of {} {set}", kit::thousands(n as u64), kit::thousands(total as u64));
+        if n > 0 {
+            text += &format!("  |  r = {:.3}  |  ψ = {:.0}°", order.r(), order.psi().to_degrees());
+        }
+        if n > SINGLES {
+            text += "  |  density";
+        }
+        if is_masked && n < total {
+            text += "  |  the others hidden";
+        }
+        text
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
+        let angles: Vec<_> = probes_where(ctx.exhibit, is_angle).map(|(_, p)| (p.name, fields::label(p))).collect();
+        let mut angle = probe.name;
+        if angles.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut angle, &angles) {
+            self.angle = Some(angle);
+            self.clear();
+        }
+        let mut tints = vec![(None, fields::label(probe))];
+        let others = fields::over(ctx.exhibit, over, |m| m != Meaning::Mask);
+        tints.extend(
+            others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
+        );
+        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.tint, &tints);
+    }
+
+    fn clear(&mut self) {
+        self.fields.clear();
+        self.cloud.clear();
+        self.chosen = None;
+    }
+
+    /// What colours the points, and its latest values.
+    fn shade(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
+        let id = self.tint.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
+        let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
+        let table = Ramp::of(probe).table(ctx.tokens.dark);
+        let shade = Shade { table, range: colors::range_of(probe, values), none: ctx.tokens.other };
+        Some((probe, values.clone(), shade))
+    }
+
+    /// Mean of e^{iφ} of the selected, and how many they are; summed again only when something changed.
+    fn of_selected(&mut self, selected: &[u32], selection: u64) -> Chosen {
+        let key = (self.cloud.generation, selection);
+        if let Some(chosen) = self.chosen.filter(|c| c.key == key) {
+            return chosen;
+        }
+        let placed = self.cloud.placed();
+        let places = selected.iter().filter_map(|e| placed.of.binary_search(e).ok()).map(|i| placed.at[i]);
+        let mut chosen = Chosen { key, sum: (0.0, 0.0), n: 0 };
+        for [x, y] in places {
+            let (x, y) = (f64::from(x - 0.5), f64::from(y - 0.5));
+            let length = x.hypot(y).max(1e-9);
+            chosen.sum = (chosen.sum.0 + x / length, chosen.sum.1 + y / length);
+            chosen.n += 1;
+        }
+        self.chosen = Some(chosen);
+        chosen
+    }
+
+    fn paint(&mut self, ui: &Ui, canvas: Rect, area: Rect, set: &ElementSet, angle: ProbeId, ctx: &ViewCtx<'_>) {
+        let painter = ui.painter_at(canvas);
+        let small = kit::small(ui);
+        paint_guides(&painter, area, &small, ctx);
+        paint_ring(&painter, area, &self.cloud.placed().found.parts, ctx);
+        if let Some((probe, values, shade)) = self.shade(ctx, angle) {
+            let color = |of: u32| values.get(of as usize).map_or(Color32::TRANSPARENT, |v| shade.color(*v));
+            self.cloud.paint(&painter, area, set, ctx, color);
+            if self.tint.is_some() && canvas.width() - area.width() > 90.0 {
+                bar::paint(&painter, canvas, (&small, &kit::mono(ui)), ctx.tokens, probe, &shade);
+            }
+        }
+        let order = &self.cloud.placed().found;
+        let (r, psi, n) = (order.r(), order.psi(), order.n());
+        if n < 1.0 {
+            return;
+        }
+        let selected = ctx.selection.of(set.name);
+        if selected.len() > 1 {
+            let Chosen { sum, n, .. } = self.of_selected(selected, ctx.selection.generation);
+            let r = sum.0.hypot(sum.1) / f64::from(n.max(1));
+            paint_arrow(&painter, area, r, sum.1.atan2(sum.0), ctx.tokens.accent);
+        }
+        paint_arrow(&painter, area, r, psi, ctx.tokens.text_strong);
+        let font = kit::mono(ui);
+        let corner = canvas.left_top() + vec2(12.0, 10.0);
+        let big = egui::FontId { size: 18.0, ..font.clone() };
+        let line = painter.text(corner, Align2::LEFT_TOP, format!("r {r:.2}"), big, ctx.tokens.text_strong);
+        let text = format!("ψ {:.0}°", psi.to_degrees());
+        painter.text(line.left_bottom() + vec2(0.0, 2.0), Align2::LEFT_TOP, text, font, ctx.tokens.text_sub);
+    }
+}
+
+/// The circle, half of it, and the names of its quarters.
+fn paint_guides(painter: &Painter, area: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
+    let (centre, side) = (area.center(), area.width());
+    for share in [0.5, 1.0] {
+        painter.circle_stroke(centre, CIRCLE * side * share, Stroke::new(1.0, ctx.tokens.line));
+    }
+    let reach = CIRCLE * side;
+    painter.hline(centre.x - reach..=centre.x + reach, centre.y, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
+    painter.vline(centre.x, centre.y - reach..=centre.y + reach, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
+    if side < 180.0 {
+        return;
+    }
+    for (turn, name) in [(0.0, "0"), (0.25, "π/2"), (0.5, "π"), (0.75, "-π/2")] {
+        let at = centre + Vec2::angled(-turn * TAU) * (CIRCLE - 0.045) * side;
+        painter.text(at, Align2::CENTER_CENTER, name, font.clone(), ctx.tokens.text_sub);
+    }
+}
+
+/// How many are where: bars outwards, on a scale of the fullest part; with very many points the only picture.
+fn paint_ring(painter: &Painter, area: Rect, parts: &[u32], ctx: &ViewCtx<'_>) {
+    let most = parts.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    let n: u64 = parts.iter().map(|n| u64::from(*n)).sum();
+    let inner = if n > SINGLES as u64 { CIRCLE - 0.03 } else { RING.0 };
+    let mut mesh = Mesh::default();
+    let at = |turn: f32, radius: f32| area.center() + Vec2::angled(-turn * TAU) * radius * area.width();
+    for (i, n) in parts.iter().enumerate().filter(|(_, n)| **n > 0) {
+        let share = *n as f32 / most as f32;
+        let (from, to) = (i as f32 / parts.len() as f32, (i as f32 + 0.9) / parts.len() as f32);
+        let outer = inner + (RING.1 - inner) * (0.12 + 0.88 * share.sqrt());
+        let first = mesh.vertices.len() as u32;
+        for corner in [at(from, inner), at(to, inner), at(to, outer), at(from, outer)] {
+            mesh.colored_vertex(corner, colors::density(share.sqrt(), ctx.tokens.dark));
+        }
+        mesh.add_triangle(first, first + 1, first + 2);
+        mesh.add_triangle(first, first + 2, first + 3);
+    }
+    painter.add(mesh);
+}
+
+fn paint_arrow(painter: &Painter, area: Rect, r: f64, psi: f64, color: Color32) {
+    let along = Vec2::angled(-psi as f32);
+    let tip = area.center() + along * (r as f32 * CIRCLE * area.width());
+    painter.line_segment([area.center(), tip], Stroke::new(2.0, color));
+    painter.circle_filled(area.center(), 2.5, color);
+    let back = tip - along * 8.0;
+    let wing = along.rot90() * 4.0;
+    let head: Vec<Pos2> = vec![tip, back + wing, back - wing];
+    painter.add(egui::Shape::convex_polygon(head, color, Stroke::NONE));
+}
+
+impl View for Circle {
+    fn name(&self) -> &'static str {
+        "circle"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let name = self.probe(exhibit).map(|(_, p, _)| fields::label(p));
+        name.map_or_else(|| "Circle".into(), |name| format!("Circle: {name}"))
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.wanted(exhibit).into_iter().map(tap).collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.clear();
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let wanted = self.wanted(exhibit);
+        self.fields.absorb(frame, &wanted);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let found = self.probe(ctx.exhibit).and_then(|(id, p, over)| Some((id, p, ctx.exhibit.set(over)?.clone())));
+        let Some((id, probe, set)) = found else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This view shows fields whose values are angles";
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here turns", how, None);
+            return;
+        };
+        let mask = fields::mask(ctx.exhibit, set.name);
+        if let Some(angles) = self.fields.get(id).cloned() {
+            let mask = mask.and_then(|m| self.fields.get(m)).cloned();
+            self.cloud.update(ui.ctx(), self.fields.generation, angles.len(), || {
+                move || on_circle(&angles, mask.as_ref().map(|m| m.as_slice()))
+            });
+        }
+        let caption = self.caption(set.name, mask.is_some());
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
+        if self.cloud.placed().of.is_empty() {
+            let how = "Run the model to see how they agree";
+            return run_ui(ui, canvas, ctx, "No phases yet", how);
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let area = Rect::from_center_size(canvas.center(), Vec2::splat(canvas.width().min(canvas.height()) - 4.0));
+        if area.width() < 40.0 {
+            return;
+        }
+        let response = ui.interact(canvas, ui.scope_id().with("circle"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Phase circle"));
+        self.cloud.gestures_ui(ui, &response, area, &set, ctx);
+        self.paint(ui, canvas, area, &set, id, ctx);
+        self.tooltip_ui(&response, &set, ctx);
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        super::cloud::GESTURES
+    }
+
+    fn help(&self) -> &'static str {
+        "# Phase circle\n\nEvery element at its angle; a little off the circle, so that neighbours do not hide each \
+         other. The arrow is the mean of e^{iφ} over all that are shown: its length r is 1 when all agree and near 0 \
+         when they are spread, its direction ψ is the mean angle. The ring outside tells how many are where; above \
+         10,000 it is the whole picture. With a selection a second arrow is the order of the selected.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add"
+    }
+}
+
+impl Circle {
+    fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
+        let Some(element) = self.cloud.under_pointer() else { return };
+        let values: Vec<_> = self
+            .wanted(ctx.exhibit)
+            .into_iter()
+            .filter(|id| ctx.exhibit.probes[usize::from(*id)].shape.meaning() != Some(Meaning::Mask))
+            .filter_map(|id| self.fields.text(ctx.exhibit, id, element))
+            .collect();
+        self.cloud.tooltip_ui(response, set, ctx, &values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f32::consts::PI;
+
+    #[test]
+    fn the_arrow_is_the_mean_of_those_who_take_part() {
+        let angles = [0.0, PI / 2.0, PI, f32::NAN, 0.0];
+        let placed = on_circle(&angles, Some(&[1.0, 1.0, 0.0, 1.0, 1.0]));
+        assert_eq!(placed.of, [0, 1, 4]);
+        let order = &placed.found;
+        assert!((order.r() - 5f64.sqrt() / 3.0).abs() < 1e-6 && (order.psi() - 0.5f64.atan()).abs() < 1e-6);
+        assert_eq!((order.parts.iter().sum::<u32>(), order.parts[0], order.total), (3, 2, 5));
+        assert!(placed.at.iter().all(|[x, y]| (x - 0.5).hypot(y - 0.5) < RING.0));
+        assert_eq!(on_circle(&[], None).found.r(), 0.0);
+        assert_eq!(on_circle(&[-1e-9], None).found.parts.iter().sum::<u32>(), 1, "just below a full turn");
+    }
+}

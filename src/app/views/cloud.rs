@@ -1,0 +1,246 @@
+//! Points in a plane, one per element: what the phase circle and the scatter share. They are placed on the pool when
+//! they are many; drawn one by one up to ten thousand; hovered, clicked, caught with a rectangle or a lasso.
+
+use super::{ViewCtx, kit};
+use crate::{
+    sim::ElementSet,
+    view3d::{Vec2, inside_polygon},
+};
+use egui::{Color32, Painter, Pos2, Rect, Response, Stroke, Ui, pos2};
+use std::sync::mpsc;
+
+/// Up to this many points are drawn one by one.
+pub const SINGLES: usize = 10_000;
+/// More elements than this are placed on the pool, not on the window's thread.
+const AT_ONCE: usize = 20_000;
+/// How far from a point the pointer may be, points.
+const SLACK: f32 = 7.0;
+/// More selected points than this are told by their colour alone.
+const MOST_RINGS: usize = 1_500;
+
+/// What the pointer does, for the status bar.
+pub const GESTURES: &[(&str, &str)] =
+    &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add")];
+
+/// Where elements lie, and what else was found out on the way.
+#[derive(Default)]
+pub struct Placed<T> {
+    /// The elements that have a place, ascending.
+    pub of: Vec<u32>,
+    /// Their places: 0 to 1 to the right and up.
+    pub at: Vec<[f32; 2]>,
+    /// The rest.
+    pub found: T,
+}
+
+/// The points, and the hand that works them.
+pub struct Cloud<T> {
+    placed: Placed<T>,
+    key: Option<u64>,
+    /// Counts up with every new placing.
+    pub generation: u64,
+    job: Option<mpsc::Receiver<(u64, Placed<T>)>>,
+    lasso: Vec<Pos2>,
+    is_rectangle: bool,
+    under_pointer: Option<u32>,
+}
+
+impl<T: Default> Default for Cloud<T> {
+    fn default() -> Self {
+        Self {
+            placed: Placed::default(),
+            key: None,
+            generation: 0,
+            job: None,
+            lasso: vec![],
+            is_rectangle: false,
+            under_pointer: None,
+        }
+    }
+}
+
+impl<T: Default + Send + 'static> Cloud<T> {
+    /// Places the points anew when `key` is another: at once, or on the pool when they are many. Meanwhile the last
+    /// good ones stay.
+    pub fn update<J>(&mut self, ctx: &egui::Context, key: u64, n: usize, job: impl FnOnce() -> J)
+    where
+        J: FnOnce() -> Placed<T> + Send + 'static,
+    {
+        if let Some(arrived) = self.job.as_ref().and_then(|j| j.try_recv().ok()) {
+            self.job = None;
+            self.take(arrived);
+        }
+        if self.key == Some(key) || self.job.is_some() {
+            return;
+        }
+        let place = job();
+        if n <= AT_ONCE {
+            return self.take((key, place()));
+        }
+        let (sender, receiver) = mpsc::channel();
+        let wake = ctx.clone();
+        rayon::spawn(move || {
+            // The view may be gone by then.
+            sender.send((key, place())).ok();
+            wake.request_repaint();
+        });
+        self.job = Some(receiver);
+    }
+
+    fn take(&mut self, (key, placed): (u64, Placed<T>)) {
+        (self.key, self.placed) = (Some(key), placed);
+        self.generation += 1;
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self { generation: self.generation + 1, ..Self::default() };
+    }
+
+    /// The points.
+    pub fn placed(&self) -> &Placed<T> {
+        &self.placed
+    }
+
+    /// The element under the pointer.
+    pub fn under_pointer(&self) -> Option<u32> {
+        self.under_pointer
+    }
+
+    /// What the pointer does. `area` is where the unit square lies.
+    pub fn gestures_ui(&mut self, ui: &Ui, response: &Response, area: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        self.drag(ui, response, area, set, ctx);
+        let found = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| self.pick(area, at));
+        if (found.is_some() || self.under_pointer.is_some())
+            && (ctx.selection.set == set.name || ctx.selection.set.is_empty())
+        {
+            ctx.selection.hovered = found;
+        }
+        self.under_pointer = found;
+        let Some(element) = found.filter(|_| response.clicked()) else { return };
+        if ui.input(|i| i.modifiers.command) {
+            ctx.selection.toggle(set.name, element);
+        } else {
+            ctx.selection.replace(set.name, vec![element]);
+        }
+    }
+
+    fn drag(&mut self, ui: &Ui, response: &Response, area: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        let modifiers = ui.input(|i| i.modifiers);
+        if response.dragged()
+            && let (Some(here), Some(start)) = (response.interact_pointer_pos(), ui.input(|i| i.pointer.press_origin()))
+        {
+            if self.lasso.is_empty() {
+                self.is_rectangle = !modifiers.alt;
+            }
+            if self.is_rectangle {
+                self.lasso = vec![start, pos2(here.x, start.y), here, pos2(start.x, here.y)];
+            } else if self.lasso.last().is_none_or(|last| last.distance(here) > 2.0) {
+                self.lasso.push(here);
+            }
+        }
+        if response.drag_stopped() && !self.lasso.is_empty() {
+            let polygon = std::mem::take(&mut self.lasso);
+            let caught = self.inside(area, &polygon);
+            if modifiers.command {
+                ctx.selection.extend(set.name, &caught);
+            } else {
+                ctx.selection.replace(set.name, caught);
+            }
+        }
+    }
+
+    fn pick(&self, area: Rect, at: Pos2) -> Option<u32> {
+        let near = |(of, p): (&u32, &[f32; 2])| (place(area, *p).distance_sq(at), *of);
+        let best = self.placed.of.iter().zip(&self.placed.at).map(near).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (best.0 <= SLACK * SLACK).then_some(best.1)
+    }
+
+    fn inside(&self, area: Rect, polygon: &[Pos2]) -> Vec<u32> {
+        let bounds = Rect::from_points(polygon);
+        let polygon: Vec<Vec2> = polygon.iter().map(|p| Vec2::new(p.x, p.y)).collect();
+        let caught = |(_, at): &(&u32, &[f32; 2])| {
+            let at = place(area, **at);
+            bounds.contains(at) && inside_polygon(&polygon, Vec2::new(at.x, at.y))
+        };
+        self.placed.of.iter().zip(&self.placed.at).filter(caught).map(|(of, _)| *of).collect()
+    }
+
+    /// Draws the points one by one, or only the selected among many; rings around the selected and the hovered.
+    pub fn paint(
+        &self,
+        painter: &Painter,
+        area: Rect,
+        set: &ElementSet,
+        ctx: &ViewCtx<'_>,
+        color: impl Fn(u32) -> Color32,
+    ) {
+        let selected = ctx.selection.of(set.name);
+        let n = self.placed.of.len();
+        let radius = if n > 2_000 { 1.6 } else { 2.6 };
+        // The more there are, the more one sees through each.
+        let opacity = (1.15 - 0.16 * (n.max(1) as f32).log10()).clamp(0.45, 0.9);
+        let aside = if selected.is_empty() { opacity } else { opacity * 0.45 };
+        let is_selected = |of: u32| selected.binary_search(&of).is_ok();
+        let points = || self.placed.of.iter().zip(&self.placed.at).map(|(of, at)| (*of, place(area, *at)));
+        if n <= SINGLES {
+            for (of, at) in points().filter(|(of, _)| !is_selected(*of)) {
+                painter.circle_filled(at, radius, color(of).gamma_multiply(aside));
+            }
+        }
+        if !selected.is_empty() {
+            for (of, at) in points().filter(|(of, _)| is_selected(*of)).take(SINGLES) {
+                painter.circle_filled(at, radius + 0.6, color(of));
+                if selected.len() <= MOST_RINGS {
+                    painter.circle_stroke(at, radius + 2.2, Stroke::new(1.25, ctx.tokens.accent));
+                }
+            }
+        }
+        if let Some(hovered) = ctx.selection.hovered_in(set.name)
+            && let Ok(i) = self.placed.of.binary_search(&hovered)
+        {
+            let at = place(area, self.placed.at[i]);
+            painter.circle_stroke(at, radius + 4.0, Stroke::new(1.5, ctx.tokens.text_strong));
+        }
+        self.paint_lasso(painter, ctx);
+    }
+
+    fn paint_lasso(&self, painter: &Painter, ctx: &ViewCtx<'_>) {
+        let Some(first) = self.lasso.first().filter(|_| self.lasso.len() > 1) else { return };
+        if self.is_rectangle {
+            painter.rect_filled(Rect::from_points(&self.lasso), 0.0, ctx.tokens.accent.gamma_multiply(0.12));
+        }
+        let outline = self.lasso.iter().chain([first]).copied().collect();
+        painter.line(outline, Stroke::new(1.25, ctx.tokens.accent));
+    }
+
+    /// The tooltip of the element under the pointer.
+    pub fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>, values: &[(String, String)]) {
+        if let Some(element) = self.under_pointer.filter(|_| response.hovered()) {
+            response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, values));
+        }
+    }
+}
+
+/// A place of the unit square on the screen.
+pub fn place(area: Rect, [x, y]: [f32; 2]) -> Pos2 {
+    pos2(area.left() + x * area.width(), area.bottom() - y * area.height())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_picked_and_caught_where_they_are_drawn() {
+        let placed = Placed { of: vec![3, 8], at: vec![[0.5, 0.5], [0.25, 1.0]], found: () };
+        let mut cloud = Cloud::default();
+        cloud.take((1, placed));
+        let area = Rect::from_min_max(pos2(100.0, 50.0), pos2(300.0, 150.0));
+        assert_eq!(cloud.pick(area, pos2(203.0, 98.0)), Some(3));
+        assert_eq!(cloud.pick(area, pos2(150.0, 54.0)), Some(8));
+        assert_eq!(cloud.pick(area, pos2(150.0, 140.0)), None);
+        let left = [(120.0, 40.0), (180.0, 40.0), (180.0, 160.0), (120.0, 160.0)].map(|(x, y)| pos2(x, y));
+        assert_eq!(cloud.inside(area, &left), [8]);
+    }
+}

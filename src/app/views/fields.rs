@@ -1,0 +1,75 @@
+//! The latest values of some fields over one set: what views of several fields at once hold.
+
+use super::probes_where;
+use crate::{
+    engine::Exhibit,
+    sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The latest values, by probe.
+#[derive(Default)]
+pub struct Fields {
+    values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
+    /// Counts up with every change.
+    pub generation: u64,
+}
+
+impl Fields {
+    /// Takes what a frame has of the wanted fields, and forgets the others. Whether anything came.
+    pub fn absorb(&mut self, frame: &Frame, wanted: &[ProbeId]) -> bool {
+        self.values.retain(|id, _| wanted.contains(id));
+        let before = self.generation;
+        for id in wanted {
+            if let Some(Reading::Field(values)) = frame.reading(*id) {
+                self.values.insert(*id, Arc::new(values.clone()));
+                self.generation += 1;
+            }
+        }
+        before != self.generation
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.generation += 1;
+    }
+
+    /// The values of a field; none before they have come.
+    pub fn get(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
+        self.values.get(&probe)
+    }
+
+    /// One value, as a tooltip says it.
+    pub fn text(&self, exhibit: &Exhibit, probe: ProbeId, element: u32) -> Option<(String, String)> {
+        let spec = exhibit.probes.get(usize::from(probe))?;
+        let value = *self.get(probe)?.get(element as usize)?;
+        Some((label(spec), super::kit::with_unit(value.into(), spec.unit)))
+    }
+}
+
+/// How a field is called.
+pub fn label(probe: &ProbeSpec) -> String {
+    probe.name.trim_end_matches("_field").replace('_', " ")
+}
+
+/// The same with its unit, as at an axis.
+pub fn title(probe: &ProbeSpec) -> String {
+    if probe.unit.is_empty() { label(probe) } else { format!("{} ({})", label(probe), probe.unit) }
+}
+
+/// The fields over a set with a meaning that is wanted.
+pub fn over(exhibit: &Exhibit, set: &str, wanted: impl Fn(Meaning) -> bool) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    let fits = |s: &Shape| matches!(s, Shape::Field { over, meaning, .. } if *over == set && wanted(*meaning));
+    probes_where(exhibit, fits).collect()
+}
+
+/// The field that says which elements of a set take part, when there is one.
+pub fn mask(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
+    over(exhibit, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
+}
+
+/// Whether an element takes part: yes, when nobody says.
+pub fn takes_part(mask: Option<&[f32]>, element: usize) -> bool {
+    mask.and_then(|m| m.get(element)).is_none_or(|v| *v > 0.5)
+}

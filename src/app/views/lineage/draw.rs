@@ -1,0 +1,246 @@
+//! How the lines look.
+
+use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NOWHERE, picture::SINGLES};
+use crate::{
+    app::views::{ViewCtx, bar, colors::Shade},
+    sim::End,
+};
+use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
+
+/// Lanes at least this high carry marks, points.
+const MARKS_FROM: f32 = 4.0;
+/// Lanes at least this high carry names.
+const NAMES_FROM: f32 = 12.0;
+
+/// Where steps and lanes lie on the screen.
+#[derive(Clone, Copy)]
+pub struct Map {
+    plot: Rect,
+    window: Window,
+}
+
+impl Map {
+    /// Across a step.
+    pub fn x(&self, step: f64) -> f32 {
+        let t = (step - self.window.t0) / (self.window.t1 - self.window.t0);
+        self.plot.left() + t as f32 * self.plot.width()
+    }
+
+    /// Down to the middle of a lane.
+    pub fn y(&self, lane: u32) -> f32 {
+        let t = (f64::from(lane) + 0.5 - self.window.l0) / (self.window.l1 - self.window.l0);
+        self.plot.top() + t as f32 * self.plot.height()
+    }
+
+    /// Height of a lane.
+    pub fn lane_height(&self) -> f32 {
+        self.plot.height() / (self.window.l1 - self.window.l0) as f32
+    }
+
+    /// Upper left and lower right.
+    pub fn corners(&self) -> (Pos2, Pos2) {
+        (self.plot.min, self.plot.max)
+    }
+
+    /// Step and lane at a place.
+    pub fn at(&self, at: Pos2) -> (f64, f64) {
+        let [x, y] = [(at.x - self.plot.left()) / self.plot.width(), (at.y - self.plot.top()) / self.plot.height()];
+        let w = &self.window;
+        (w.t0 + f64::from(x) * (w.t1 - w.t0), w.l0 + f64::from(y) * (w.l1 - w.l0))
+    }
+}
+
+impl Lineage {
+    pub(super) fn map(&self, plot: Rect) -> Map {
+        let all = || Window::all(&self.forest, self.studio.picture.lanes.n, self.now);
+        Map { plot, window: self.window.unwrap_or_else(all) }
+    }
+
+    pub(super) fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, ctx: &ViewCtx<'_>) {
+        let (painter, map) = (ui.painter_at(canvas), self.map(plot));
+        let (small, mono) = (kit::small(ui), kit::mono(ui));
+        kit::x_axis(&painter, plot, &mono, ctx.tokens, map.window.t0, map.window.t1, "steps");
+        let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
+        let is_crowded = self.studio.picture.n_drawn > SINGLES;
+        if is_crowded {
+            self.paint_density(ui, &inside, map);
+        }
+        let shade = self.shade(ctx);
+        self.paint_lines(&inside, map, is_crowded, shade.as_ref(), ctx);
+        if map.lane_height() >= NAMES_FROM && !is_crowded {
+            self.paint_names(&inside, map, &small, ctx);
+        }
+        if let Some((shade, probe)) = shade.zip(self.tint.and_then(|t| ctx.exhibit.probes.get(usize::from(t)))) {
+            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, &shade);
+        }
+    }
+
+    fn shade(&self, ctx: &ViewCtx<'_>) -> Option<Shade> {
+        let probe = ctx.exhibit.probes.get(usize::from(self.tint?))?;
+        let table = colors::Ramp::of(probe).table(ctx.tokens.dark);
+        Some(Shade { table, range: colors::range_of(probe, &self.worth), none: ctx.tokens.other })
+    }
+
+    fn color(&self, line: usize, shade: Option<&Shade>, ctx: &ViewCtx<'_>) -> Color32 {
+        match shade {
+            Some(shade) => {
+                let seen = self.worth.get(line).copied().filter(|v| v.is_finite());
+                shade.color(seen.or(self.forest.lines[line].health).unwrap_or(f32::NAN))
+            }
+            None => {
+                let founder = self.studio.picture.founders.get(line).map_or(line, |f| *f as usize);
+                colors::of_number(self.forest.lines[founder].id, ctx.tokens)
+            }
+        }
+    }
+
+    /// Lines, who came out of whom, and what became of them. In a crowd only those who stand out.
+    fn paint_lines(&self, painter: &Painter, map: Map, is_crowded: bool, shade: Option<&Shade>, ctx: &ViewCtx<'_>) {
+        let picture = &self.studio.picture;
+        let (plot, height) = (map.plot, map.lane_height());
+        let thick = (height * 0.5).clamp(1.0, 3.0);
+        let has_marks = height >= MARKS_FROM;
+        let (mut faint, mut strong, mut n_strong) = (Mesh::default(), Mesh::default(), 0);
+        let mut marks: Vec<(Pos2, Option<End>, bool, Color32)> = vec![];
+        for (i, lane) in picture.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NOWHERE) {
+            let is_strong = picture.strong.get(i).copied().unwrap_or(false);
+            let line = &self.forest.lines[i];
+            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now.max(line.born)) as f64));
+            if right < plot.left() || left > plot.right() || (is_crowded && (!is_strong || n_strong >= SINGLES)) {
+                continue;
+            }
+            n_strong += usize::from(is_strong);
+            let y = map.y(*lane);
+            let is_aside = !picture.strong.is_empty() && !is_strong;
+            let color = self.color(i, shade, ctx).gamma_multiply(if is_aside { 0.22 } else { 1.0 });
+            let mesh = if is_strong { &mut strong } else { &mut faint };
+            let thick = if is_strong { thick + 0.75 } else { thick };
+            let is_seen = (plot.top()..=plot.bottom()).contains(&y);
+            if is_seen {
+                mesh.add_colored_rect(
+                    Rect::from_x_y_ranges(left..=right.max(left + 0.75), y - thick / 2.0..=y + thick / 2.0),
+                    color,
+                );
+            }
+            for parent in &line.parents {
+                let from = picture.lanes.of.get(*parent as usize).copied().unwrap_or(NOWHERE);
+                if from == NOWHERE || from == *lane {
+                    continue;
+                }
+                let y0 = map.y(from);
+                let (top, bottom) = (y0.min(y), y0.max(y));
+                let color = color.gamma_multiply(if has_marks { 0.7 } else { 0.4 });
+                mesh.add_colored_rect(Rect::from_x_y_ranges(left - 0.4..=left + 0.4, top..=bottom), color);
+            }
+            if has_marks && is_seen {
+                if !line.parents.is_empty() {
+                    marks.push((pos2(left, y), None, line.parents.len() > 1, color));
+                }
+                if line.gone != ALIVE && line.end == Some(End::Died) {
+                    marks.push((pos2(right, y), line.end, false, color));
+                }
+            }
+        }
+        painter.add(faint);
+        painter.add(strong);
+        let size = (height * 0.32).clamp(1.6, 3.5);
+        for (at, end, is_merge, color) in marks {
+            paint_mark(painter, at, size, end, is_merge, color);
+        }
+        self.paint_hovered(painter, map, thick, ctx);
+    }
+
+    fn paint_hovered(&self, painter: &Painter, map: Map, thick: f32, ctx: &ViewCtx<'_>) {
+        let lanes = &self.studio.picture.lanes.of;
+        for (line, color) in [(self.focus, ctx.tokens.accent), (self.hovered, ctx.tokens.text_strong)] {
+            let Some((line, lane)) = line.and_then(|l| Some((l, *lanes.get(l as usize)?))) else { continue };
+            if lane == NOWHERE {
+                continue;
+            }
+            let line = &self.forest.lines[line as usize];
+            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now.max(line.born)) as f64));
+            let y = map.y(lane);
+            let around =
+                Rect::from_x_y_ranges(left..=right.max(left + 1.0), y..=y).expand2(Vec2::new(2.5, thick / 2.0 + 2.0));
+            painter.rect_stroke(around, 2.0, Stroke::new(1.25, color), egui::StrokeKind::Outside);
+        }
+    }
+
+    /// The names of those who have one, or else their numbers, at the end of the living.
+    fn paint_names(&self, painter: &Painter, map: Map, font: &egui::FontId, ctx: &ViewCtx<'_>) {
+        for (i, lane) in self.studio.picture.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NOWHERE) {
+            let line = &self.forest.lines[i];
+            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now) as f64).min(map.plot.right()));
+            let at = pos2(right - 2.0, map.y(*lane) - 1.0);
+            if right - left > 48.0 && at.y > map.plot.top() && at.y < map.plot.bottom() + 8.0 {
+                painter.text(at, egui::Align2::RIGHT_BOTTOM, line.label(), font.clone(), ctx.tokens.text_sub);
+            }
+        }
+    }
+
+    fn paint_density(&mut self, ui: &Ui, painter: &Painter, map: Map) {
+        let picture = &self.studio.picture;
+        let Some((window, image)) = &picture.density else { return };
+        if self.texture.as_ref().is_none_or(|(_, shown)| *shown != picture.generation) {
+            let texture = match self.texture.take() {
+                Some((mut texture, _)) => {
+                    texture.set(image.clone(), TextureOptions::NEAREST);
+                    texture
+                }
+                None => ui.ctx().load_texture("lineage density", image.clone(), TextureOptions::NEAREST),
+            };
+            self.texture = Some((texture, picture.generation));
+        }
+        let Some((texture, _)) = &self.texture else { return };
+        let y = |lane: f64| {
+            map.plot.top() + ((lane - map.window.l0) / (map.window.l1 - map.window.l0)) as f32 * map.plot.height()
+        };
+        let place = Rect::from_min_max(pos2(map.x(window.t0), y(window.l0)), pos2(map.x(window.t1), y(window.l1)));
+        let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+        let faded = if picture.strong.is_empty() { 1.0 } else { 0.4 };
+        painter.image(texture.id(), place, uv, Color32::WHITE.gamma_multiply(faded));
+    }
+}
+
+/// A dot for a split, a diamond for a merge, a cross for a death.
+fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<End>, is_merge: bool, color: Color32) {
+    if end.is_some() {
+        let stroke = Stroke::new(1.25, color);
+        for turn in [Vec2::new(1.0, 1.0), Vec2::new(1.0, -1.0)] {
+            painter.line_segment([at - turn * size, at + turn * size], stroke);
+        }
+    } else if is_merge {
+        let r = size * 1.35;
+        let corners = [Vec2::new(0.0, -r), Vec2::new(r, 0.0), Vec2::new(0.0, r), Vec2::new(-r, 0.0)].map(|d| at + d);
+        painter.add(egui::Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
+    } else {
+        painter.circle_filled(at, size, color);
+    }
+}
+
+/// What a tooltip says of a line.
+pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, String)> {
+    let l = &lineage.forest.lines[line as usize];
+    let mut rows = vec![("born".to_owned(), format!("step {}", kit::thousands(l.born)))];
+    let names =
+        |ids: &[u32]| ids.iter().map(|p| lineage.forest.lines[*p as usize].label()).collect::<Vec<_>>().join(", ");
+    match l.parents.len() {
+        0 => rows.push(("parents".into(), "founder".into())),
+        1 => rows.push(("split from".into(), names(&l.parents))),
+        _ => rows.push(("merged from".into(), names(&l.parents))),
+    }
+    let end = match l.end {
+        None => None,
+        Some(End::Died) => Some("died"),
+        Some(End::Split) => Some("split"),
+        Some(End::Merged) => Some("merged"),
+    };
+    if let Some(end) = end {
+        rows.push((end.into(), format!("step {}", kit::thousands(l.gone))));
+    }
+    let seen = lineage.worth.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
+    if let Some((value, probe)) = seen.zip(lineage.tint.and_then(|t| ctx.exhibit.probes.get(usize::from(t)))) {
+        rows.push((fields::label(probe), kit::with_unit(value.into(), probe.unit)));
+    }
+    rows
+}

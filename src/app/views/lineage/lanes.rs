@@ -1,0 +1,146 @@
+//! Which lane each line is drawn in: families stay together, and a lane is used again by whoever fits before or after.
+
+use super::forest::Forest;
+use std::collections::VecDeque;
+
+/// No lane: not drawn.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// The lanes.
+#[derive(Default)]
+pub struct Lanes {
+    /// By line.
+    pub of: Vec<u32>,
+    /// How many there are.
+    pub n: u32,
+}
+
+/// What a family takes up: per lane from its first to its last step, and by line of it how far below its parent.
+type Block = VecDeque<(u64, u64)>;
+
+impl Lanes {
+    /// Puts the kept lines into lanes. Every line stands with its first parent; children born last lie nearest, so that
+    /// earlier families pass around later ones.
+    pub fn of(forest: &Forest, keep: &[bool]) -> Self {
+        let n = keep.len().min(forest.lines.len());
+        let parent = |i: usize| forest.lines[i].parents.iter().copied().find(|p| keep[*p as usize]);
+        let mut blocks: Vec<Block> = (0..n).map(|_| Block::new()).collect();
+        let mut below = vec![0u32; n];
+        let mut has_own = vec![false; n];
+        for i in (0..n).rev().filter(|i| keep[*i]) {
+            add_own(&mut blocks[i], &mut has_own[i], (forest.lines[i].born, forest.lines[i].gone));
+            let Some(parent) = parent(i).map(|p| p as usize) else { continue };
+            let child = std::mem::take(&mut blocks[i]);
+            let own = (forest.lines[parent].born, forest.lines[parent].gone);
+            if !has_own[parent] {
+                let (block, offset) = first_child(child, own);
+                (blocks[parent], below[i], has_own[parent]) = (block, offset, true);
+            } else {
+                below[i] = place(&mut blocks[parent], &child);
+            }
+        }
+        let mut lanes = Self { of: vec![NOWHERE; n], n: 0 };
+        let first = forest.lines.first().map_or(0, |l| l.born);
+        let mut taken = Block::new();
+        for i in (0..n).filter(|i| keep[*i]) {
+            lanes.of[i] = match parent(i) {
+                Some(parent) => lanes.of[parent as usize] + below[i],
+                // Those who are there from the start lie below each other; who comes later may lie behind somebody.
+                None if forest.lines[i].born == first => {
+                    taken.extend(&blocks[i]);
+                    (taken.len() - blocks[i].len()) as u32
+                }
+                None => place(&mut taken, &blocks[i]),
+            };
+        }
+        lanes.n = taken.len() as u32;
+        lanes
+    }
+}
+
+/// A line without children is a block of one lane.
+fn add_own(block: &mut Block, has_own: &mut bool, own: (u64, u64)) {
+    if !std::mem::replace(has_own, true) {
+        block.push_back(own);
+    }
+}
+
+/// The parent's lane over, or in front of, the block of its youngest child. The block is taken over, not copied: a line
+/// that was renewed a thousand times is a chain of blocks of the same size.
+fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
+    match child.front_mut() {
+        Some(front) if front.0 >= own.1 => {
+            front.0 = own.0;
+            (child, 0)
+        }
+        _ => {
+            child.push_front(own);
+            (child, 1)
+        }
+    }
+}
+
+/// Puts a child's block into its parent's at the first place where it overlaps nothing.
+fn place(block: &mut Block, child: &Block) -> u32 {
+    let fits =
+        |offset: usize| child.iter().zip(block.range(offset.min(block.len())..)).all(|(c, b)| c.1 <= b.0 || c.0 >= b.1);
+    let offset = (0..block.len()).find(|o| fits(*o)).unwrap_or(block.len());
+    for (l, (start, end)) in child.iter().enumerate() {
+        match block.get_mut(offset + l) {
+            Some(lane) => *lane = (lane.0.min(*start), lane.1.max(*end)),
+            None => block.push_back((*start, *end)),
+        }
+    }
+    offset as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::forest::tests::{birth, death, small},
+        *,
+    };
+    use crate::sim::End;
+
+    fn overlaps(forest: &Forest, lanes: &Lanes) -> usize {
+        let mut drawn: Vec<(u32, u64, u64)> =
+            forest.lines.iter().zip(&lanes.of).map(|(l, lane)| (*lane, l.born, l.gone)).collect();
+        drawn.sort_unstable();
+        drawn.windows(2).filter(|w| w[0].0 == w[1].0 && w[0].2 > w[1].1).count()
+    }
+
+    #[test]
+    fn nobody_lies_on_anybody() {
+        let forest = small();
+        let lanes = Lanes::of(&forest, &[true; 5]);
+        assert_eq!(overlaps(&forest, &lanes), 0);
+        assert_eq!(lanes.n, 4, "{:?}: what merges goes on in the lane of the first", lanes.of);
+        let keep = forest.survivors();
+        let fewer = Lanes::of(&forest, &keep);
+        assert_eq!((fewer.n, fewer.of[2]), (3, NOWHERE));
+    }
+
+    /// A population that is renewed for a thousand generations: quick, without overlaps, and in few lanes.
+    #[test]
+    fn a_long_run_is_laid_out_quickly() {
+        let mut forest = Forest::default();
+        forest.absorb(&(0..100).map(|i| birth(0, i, &[], i as u32)).collect::<Vec<_>>());
+        let (mut living, mut next): (Vec<u64>, u64) = ((0..100).collect(), 100);
+        for step in 1..=1000u64 {
+            let (dies, splits) = ((step * 7919 % 100) as usize, (step * 104_729 % 99) as usize);
+            let splits = if splits >= dies { splits + 1 } else { splits };
+            let parent = living[splits];
+            forest.absorb(&[death(step, living[dies], End::Died), death(step, parent, End::Split)]);
+            forest
+                .absorb(&[birth(step, next, &[parent], splits as u32), birth(step, next + 1, &[parent], dies as u32)]);
+            (living[splits], living[dies]) = (next, next + 1);
+            next += 2;
+        }
+        let started = std::time::Instant::now();
+        let lanes = Lanes::of(&forest, &vec![true; forest.lines.len()]);
+        println!("{} lines in {} lanes, {:?}", forest.lines.len(), lanes.n, started.elapsed());
+        assert_eq!(overlaps(&forest, &lanes), 0);
+        assert!(lanes.n < 600, "{} lanes for a hundred families", lanes.n);
+        assert!(started.elapsed().as_millis() < 2000);
+    }
+}

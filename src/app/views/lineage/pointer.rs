@@ -1,0 +1,149 @@
+//! What the pointer does.
+
+use super::{
+    Lineage, Window,
+    draw::{self, Map},
+    forest::ALIVE,
+    label,
+    lanes::NOWHERE,
+};
+use crate::{app::views::ViewCtx, sim::ElementSet};
+use egui::{Pos2, Rect, Response, RichText, Sense, Ui};
+
+/// How far from a line the pointer may be, points.
+const SLACK: f32 = 6.0;
+
+impl Lineage {
+    pub(super) fn pointer_ui(&mut self, ui: &Ui, plot: Rect, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
+        let response = ui.interact(plot, ui.scope_id().with("lineage"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Lineage"));
+        let map = self.map(plot);
+        self.wheel(ui, &response, map);
+        if response.dragged() {
+            let (by, mut w) = (response.drag_delta(), self.window_of(map));
+            let (dt, dl) = per_point(&w, plot);
+            let (t, l) = (f64::from(by.x) * dt, f64::from(by.y) * dl);
+            (w.t0, w.t1, w.l0, w.l1) = (w.t0 - t, w.t1 - t, w.l0 - l, w.l1 - l);
+            self.window = Some(w);
+        }
+        if response.double_clicked() {
+            self.window = None;
+        }
+        let at = response.hover_pos().filter(|_| !response.dragged());
+        self.hovered = at.and_then(|at| self.line_at(map, at));
+        self.link(&response, set, ctx);
+        self.menu_ui(&response, set, ctx);
+        let Some(line) = self.hovered.filter(|_| response.hovered()) else { return };
+        let (title, rows) = (label(&self.forest, set, line), draw::tooltip(self, line, ctx));
+        response.on_hover_ui_at_pointer(|ui| tooltip_ui(ui, ctx, &title, &rows));
+    }
+
+    fn window_of(&self, map: Map) -> Window {
+        let (t0, l0) = map.at(map.corners().0);
+        let (t1, l1) = map.at(map.corners().1);
+        Window { t0, t1, l0, l1 }
+    }
+
+    fn wheel(&mut self, ui: &Ui, response: &Response, map: Map) {
+        let Some(at) = response.hover_pos() else { return };
+        let (scroll, pinch, modifiers) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers));
+        let scroll = if scroll.y.abs() > scroll.x.abs() { scroll.y } else { scroll.x };
+        let factor = f64::from((-scroll * 0.004).exp() / pinch);
+        if (factor - 1.0).abs() < 1e-6 {
+            return;
+        }
+        let (mut w, (t, l)) = (self.window_of(map), map.at(at));
+        if !modifiers.shift {
+            (w.t0, w.t1) = (t + (w.t0 - t) * factor, t + (w.t1 - t) * factor);
+        }
+        if !modifiers.command {
+            (w.l0, w.l1) = (l + (w.l0 - l) * factor, l + (w.l1 - l) * factor);
+        }
+        if w.t1 - w.t0 > 2.0 && w.l1 - w.l0 > 1.0 {
+            self.window = Some(w);
+        }
+    }
+
+    /// The line nearest to the pointer among those that were there at that time.
+    fn line_at(&self, map: Map, at: Pos2) -> Option<u32> {
+        let (step, _) = map.at(at);
+        let slack = map.at(at + egui::vec2(SLACK, 0.0)).0 - step;
+        let lanes = self.studio.picture.lanes.of.iter().zip(&self.forest.lines).enumerate();
+        let near = lanes.filter(|(_, (lane, _))| **lane != NOWHERE).filter_map(|(i, (lane, line))| {
+            let distance = (map.y(*lane) - at.y).abs();
+            let end = if line.gone == ALIVE { self.now } else { line.gone };
+            let is_then = line.born as f64 - slack <= step && step <= end as f64 + slack;
+            (distance <= SLACK && is_then).then_some((distance, i as u32))
+        });
+        near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
+    }
+
+    /// Hover and click reach the other views through the place where a line lives.
+    fn link(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
+        let Some(set) = set else { return };
+        let place = |line: u32| {
+            let line = &self.forest.lines[line as usize];
+            line.place.filter(|_| line.gone == ALIVE)
+        };
+        if response.hovered() && (ctx.selection.set == set.name || ctx.selection.set.is_empty()) {
+            ctx.selection.hovered = self.hovered.and_then(place);
+        }
+        if !response.clicked() {
+            return;
+        }
+        let is_added = response.ctx.input(|i| i.modifiers.command);
+        match self.hovered.and_then(place) {
+            Some(place) if is_added => ctx.selection.toggle(set.name, place),
+            Some(place) => ctx.selection.replace(set.name, vec![place]),
+            None if !is_added => ctx.selection.replace(set.name, vec![]),
+            None => {}
+        }
+        self.focus = self.hovered;
+    }
+
+    fn menu_ui(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
+        if response.secondary_clicked() {
+            self.focus = self.hovered.or(self.focus);
+        }
+        let (Some(line), Some(set)) = (self.focus, set) else { return };
+        response.context_menu(|ui| {
+            ui.label(label(&self.forest, Some(set), line));
+            let kin = [("Select its living descendants", true), ("Select its living relatives", false)];
+            for (text, only_down) in kin {
+                if ui.button(text).clicked() {
+                    ctx.selection.replace(set.name, self.living_kin(line, only_down));
+                }
+            }
+            if ui.button("Copy number").clicked() {
+                ui.ctx().copy_text(self.forest.lines[line as usize].id.to_string());
+            }
+        });
+    }
+
+    /// Where those live who came out of a line, or out of anything it came out of.
+    fn living_kin(&self, line: u32, only_down: bool) -> Vec<u32> {
+        let mut marked = vec![false; self.forest.lines.len()];
+        marked[line as usize] = true;
+        if !only_down {
+            self.forest.add_ancestors(&mut marked);
+        }
+        self.forest.add_descendants(&mut marked);
+        let living = self.forest.lines.iter().zip(&marked).filter(|(l, m)| **m && l.gone == ALIVE);
+        living.filter_map(|(l, _)| l.place).collect()
+    }
+}
+
+fn per_point(w: &Window, plot: Rect) -> (f64, f64) {
+    ((w.t1 - w.t0) / f64::from(plot.width()), (w.l1 - w.l0) / f64::from(plot.height()))
+}
+
+fn tooltip_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, title: &str, rows: &[(String, String)]) {
+    ui.label(RichText::new(title).strong().color(ctx.tokens.text_strong));
+    egui::Grid::new("line").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+        for (name, text) in rows {
+            ui.label(RichText::new(name).small().color(ctx.tokens.text_sub));
+            ui.label(RichText::new(text).small().color(ctx.tokens.text));
+            ui.end_row();
+        }
+    });
+}

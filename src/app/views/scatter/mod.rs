@@ -1,0 +1,359 @@
+//! Two fields over the same set against each other, coloured by a third.
+
+mod axis;
+
+use super::{
+    Selection, View, ViewCtx, bar,
+    cloud::{Cloud, Placed, SINGLES},
+    colors::{self, Ramp, Shade},
+    fields::{self, Fields},
+    kit, run_ui, tap,
+};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
+};
+use axis::Scale;
+use egui::{Color32, ColorImage, Rect, Response, Sense, TextureHandle, TextureOptions, Ui, Vec2, pos2};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Points of the canvas that a cell of the density covers.
+const CELL: f32 = 3.0;
+
+/// An axis: what it shows, and on which scale.
+#[derive(Clone, Copy, Default)]
+struct Axis {
+    field: Option<ProbeId>,
+    is_log: Option<bool>,
+}
+
+#[derive(Default)]
+struct Found {
+    scales: [Scale; 2],
+    total: usize,
+    /// Without a value, or without a logarithm of it.
+    left_out: usize,
+    /// Beyond the axes, which enclose all but a few that lie far out.
+    beyond: usize,
+}
+
+/// The scatter.
+#[derive(Default)]
+pub struct Scatter {
+    set: Option<&'static str>,
+    axes: [Axis; 2],
+    tint: Option<ProbeId>,
+    fields: Fields,
+    /// Fields that had the same value everywhere when they came: not what one wants to see first.
+    flat: BTreeSet<ProbeId>,
+    settings: u64,
+    cloud: Cloud<Found>,
+    density: Option<(TextureHandle, DensityKey)>,
+}
+
+/// Placing, cells and theme of a density.
+type DensityKey = (u64, [usize; 2], bool);
+
+fn place(x: &[f32], y: &[f32], mask: Option<&[f32]>, logs: [Option<bool>; 2]) -> Placed<Found> {
+    let n = x.len().min(y.len());
+    let part = || (0..n).filter(|i| fields::takes_part(mask, *i));
+    let scales = [Scale::of(part().map(|i| x[i]), logs[0]), Scale::of(part().map(|i| y[i]), logs[1])];
+    let mut placed = Placed { of: vec![], at: vec![], found: Found { scales, total: n, ..Found::default() } };
+    for i in part() {
+        let at = [scales[0].at(x[i]), scales[1].at(y[i])];
+        if at.iter().any(|v| v.is_nan()) {
+            placed.found.left_out += 1;
+        } else if at.iter().all(|v| (0.0..=1.0).contains(v)) {
+            placed.of.push(i as u32);
+            placed.at.push(at);
+        } else {
+            placed.found.beyond += 1;
+        }
+    }
+    placed
+}
+
+impl Scatter {
+    /// The set shown: as chosen, else the one with the most fields.
+    fn set(&self, exhibit: &Exhibit) -> Option<Arc<ElementSet>> {
+        let n = |set: &str| candidates(exhibit, set).len();
+        let chosen = self.set.and_then(|s| exhibit.set(s));
+        chosen.or_else(|| exhibit.sets.iter().rev().max_by_key(|s| n(s.name)).filter(|s| n(s.name) > 1)).cloned()
+    }
+
+    /// What the axes show: as chosen, else the first two fields that are not the same everywhere.
+    fn shown(&self, exhibit: &Exhibit, set: &str) -> Option<[ProbeId; 2]> {
+        let all = candidates(exhibit, set);
+        let is_known = |id: &ProbeId| all.contains(id);
+        let chosen = self.axes.map(|a| a.field.filter(is_known));
+        let mut free = all.iter().filter(|id| !chosen.contains(&Some(**id)) && !self.flat.contains(*id));
+        let mut spare = all.iter().filter(|id| !chosen.contains(&Some(**id)) && self.flat.contains(*id)).rev();
+        let mut next = || free.next().or_else(|| spare.next()).copied();
+        let x = chosen[0].or_else(&mut next)?;
+        Some([x, chosen[1].or_else(next)?])
+    }
+
+    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+        let Some(set) = self.set(exhibit) else { return vec![] };
+        let Some([x, y]) = self.shown(exhibit, set.name) else { return vec![] };
+        let tint = self.tint.filter(|t| fields::over(exhibit, set.name, |_| true).iter().any(|(id, _)| id == t));
+        let all = [Some(x), Some(y), fields::mask(exhibit, set.name), tint];
+        let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Passes over fields that say nothing when nobody has chosen them.
+    fn note_flat(&mut self, exhibit: &Exhibit) {
+        let Some(set) = self.set(exhibit) else { return };
+        let mask = fields::mask(exhibit, set.name).and_then(|m| self.fields.get(m)).cloned();
+        for id in self.shown(exhibit, set.name).into_iter().flatten() {
+            let Some(values) = self.fields.get(id) else { continue };
+            let part = |(i, v): (usize, &f32)| {
+                (v.is_finite() && fields::takes_part(mask.as_ref().map(|m| m.as_slice()), i)).then_some(*v)
+            };
+            // A sample says as much, and costs nothing with many.
+            let every = (values.len() / 4096).max(1);
+            let part = values.iter().enumerate().step_by(every).filter_map(part);
+            let (low, high) = part.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+            // Rounding is no spread.
+            if low > high || high - low <= 1e-5 * high.abs().max(low.abs()) {
+                self.flat.insert(id);
+            } else {
+                self.flat.remove(&id);
+            }
+        }
+    }
+
+    fn caption(&self, set: &str) -> String {
+        let placed = self.cloud.placed();
+        let (n, total) = (placed.of.len() as u64, placed.found.total as u64);
+        let mut text = format!("{} of {} {set}", kit::thousands(n), kit::thousands(total));
+        if placed.found.left_out > 0 {
+            text += &format!("  |  {} without a value here", kit::thousands(placed.found.left_out as u64));
+        }
+        if placed.found.beyond > 0 {
+            text += &format!("  |  {} beyond the axes", kit::thousands(placed.found.beyond as u64));
+        }
+        if n > SINGLES as u64 {
+            text += "  |  density, log";
+        }
+        text
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, shown: [ProbeId; 2]) {
+        let named = |ids: Vec<ProbeId>| -> Vec<(ProbeId, String)> {
+            ids.into_iter().map(|id| (id, fields::label(&ctx.exhibit.probes[usize::from(id)]))).collect()
+        };
+        let options = named(candidates(ctx.exhibit, set.name));
+        let scales = self.cloud.placed().found.scales;
+        let before = self.axes.map(|a| (a.field, a.is_log));
+        for (i, name) in ["x", "y"].into_iter().enumerate() {
+            let mut chosen = shown[i];
+            if kit::choice_ui(ui, ctx.tokens, name, &mut chosen, &options) {
+                self.axes[i] = Axis { field: Some(chosen), is_log: None };
+            }
+            let mut is_log = scales[i].is_log;
+            let hint = format!("Logarithmic {name}; what is not above zero has no place there");
+            let label = if ui.max_rect().width() < 420.0 { "log" } else { "log " };
+            if ui.push_id(i, |ui| ui.toggle_value(&mut is_log, label).on_hover_text(hint).changed()).inner {
+                self.axes[i].is_log = Some(is_log);
+            }
+        }
+        if before != self.axes.map(|a| (a.field, a.is_log)) {
+            self.settings += 1;
+        }
+        let mut tints = vec![(None, "none".to_owned())];
+        let all = fields::over(ctx.exhibit, set.name, |m| m != Meaning::Mask);
+        tints.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
+        kit::choice_ui(ui, ctx.tokens, "colour", &mut self.tint, &tints);
+    }
+
+    fn shade(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
+        let id = self.tint?;
+        let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
+        let table = Ramp::of(probe).table(ctx.tokens.dark);
+        let shade = Shade { table, range: colors::range_of(probe, values), none: ctx.tokens.other };
+        Some((probe, values.clone(), shade))
+    }
+
+    fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, set: &ElementSet, shown: [ProbeId; 2], ctx: &ViewCtx<'_>) {
+        let painter = ui.painter_at(canvas);
+        let (small, mono) = (kit::small(ui), kit::mono(ui));
+        let scales = self.cloud.placed().found.scales;
+        let [x, y] = shown.map(|id| fields::title(&ctx.exhibit.probes[usize::from(id)]));
+        axis::x(&painter, plot, &mono, ctx.tokens, &scales[0], &x);
+        axis::y(&painter, canvas.left() + 8.0, plot, (&mono, &small), ctx.tokens, &scales[1], &y);
+        if self.cloud.placed().of.len() > SINGLES {
+            self.paint_density(ui, plot, ctx);
+        }
+        let inside = painter.with_clip_rect(plot.expand(3.0).intersect(painter.clip_rect()));
+        let shade = self.shade(ctx);
+        let plain = ctx.tokens.categorical[1];
+        let color = |of: u32| match &shade {
+            Some((_, values, shade)) => values.get(of as usize).map_or(plain, |v| shade.color(*v)),
+            None => plain,
+        };
+        self.cloud.paint(&inside, plot, set, ctx, color);
+        if let Some((probe, _, shade)) = &shade
+            && canvas.width() > 260.0
+        {
+            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, shade);
+        }
+    }
+
+    fn paint_density(&mut self, ui: &Ui, plot: Rect, ctx: &ViewCtx<'_>) {
+        let cells = [plot.width(), plot.height()].map(|side| ((side / CELL) as usize).max(8));
+        let key = (self.cloud.generation, cells, ctx.tokens.dark);
+        if self.density.as_ref().is_none_or(|(_, shown)| *shown != key) {
+            let image = density(&self.cloud.placed().at, cells, ctx.tokens.dark);
+            let texture = match self.density.take() {
+                Some((mut texture, _)) => {
+                    texture.set(image, TextureOptions::NEAREST);
+                    texture
+                }
+                None => ui.ctx().load_texture("scatter density", image, TextureOptions::NEAREST),
+            };
+            self.density = Some((texture, key));
+        }
+        if let Some((texture, _)) = &self.density {
+            let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+            let faded = if ctx.selection.elements.is_empty() { 1.0 } else { 0.5 };
+            ui.painter_at(plot).image(texture.id(), plot, uv, Color32::WHITE.gamma_multiply(faded));
+        }
+    }
+}
+
+/// Fields an axis can show; numbers first.
+fn candidates(exhibit: &Exhibit, set: &str) -> Vec<ProbeId> {
+    let numbers = fields::over(exhibit, set, |m| m == Meaning::Number);
+    let others = fields::over(exhibit, set, |m| matches!(m, Meaning::Angle | Meaning::Since));
+    numbers.into_iter().chain(others).map(|(id, _)| id).collect()
+}
+
+/// How many points lie in each cell, as colours on a logarithmic scale.
+fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorImage {
+    let mut counts = vec![0u32; width * height];
+    for [x, y] in at {
+        let column = ((x * width as f32) as usize).min(width - 1);
+        let row = (((1.0 - y) * height as f32) as usize).min(height - 1);
+        counts[row * width + column] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f32;
+    let table: Vec<Color32> = (0..256).map(|i| colors::density(i as f32 / 255.0, dark)).collect();
+    let color = |n: &u32| match n {
+        0 => Color32::TRANSPARENT,
+        n => table[((*n as f32).ln_1p() / most.ln_1p() * 255.0) as usize],
+    };
+    ColorImage::new([width, height], counts.iter().map(color).collect())
+}
+
+impl View for Scatter {
+    fn name(&self) -> &'static str {
+        "scatter"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let shown = self.set(exhibit).and_then(|s| self.shown(exhibit, s.name));
+        let name = |id: ProbeId| fields::label(&exhibit.probes[usize::from(id)]);
+        shown.map_or_else(|| "Scatter".into(), |[x, y]| format!("{} × {}", name(x), name(y)))
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.wanted(exhibit).into_iter().map(tap).collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.fields.clear();
+        self.cloud.clear();
+        self.flat.clear();
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let wanted = self.wanted(exhibit);
+        // Before the first step nothing may have been measured yet.
+        if self.fields.absorb(frame, &wanted) && frame.clock.step > 0 {
+            self.note_flat(exhibit);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let found = self.set(ctx.exhibit).and_then(|s| Some((self.shown(ctx.exhibit, s.name)?, s)));
+        let Some((shown, set)) = found else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This view shows two fields over the same elements against each other";
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to compare", how, None);
+            return;
+        };
+        if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
+            let mask = fields::mask(ctx.exhibit, set.name).and_then(|m| self.fields.get(m)).cloned();
+            let logs = self.axes.map(|a| a.is_log);
+            let key = self.fields.generation << 16 | (self.settings & 0xffff);
+            self.cloud
+                .update(ui.ctx(), key, x.len(), || move || place(&x, &y, mask.as_ref().map(|m| m.as_slice()), logs));
+        }
+        let caption = self.caption(set.name);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set, shown));
+        if self.cloud.placed().of.is_empty() {
+            let title = if self.cloud.generation == 0 { "No values yet" } else { "Nothing has both values" };
+            return run_ui(ui, canvas, ctx, title, "Run the model to see how the fields go together");
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::is_tiny(canvas) {
+            return;
+        }
+        let right = if self.tint.is_some() && canvas.width() > 260.0 { 64.0 } else { 12.0 };
+        let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 46.0);
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(right, 22.0));
+        let response = ui.interact(plot, ui.scope_id().with("scatter"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Scatter"));
+        self.cloud.gestures_ui(ui, &response, plot, &set, ctx);
+        self.paint(ui, canvas, plot, &set, shown, ctx);
+        self.tooltip_ui(&response, &set, ctx);
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        super::cloud::GESTURES
+    }
+
+    fn help(&self) -> &'static str {
+        "# Scatter\n\nEvery element at the values of two fields, coloured by a third. Above 10,000 the picture is a \
+         density on a logarithmic scale, and only the selected are drawn one by one. A scale is logarithmic by itself \
+         when its values span more than a factor of 50.\n\n\
+         - click: select · Ctrl+click: add or remove\n\
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add"
+    }
+}
+
+impl Scatter {
+    fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
+        let Some(element) = self.cloud.under_pointer() else { return };
+        let is_mask = |id: &ProbeId| ctx.exhibit.probes[usize::from(*id)].shape.meaning() == Some(Meaning::Mask);
+        let ids = self.wanted(ctx.exhibit).into_iter().filter(|id| !is_mask(id));
+        let values: Vec<_> = ids.filter_map(|id| self.fields.text(ctx.exhibit, id, element)).collect();
+        self.cloud.tooltip_ui(response, set, ctx, &values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_those_with_both_values_have_a_place() {
+        let (x, y) = ([1.0, 2.0, f32::NAN, 4.0, 5.0], [0.1, 0.0, 3.0, 10.0, 1000.0]);
+        let placed = place(&x, &y, Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), [None, Some(true)]);
+        assert_eq!((placed.of.as_slice(), placed.found.left_out, placed.found.total), (&[0, 3][..], 2, 5));
+        assert!(placed.at.iter().flatten().all(|v| (0.0..=1.0).contains(v)));
+    }
+
+    #[test]
+    fn every_point_is_counted_in_the_density() {
+        let at: Vec<[f32; 2]> = (0..1000).map(|i| [i as f32 / 999.0, (i as f32 / 999.0).powi(2)]).collect();
+        let image = density(&at, [16, 16], true);
+        assert!(image.pixels.iter().filter(|p| **p != Color32::TRANSPARENT).count() >= 16);
+        assert_ne!(image.pixels[15], Color32::TRANSPARENT, "the highest lie in the upper right corner");
+        assert_eq!(image.pixels[0], Color32::TRANSPARENT);
+    }
+}
