@@ -99,7 +99,7 @@ impl Panel {
         let edit = TextEdit::singleline(&mut ctx.filter.query).id(id).hint_text(hint).lock_focus(true);
         let color = if ctx.filter.mistake.is_some() { ctx.tokens.error } else { ctx.tokens.text };
         let output = edit.desired_width(f32::INFINITY).text_color(color).font(egui::TextStyle::Monospace).show(ui);
-        output.response.widget_info(|| WidgetInfo::text_edit(true, "", ctx.filter.query.as_str(), "Filter query"));
+        egui::Response::clone(&output.response).accessible_name("Filter query");
         let cursor = output.cursor_range.map_or(0, |c| c.primary.index.0);
         self.propose(ctx, set, cursor);
         if output.response.response.has_focus() && !self.proposals.is_empty() {
@@ -383,8 +383,7 @@ impl View for Panel {
             }
             let edit =
                 TextEdit::singleline(&mut self.search).hint_text("Search categories").desired_width(f32::INFINITY);
-            let response = ui.add(edit);
-            response.widget_info(|| WidgetInfo::text_edit(true, "", self.search.as_str(), "Search categories"));
+            ui.add(edit).accessible_name("Search categories");
         });
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let inner = canvas.shrink2(Vec2::new(8.0, 6.0));

@@ -109,8 +109,7 @@ impl Table {
         }
         let hint = "Id, name, category, or a query";
         let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
-        let response = ui.add(edit);
-        response.widget_info(|| egui::WidgetInfo::text_edit(true, "", self.filter.as_str(), hint));
+        let response = ui.add(edit).accessible_name(hint);
         if response.changed() {
             self.cursor = None;
         }
