@@ -355,3 +355,22 @@ fn populations_are_measured_and_replayed() {
     let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();
     assert!(ok(&again).contains("identical"));
 }
+
+#[test]
+fn projects_can_be_compared() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects");
+    let diff = |a: &str, b: &str| {
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+            .args(["diff"])
+            .args([root.join(a), root.join(b)])
+            .output()
+            .expect("neuropil");
+        (run.status.code(), String::from_utf8_lossy(&run.stdout).into_owned())
+    };
+    assert_eq!(diff("fly.ron", "fly.ron"), (Some(0), String::new()));
+    let (code, said) = diff("balanced.ron", "shiu.ron");
+    assert_eq!(code, Some(1));
+    assert!(said.lines().any(|l| l.starts_with("name: Balanced network → ")), "{said}");
+    assert!(said.contains("network.source: Balanced → "), "{said}");
+    assert!(said.lines().any(|l| l.starts_with("− interventions “background”: ")), "{said}");
+}

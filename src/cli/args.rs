@@ -57,6 +57,13 @@ pub(super) enum Task {
         #[arg(long)]
         strict: bool,
     },
+    /// Say what two projects differ in: exit 0 when nothing, 1 when something.
+    Diff {
+        /// Project file.
+        a: PathBuf,
+        /// Project file.
+        b: PathBuf,
+    },
     /// List the parameters of a kind.
     Params {
         /// Name of the kind.

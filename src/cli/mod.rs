@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod device;
+mod diff;
 mod error;
 mod export;
 mod info;
@@ -69,6 +70,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Export(args) => export::export(&args),
         Task::Info { path, json } => info::info(&path, json),
         Task::Validate { project, strict } => info::validate(&project, strict),
+        Task::Diff { a, b } => diff::diff(&a, &b),
         Task::Params { kind, json } => info::params(&kind, json),
         Task::Bench(args) => bench::bench(&args),
         Task::Completions { shell } => {

@@ -1,0 +1,19 @@
+//! `neuropil diff`: what two projects differ in.
+
+use super::{error::CliError, say::out};
+use crate::project;
+use std::path::Path;
+
+/// One line per difference, in the order of the file.
+pub(super) fn diff(a: &Path, b: &Path) -> Result<(), CliError> {
+    let (old, new) = (project::open(a)?.0, project::open(b)?.0);
+    let differences = project::diff(&old, &new);
+    for difference in &differences {
+        out!("{difference}");
+    }
+    match differences.len() {
+        0 => Ok(()),
+        1 => Err(CliError::Failed("1 difference".into())),
+        n => Err(CliError::Failed(format!("{n} differences"))),
+    }
+}
