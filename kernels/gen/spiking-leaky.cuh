@@ -26,9 +26,9 @@ struct alignas(8) Model {
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
-    unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
+    unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 

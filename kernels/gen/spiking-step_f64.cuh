@@ -26,9 +26,9 @@ struct alignas(8) Model {
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
-    unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
+    unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 
@@ -114,9 +114,9 @@ extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restric
 // that nothing reaches and of which none can cross leaves at once. Items: spikes.
 extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters);
 
-// Many windows in one launch: neurons in shared memory, blocks meet once per window, the spikes of a block are
-// pushed at once into the arrivals of the next window. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ ahead);
+// Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
+// their own neurons receive is looked up and added in shared memory. Items: synaptic events.
+extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned int* __restrict__ posts);
 
 // Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
 extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ segments, unsigned int* __restrict__ spikes);

@@ -62,16 +62,17 @@ extern "C" __global__ void
     reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
            const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
            const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
-           const Source* __restrict__ sources, const unsigned long long* __restrict__ chances,
-           const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
-           const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
-           unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
-           unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals,
-           unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
-           unsigned int* __restrict__ gate, unsigned long long* __restrict__ ahead) {
-    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, sources, chances, masks, trains,
-                          marks, currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
-                          ahead);
+           const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails,
+           const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources,
+           const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+           const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks,
+           const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+           unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
+           int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
+           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned int* __restrict__ posts) {
+    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, heads, tails, tail_starts, sources,
+                          chances, masks, trains, marks, currents, states, anchors, checks, wakes, arrivals, spikes, chunks,
+                          counters, gate, posts);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -25,208 +25,254 @@
 // drawing 6,000. So 100 times real time need fewer bytes (two steps in a word) and cheaper meetings.
 #pragma once
 #include "spiking/passage.cuh"
-#include "spiking/volley.cuh"
+#include "spiking/posts.cuh"
 
 namespace spiking {
+
+// What a thread knows of its two neurons.
+struct Pair {
+    unsigned int member, mine, group, lane;
+    bool owns, driven[2];
+};
+
+template <typename T>
+__device__ inline Pair settle_in(Ensemble<T>& crew, const Model& model, const Deal& deal, const void* propagators,
+                                 const Window* windows, const Segment* segments, const Source* sources,
+                                 const unsigned long long* chances, const unsigned int* masks, const unsigned int* trains,
+                                 const unsigned int* marks, const void* states, const unsigned int* anchors,
+                                 const unsigned int* checks, const unsigned int* wakes) {
+    const unsigned int me = threadIdx.x;
+    Pair p = {2 * me, me >> 4};
+    p.owns = p.mine < deal.mine;
+    p.group = p.owns ? deal.group(p.member) : 0;
+    p.lane = p.owns ? deal.lane(p.member) : 0;
+    const bool has_trains = p.owns && trains[p.group];
+    const unsigned int mask = has_trains ? masks[p.group] : 0;
+    crew.near.fill(propagators);
+    if (p.owns) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            p.driven[h] = mask >> ((p.lane + h) & 31) & 1;
+            crew.state[p.member + h] = static_cast<const State<T>*>(states)[p.lane + h];
+            crew.anchor[p.member + h] = anchors[p.lane + h];
+            crew.check[p.member + h] = checks[p.lane + h];
+            crew.marks[p.member + h] = (unsigned char)marks[p.lane + h];
+            crew.kicked[p.member + h] = crew.summed[p.member + h] = 0;
+        }
+        if ((me & 15) == 0) crew.wake[p.mine] = wakes[p.group];
+    }
+    const unsigned int row = deal.span();
+    for (unsigned int i = me; i < row * model.window; i += blockDim.x) crew.sums[i] = 0;
+    if (model.n_sources && me < TRAIN_STEPS) crew.chances[me] = chances[me];
+    if (me == 0) {
+        const Segment last = segments[windows[0].previous];
+        crew.model = model;
+        crew.plan[0] = windows[0];
+        crew.row = row;
+        crew.looks = crew.total = crew.below = 0;
+        crew.n_spikes[0] = crew.n_spikes[1] = 0;
+        crew.drawn_block = ~0ull;
+        crew.weight = model.n_sources ? sources[0].weight : 0.0;
+        crew.address = model.n_sources ? sources[0].address : 0;
+        crew.unread = segments[windows[0].unread & model.segment_mask].spike_start;
+        crew.start[1] = last.spike_start + last.n_spikes; // as if of the window before
+        crew.chunk_start = last.chunk_start + last.n_chunks;
+    }
+    return p;
+}
+
+// The kicks of two neurons in a window.
+template <typename T> __device__ inline void draw(Ensemble<T>& crew, const Pair& p, const Window& w) {
+    const unsigned long long block = w.step >> 6, last_block = (w.step + w.steps - 1) >> 6;
+    const unsigned int skip = (unsigned int)w.step & 63, steps = w.steps;
+#pragma unroll 1
+    for (unsigned int h = 0; h < 2; ++h) {
+        if (!p.driven[h]) continue;
+        unsigned long long events = 0, drawn = 0, b = block;
+        if (block == crew.drawn_block) {
+            drawn = crew.ahead[p.member + h];
+            events = drawn >> skip;
+            ++b;
+        }
+#pragma unroll 1
+        for (; b <= last_block; ++b) {
+            drawn = events_of_block(crew.model.seed, crew.address, crew.chances, b, p.lane + h);
+            events |= b == block ? drawn >> skip : drawn << (TRAIN_STEPS - skip);
+        }
+        crew.ahead[p.member + h] = drawn;
+        crew.kicked[p.member + h] = (unsigned int)events & (steps < 32 ? (1u << steps) - 1 : WHOLE);
+    }
+}
+
+// All neurons of the block to whom something happens, through a window; their spikes to the post. Whoever has as much to
+// do as others is taken together with them, as in `advance`.
+template <typename T>
+__device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& deal, const Window& w, const void* propagators,
+                                const void* currents, const Dealt& dealt, unsigned int* post, unsigned int& n_spikes) {
+    const Model& m = crew.model;
+    const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
+    const unsigned long long both = p.owns ? *reinterpret_cast<const unsigned long long*>(&crew.summed[p.member]) |
+                                                 *reinterpret_cast<const unsigned long long*>(&crew.kicked[p.member])
+                                           : 0;
+    const bool busy = p.owns && (both || signed_gap(crew.wake[p.mine], start + w.steps) < 0);
+    if (!__syncthreads_or(busy)) return;
+    int wait = p.owns && !busy ? signed_gap(crew.wake[p.mine], start) : NEVER;
+    uint2 due = make_uint2(0, 0), place;
+    if (busy) {
+        due = muster(crew, p.member, p.lane, m, w, wait);
+        if (due.x) place.x = atomicAdd(&crew.count[due.x], 1);
+        if (due.y) place.y = atomicAdd(&crew.count[due.y], 1);
+    }
+    for (unsigned int d = 8; d; d /= 2) wait = min(wait, __shfl_xor_sync(WHOLE, wait, d));
+    if (p.owns && (me & 15) == 0) crew.wait[p.mine] = wait;
+    __syncthreads();
+    if (me < 32) rank(crew.count);
+    __syncthreads();
+    if (due.x) crew.who[crew.count[due.x] + place.x] = (unsigned short)p.member;
+    if (due.y) crew.who[crew.count[due.y] + place.y] = (unsigned short)(p.member + 1);
+    __syncthreads();
+
+    const Constants<T> c(m, propagators); // made here, lest it hold registers all the time
+    const unsigned int n_all = crew.count[0];
+    // Those with most to do come first; a second round is taken by those who had least in the first.
+    for (unsigned int round = 0; round * blockDim.x < n_all; ++round) {
+        const unsigned int at = round & 1 ? (round + 1) * blockDim.x - 1 - me : round * blockDim.x + me;
+        const unsigned int member = at < n_all ? crew.who[at] : 0, events = crew.kicked[member] | crew.summed[member];
+        const bool much = __any_sync(WHOLE, at < n_all && __popc(events) >= MUCH);
+        if (at >= n_all) continue;
+        const unsigned int whom = deal.lane(member);
+        unsigned int fired = pass_through(crew, member, whom, w, (T)crew.weight, c, currents, much);
+        if (!fired) continue;
+        dealt.announce(whom);
+        unsigned int to = 1 + atomicAdd(&n_spikes, __popc(fired));
+        for (; fired; fired &= fired - 1) post[to++] = (__ffs(fired) - 1) << LANE_BITS | whom;
+    }
+    __syncthreads();
+    if (p.owns && (me & 15) == 0) crew.wake[p.mine] = start + crew.wait[p.mine];
+}
+
+// The end of a launch after `n_run` windows: the last spikes go to the ring, what is still on its way becomes chunks, and
+// neurons go back to where others find them.
+template <typename T>
+__device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned int* own, unsigned long long half,
+                             unsigned int n_run, unsigned int n_windows, const Window* windows, Segment* segments,
+                             const unsigned int* rows, unsigned int* spikes, Chunk* chunks, void* states,
+                             unsigned int* anchors, unsigned int* checks, unsigned int* wakes) {
+    const Model& m = crew.model;
+    const unsigned int me = threadIdx.x;
+    if (n_run) {
+        const unsigned int last = ~n_run & 1, before = n_run & 1; // sides
+        const Window w = windows[n_run - 1];
+        const unsigned int* post = own + last * half;
+        file(m, post, crew.n_spikes[last], crew.ring_at[last], 0, nullptr, rows, spikes);
+        unsigned int* n_chunks = &segments[w.segment].n_chunks;
+        leave_chunks(m, post, crew.n_spikes[last], 0, (unsigned int)w.step, crew.chunk_start, n_chunks, rows, chunks);
+        // A last window that is shorter than the delay leaves the rest of the one before.
+        if (n_run > 1 && w.steps < m.window)
+            leave_chunks(m, own + before * half, crew.n_spikes[before], w.steps, (unsigned int)windows[n_run - 2].step,
+                         crew.chunk_start, n_chunks, rows, chunks);
+    }
+    if (n_run < n_windows && blockIdx.x == 0) {
+        const Segment halted = {0, 0, crew.start[n_run & 1], crew.chunk_start, 1, 0};
+        for (unsigned int i = n_run + me; i < n_windows; i += blockDim.x) segments[windows[i].segment] = halted;
+    }
+    if (!p.owns) return;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        static_cast<State<T>*>(states)[p.lane + h] = crew.state[p.member + h];
+        anchors[p.lane + h] = crew.anchor[p.member + h];
+        checks[p.lane + h] = crew.check[p.member + h];
+    }
+    if ((me & 15) == 0) wakes[p.group] = crew.wake[p.mine];
+}
 
 template <typename T>
 __device__ inline void
     reside(const Model& model, const void* propagators, const Window* windows, unsigned int n_windows, Segment* segments,
-           const unsigned int* rows, const unsigned int* words, const Source* sources, const unsigned long long* chances,
+           const unsigned int* rows, const unsigned int* words, const unsigned int* heads, const unsigned int* tails,
+           const unsigned int* tail_starts, const Source* sources, const unsigned long long* chances,
            const unsigned int* masks, const unsigned int* trains, const unsigned int* marks, const void* currents,
-           void* states, unsigned int* anchors, unsigned int* checks, unsigned int* wakes, unsigned char* touched,
-           int* arrivals, unsigned int* spikes, Chunk* chunks, unsigned int* counters, unsigned int* gate,
-           unsigned long long* ahead) {
+           void* states, unsigned int* anchors, unsigned int* checks, unsigned int* wakes, int* arrivals, unsigned int* spikes, Chunk* chunks, unsigned int* counters, unsigned int* gate,
+           unsigned int* posts) {
     extern __shared__ __align__(16) unsigned char shared[];
     Ensemble<T>& crew = *reinterpret_cast<Ensemble<T>*>(shared);
     const Model& m = crew.model;
     const Deal deal(model);
-    const unsigned int me = threadIdx.x, pair = 2 * me, mine = pair >> 5;
-    const bool owns = mine < deal.mine;
-    const unsigned int group = owns ? deal.group(pair) : 0, lane = owns ? deal.lane(pair) : 0;
-    const bool has_trains = owns && trains[group];
-    const unsigned long long table_size = (unsigned long long)model.window * model.stride;
-
-    crew.near.fill(propagators);
-    if (owns) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            crew.state[pair + h] = static_cast<const State<T>*>(states)[lane + h];
-            crew.anchor[pair + h] = anchors[lane + h];
-            crew.check[pair + h] = checks[lane + h];
-            crew.marks[pair + h] = (unsigned char)marks[lane + h];
-            crew.kicked[pair + h] = crew.summed[pair + h] = 0;
-        }
-        if ((me & 15) == 0) crew.wake[mine] = wakes[group];
-    }
-    if (me == 0) {
-        crew.model = model;
-        crew.plan[0] = windows[0];
-        crew.looks = 0;
-        crew.drawn_block = ~0ull;
-        crew.weight = model.n_sources == 1 ? sources[0].weight : 0.0;
-    }
+    const Dealt dealt(heads, tails, tail_starts);
+    const unsigned int me = threadIdx.x, post_size = deal.post_size(model);
+    const unsigned long long half = (unsigned long long)gridDim.x * post_size;
+    unsigned int* const own = posts + (unsigned long long)blockIdx.x * post_size;
+    const Pair p = settle_in(crew, model, deal, propagators, windows, segments, sources, chances, masks, trains, marks, states,
+                             anchors, checks, wakes);
     __syncthreads();
     const Verdict first = begin(m, crew.plan[0], segments, nullptr, blockIdx.x == 0);
     if (!first.halted)
-        deliver_chunks<false>(m, crew.plan[0], first.dense, blockIdx.x, gridDim.x, segments, chunks, rows, words, nullptr,
-                              nullptr, nullptr, arrivals, touched, counters);
+        deliver_chunks<false>(m, crew.plan[0], true, blockIdx.x, gridDim.x, segments, chunks, rows, words, nullptr, nullptr,
+                              nullptr, arrivals, nullptr, counters);
 
-    bool dense = false;
-    for (unsigned int index = 0;; ++index) {
-        const Window& w = crew.plan[index & 1];
-        const Window& next = crew.plan[~index & 1];
-        const unsigned int start = (unsigned int)w.step, steps = w.steps;
-        const bool has_next = index + 1 < n_windows;
-
-        // Everything of this block is done and in view of the others; they are waited for while kicks are drawn.
+    // Each turn: what the window before brought is exchanged, then the window at hand is run. After the last one there is
+    // only the exchange.
+    unsigned int index = 0;
+    bool wide = false;
+    for (;; ++index) {
+        const unsigned int side = index & 1, other = side ^ 1;
+        const bool is_over = index == n_windows;
+        const Window& w = crew.plan[side];
+        // Everything of this block is done and in view of the others; they are waited for while kicks are drawn, and the
+        // spikes of the window before the last are filed.
         __syncthreads();
-        if (me == 0) crew.before = arrive(gate);
-        if (owns) {
-            const unsigned long long block = w.step >> 6, last_block = (w.step + steps - 1) >> 6;
-            const unsigned int skip = start & 63;
-#pragma unroll 1
-            for (unsigned int h = 0; h < 2; ++h) {
-                unsigned long long events = 0;
-                if (has_trains && masks[group] >> ((lane + h) & 31) & 1) {
-                    unsigned long long drawn = 0, b = block;
-                    if (block == crew.drawn_block) {
-                        drawn = ahead[lane + h];
-                        events = drawn >> skip;
-                        ++b;
-                    }
-#pragma unroll 1
-                    for (; b <= last_block; ++b) {
-                        drawn = events_of_block(m.seed, sources[0].address, chances, b, lane + h);
-                        events |= b == block ? drawn >> skip : drawn << (TRAIN_STEPS - skip);
-                    }
-                    ahead[lane + h] = drawn;
-                }
-                crew.kicked[pair + h] = (unsigned int)events & (steps < 32 ? (1u << steps) - 1 : WHOLE);
+        if (me == 0) {
+            if (index) own[other * half] = crew.n_spikes[other];
+            crew.before = arrive(gate);
+            if (index && m.counts_active) {
+                atomicAdd(&counters[crew.plan[other].slot * COUNTERS + COPIES * LONGEST], crew.looks);
+                crew.looks = 0;
             }
+        }
+        if (p.owns && !is_over) draw(crew, p, w);
+        if (index >= 2) {
+            const Window& then = crew.plan[other];
+            file(m, own + side * half, crew.n_spikes[side], crew.ring_at[side], then.steps, counters + then.slot * COUNTERS, rows,
+                 spikes);
         }
         if (me <= LONGEST) crew.count[me] = 0;
         if (me == 0) {
-            crew.n_spikes = crew.n_left = 0;
+            crew.total = crew.below = 0;
             wait_at(gate, crew.before);
         }
         __syncthreads();
-
-        unsigned char* reached = touched + (index & 1) * deal.n_groups;
-        const bool reached_now = owns && reached[group];
-        const Segment last = segments[w.previous];
-        const unsigned int load = index ? last.n_chunks : load_of(m, w, segments);
-        const bool dense_next = load >= m.dense_chunks, shared_out = load >= m.shared_chunks;
-        if (index == 0) dense = dense_next;
+        if (index) {
+            receive(crew, is_over ? 0 : w.steps, posts + other * half, post_size, wide, dealt);
+        } else if (p.owns && !first.halted) {
+            fetch_arrivals(crew, p.member, p.lane, m, w.steps, arrivals);
+        }
+        __syncthreads();
+        const unsigned int total = crew.total, start = crew.start[other] + total;
+        const unsigned long long taken = start - crew.unread;
+        const bool has_room = taken + (unsigned long long)m.n * w.steps <= (unsigned long long)m.spike_mask + 1;
+        const bool is_last = is_over || first.halted || !has_room;
         if (me == 0) {
-            crew.drawn_block = (w.step + steps - 1) >> 6;
-            crew.now = Segment{};
-            crew.now.spike_start = last.spike_start + last.n_spikes;
-            crew.now.chunk_start = last.chunk_start + last.n_chunks;
-        }
-        int* table = arrivals + (index & 1) * table_size;
-        if (last.halted || !has_room(m, w, segments, last)) { // nor those behind it: what was pushed is taken back
-            if (index && owns) {
-                for (unsigned int i = 0; i < steps; ++i) *reinterpret_cast<int2*>(&table[column(m, lane) + i * ROW]) = make_int2(0, 0);
-                reached[group] = 0;
+            crew.drawn_block = (w.step + w.steps - 1) >> 6;
+            crew.start[side] = start;
+            crew.ring_at[other] = crew.start[other] + crew.below;
+            if (blockIdx.x == 0 && index) {
+                Segment& run = segments[crew.segment[other]];
+                run.n_spikes = total;
+                run.spike_start = crew.start[other];
             }
-            Segment halted = {};
-            halted.spike_start = last.spike_start + last.n_spikes;
-            halted.chunk_start = last.chunk_start + last.n_chunks;
-            halted.halted = 1;
-            for (unsigned int i = index + me; blockIdx.x == 0 && i < n_windows; i += blockDim.x) segments[windows[i].segment] = halted;
-            break;
-        }
-        if (blockIdx.x == 0 && me == 0) {
-            if (index) {
-                segments[w.segment].spike_start = crew.now.spike_start;
-                segments[w.segment].chunk_start = crew.now.chunk_start;
-            }
-            if (has_next) segments[windows[index + 1].segment] = Segment{};
-        }
-        if (me == 32 && has_next) crew.plan[~index & 1] = windows[index + 1];
-        const bool arrived = owns && (dense || reached_now);
-        const bool busy = owns && (arrived || has_trains || signed_gap(crew.wake[mine], start + steps) < 0);
-        if (__syncthreads_or(busy)) {
-            // Whoever has as much to do as others is taken together with them, as in `advance`.
-            int wait = owns && !busy ? signed_gap(crew.wake[mine], start) : NEVER;
-            uint2 due = make_uint2(0, 0), place;
-            unsigned int filled = 0;
-            if (busy) {
-                due = gather(crew, pair, lane, m, w, arrived, table, wait, filled);
-                if (due.x) place.x = atomicAdd(&crew.count[due.x], 1);
-                if (due.y) place.y = atomicAdd(&crew.count[due.y], 1);
-            }
-            for (unsigned int d = 8; d; d /= 2) wait = min(wait, __shfl_xor_sync(WHOLE, wait, d));
-            if (owns && (me & 15) == 0) {
-                crew.wait[mine] = wait;
-                if (arrived && !dense) reached[group] = 0;
-            }
-            __syncthreads();
-            if (me < 32) rank(crew.count);
-            __syncthreads();
-            if (due.x) crew.who[crew.count[due.x] + place.x] = (unsigned short)pair;
-            if (due.y) crew.who[crew.count[due.y] + place.y] = (unsigned short)(pair + 1);
-            __syncthreads();
-
-            const Constants<T> c(m, propagators); // made here, lest it hold registers all the time
-            const unsigned int n_all = crew.count[0];
-            // Those with most to do come first; a second round is taken by those who had least in the first.
-            for (unsigned int round = 0; round * blockDim.x < n_all; ++round) {
-                const unsigned int at = round & 1 ? (round + 1) * blockDim.x - 1 - me : round * blockDim.x + me;
-                const unsigned int member = at < n_all ? crew.who[at] : 0, events = crew.kicked[member] | crew.summed[member];
-                const bool much = __any_sync(WHOLE, at < n_all && __popc(events) >= MUCH);
-                if (at >= n_all) continue;
-                const unsigned int whom = deal.lane(member);
-                const unsigned int fired =
-                    pass_through(crew, member, whom, m, w, (T)crew.weight, c, currents, table, much);
-                crew.summed[member] = fired ? enlist(crew, whom, fired) : 0;
-            }
-            __syncthreads();
-            if (owns && (me & 15) == 0) crew.wake[mine] = start + crew.wait[mine];
-            // What was taken up leaves the table, while the spikes are sorted out.
-            for (int* sums = table + column(m, lane); filled; filled &= filled - 1)
-                *reinterpret_cast<int2*>(&sums[(__ffs(filled) - 1) * ROW]) = make_int2(0, 0);
-            int* next_table = arrivals + (~index & 1) * table_size;
-            unsigned char* next_reach = dense_next ? nullptr : touched + (~index & 1) * deal.n_groups;
-            bool more = crew.n_spikes;
-            while (more) {
-                fire(m, crew, w, crew.now, &segments[w.segment], rows, words, has_next && !shared_out, next, next_table, next_reach, spikes,
-                     chunks, counters);
-                more = crew.n_left;
-                if (!more) break;
-                __syncthreads();
-                if (me == 0) crew.n_spikes = crew.n_left = 0;
-                __syncthreads();
-                for (unsigned int h = 0; owns && h < 2; ++h) {
-                    const unsigned int left = crew.summed[pair + h];
-                    if (left) crew.summed[pair + h] = enlist(crew, lane + h, left);
-                }
-                __syncthreads();
+            if (!is_last) {
+                crew.n_spikes[side] = 0;
+                crew.segment[side] = w.segment;
+                if (blockIdx.x == 0) segments[w.segment] = {0, 0, start, crew.chunk_start, 0, 1};
             }
         }
-        if (!has_next) break;
-        if (shared_out) { // when all have noted their spikes, all push them together
-            __syncthreads();
-            if (me == 0) wait_at(gate, arrive(gate));
-            __syncthreads();
-            deliver_chunks<false>(m, next, dense_next, blockIdx.x, gridDim.x, segments, chunks, rows, words, nullptr, nullptr,
-                                  nullptr, arrivals + (~index & 1) * table_size, touched + (~index & 1) * deal.n_groups,
-                                  counters);
-        }
-        dense = dense_next;
+        if (is_last) break;
+        wide = total >= 4 * gridDim.x;
+        if (me == 32 && index + 1 < n_windows) crew.plan[other] = windows[index + 1];
+        step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, crew.n_spikes[side]);
     }
-
     __syncthreads();
-    if (owns) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            static_cast<State<T>*>(states)[lane + h] = crew.state[pair + h];
-            anchors[lane + h] = crew.anchor[pair + h];
-            checks[lane + h] = crew.check[pair + h];
-        }
-        if ((me & 15) == 0) wakes[group] = crew.wake[mine];
-    }
+    leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes);
 }
 
 }  // namespace spiking

@@ -61,12 +61,12 @@ device_struct! {
         segment_mask: u32,
         /// Chunks of a window from which on all warps look instead of keeping account of who was reached
         dense_chunks: u32,
-        /// Chunks of a window from which on blocks share the next ones out instead of each pushing its own
-        shared_chunks: u32,
         /// Steps of a whole window: rows of a table of arrivals
         window: u32,
         /// Threshold in single precision, for the bound on crossings
         theta_f: f32,
+        /// Padding to eight bytes
+        pad: u32,
     }
 }
 
@@ -218,15 +218,15 @@ kernels! {
             chunks: InOut<Chunk>, counters: InOut<u32>
         );
 
-        /// Many windows in one launch: neurons in shared memory, blocks meet once per window, the spikes of a block are
-        /// pushed at once into the arrivals of the next window. Items: synaptic events.
+        /// Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
+        /// their own neurons receive is looked up and added in shared memory. Items: synaptic events.
         #[block(544)]
         fn reside(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
-            rows: In<u32>, words: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
-            marks: In<u32>, currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
-            wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
-            counters: InOut<u32>, gate: InOut<u32>, ahead: InOut<u64>
+            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<Source>,
+            chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
+            anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>,
+            chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u32>
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.

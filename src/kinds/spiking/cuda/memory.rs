@@ -2,6 +2,7 @@
 
 use super::{
     Shape,
+    dealt::Dealt,
     drive::Image,
     kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
     sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
@@ -36,8 +37,11 @@ pub struct Memory {
     touched: Buf<u8>,
     /// Where blocks that meet count themselves.
     gate: Buf<u32>,
-    /// Scratch: events of trains, a block of steps per neuron.
-    ahead: Buf<u64>,
+    /// The wiring dealt to resident blocks, and where these tell each other who fired; empty without them.
+    heads: Buf<u32>,
+    tails: Buf<u32>,
+    tail_starts: Buf<u32>,
+    posts: Buf<u32>,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -83,7 +87,6 @@ impl Memory {
             chunk_mask: sizes.chunk_ring - 1,
             segment_mask: sizes.segment_ring - 1,
             dense_chunks: tuning.dense_chunks,
-            shared_chunks: tuning.shared_chunks,
             window: sizes.window,
             ..Model::default()
         };
@@ -104,7 +107,10 @@ impl Memory {
             arrivals: Buf::zeros(gpu, "arrivals", sizes.arrivals())?,
             touched: Buf::zeros(gpu, "warps reached", 2 * padded)?,
             gate: Buf::zeros(gpu, "gate", 1)?,
-            ahead: Buf::zeros(gpu, "kicks to come", if sizes.tables == 2 { n } else { 1 })?,
+            heads: Buf::zeros(gpu, "heads of the wiring by block", 1)?,
+            tails: Buf::zeros(gpu, "tails of the wiring by block", 1)?,
+            tail_starts: Buf::zeros(gpu, "places of the tails", 1)?,
+            posts: Buf::zeros(gpu, "posts of blocks", 1)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -261,6 +267,16 @@ impl Memory {
         model.n_sources <= 1 && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
     }
 
+    /// Makes room for resident blocks.
+    pub fn move_in(&mut self, dealt: &Dealt, post_words: usize) -> Result<(), GpuError> {
+        let gpu = &self.gpu;
+        self.heads = Buf::from_slice(gpu, "heads of the wiring by block", &dealt.heads)?;
+        self.tails = Buf::from_slice(gpu, "tails of the wiring by block", &dealt.tails)?;
+        self.tail_starts = Buf::from_slice(gpu, "places of the tails", &dealt.starts)?;
+        self.posts = Buf::zeros(gpu, "posts of blocks", post_words)?;
+        Ok(())
+    }
+
     /// Launches the first `windows` of the plan at once; all but the last are whole.
     pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
         kernels.reside(
@@ -273,6 +289,9 @@ impl Memory {
             &mut self.segments,
             &self.rows,
             &self.words,
+            &self.heads,
+            &self.tails,
+            &self.tail_starts,
             &self.sources,
             &self.chances,
             &self.masks,
@@ -283,13 +302,12 @@ impl Memory {
             &mut self.anchors,
             &mut self.checks,
             &mut self.wakes,
-            &mut self.touched,
             &mut self.arrivals,
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
             &mut self.gate,
-            &mut self.ahead,
+            &mut self.posts,
         )
     }
 
@@ -411,14 +429,17 @@ impl Memory {
             + 2 * self.marks.bytes()
             + self.checks.bytes()
             + self.kick_bits.bytes()
-            + self.ahead.bytes()
             + 2 * self.wakes.bytes()
             + self.propagators.bytes();
         vec![
             ("wiring", self.rows.bytes() + self.words.bytes() + self.overflow.bytes()),
+            ("wiring by block", self.heads.bytes() + self.tails.bytes() + self.tail_starts.bytes()),
             ("neurons", neurons),
             ("arrivals", self.arrivals.bytes() + self.touched.bytes()),
-            ("spikes in flight", self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes()),
+            (
+                "spikes in flight",
+                self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes() + self.posts.bytes(),
+            ),
             ("drives", self.masks.bytes() + self.kicks.bytes() + self.gain_of.bytes()),
             ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, Buf::bytes)),
         ]
