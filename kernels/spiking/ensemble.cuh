@@ -6,6 +6,8 @@ namespace spiking {
 
 // Neurons of a block at most.
 constexpr unsigned int MOST = 1088;
+// Places for connections that are yet to be read, four each.
+constexpr unsigned int WORK = 2048;
 // Events of a window from which on a neuron is looked at in every step.
 constexpr int MUCH = 3;
 // Steps whose arrivals are read together.
@@ -17,6 +19,7 @@ template <typename T> struct Ensemble {
     State<T> state[MOST];
     unsigned long long ahead[MOST]; // events of trains in the block of steps `drawn_block`
     unsigned long long chances[TRAIN_STEPS];
+    uint2 work[WORK]; // see `note`
     unsigned int anchor[MOST], check[MOST], kicked[MOST];
     unsigned int summed[MOST]; // steps with arrivals
     unsigned short who[MOST];
@@ -29,6 +32,7 @@ template <typename T> struct Ensemble {
     // Where the spikes of all blocks in a window begin.
     unsigned int start[2], segment[2];
     unsigned int total, below; // spikes of all blocks in the window before; of those with lower numbers
+    unsigned int n_work;
     unsigned int before, looks, unread, chunk_start;
     // What is read again and again: the first level of the cache is emptied whenever the blocks meet.
     Model model;
@@ -43,7 +47,7 @@ template <typename T> struct Ensemble {
     __device__ static int exact(int sum, unsigned int, const int*) { return sum; }
 };
 
-static_assert(sizeof(Ensemble<double>) == 52128 && sizeof(Ensemble<float>) == 41368, "what the host asks for");
+static_assert(sizeof(Ensemble<double>) == 68512 && sizeof(Ensemble<float>) == 57752, "what the host asks for");
 
 // All blocks meet. The top bit of the gate turns over when the last one has arrived; nothing is ever reset.
 __device__ inline unsigned int arrive(unsigned int* gate) {

@@ -31,22 +31,44 @@ template <typename T> __device__ inline void add(Ensemble<T>& crew, unsigned int
     atomicOr(&crew.summed[member], 1u << i);
 }
 
+// Notes the connections of a head that has several, four at a time, for whoever will take them: neurons with many would
+// hold up their reader.
 template <typename T>
-__device__ inline void take(Ensemble<T>& crew, unsigned int i, unsigned int head, const unsigned int* tails) {
-    if (head & 1) return add(crew, i, head);
+__device__ inline void note(Ensemble<T>& crew, unsigned int i, unsigned int head, const unsigned int* tails) {
     unsigned int from = head >> 6, len = head >> 1 & 31;
-    if (!len) len = tails[from++];
-    for (unsigned int k = 0; k < len; k += 4) { // loads in flight together
-        unsigned int words[4];
+    if (!len) len = __ldg(&tails[from++]);
+    unsigned int to = atomicAdd(&crew.n_work, (len + 3) >> 2);
+#pragma unroll 1
+    for (; len && to < WORK; ++to) {
+        const unsigned int now = min(len, 4u);
+        crew.work[to] = make_uint2(i | now << 8, from);
+        from += now;
+        len -= now;
+    }
+    for (; len; --len) add(crew, i, __ldg(&tails[from++])); // no room left
+}
+
+// Takes what was noted: four lanes each, loads of four rounds in flight together.
+template <typename T> __device__ inline void work_off(Ensemble<T>& crew, const unsigned int* tails) {
+    constexpr unsigned int AT_ONCE = 4;
+    const unsigned int n = min(crew.n_work, WORK), k = threadIdx.x & 3, stride = blockDim.x >> 2;
+#pragma unroll 1
+    for (unsigned int first = threadIdx.x >> 2; first < n; first += AT_ONCE * stride) {
+        unsigned int i[AT_ONCE], word[AT_ONCE];
 #pragma unroll
-        for (unsigned int j = 0; j < 4; ++j) words[j] = k + j < len ? __ldg(&tails[from + k + j]) : 0;
+        for (unsigned int j = 0; j < AT_ONCE; ++j) {
+            const unsigned int at = first + j * stride;
+            const uint2 item = at < n ? crew.work[at] : make_uint2(0, 0);
+            i[j] = item.x & 255;
+            word[j] = k < item.x >> 8 ? __ldg(&tails[item.y + k]) : 0;
+        }
 #pragma unroll
-        for (unsigned int j = 0; j < 4; ++j)
-            if (words[j]) add(crew, i, words[j]);
+        for (unsigned int j = 0; j < AT_ONCE; ++j)
+            if (word[j]) add(crew, i[j], word[j]);
     }
 }
 
-// Takes the spikes of all posts: those of the first `steps` steps, whose effects fall into this window. How posts are read
+// Reads the spikes of all posts: those of the first `steps` steps, whose effects fall into this window. How posts are read
 // depends on how many spikes are expected: 8 words of each at once, four posts per warp, or 32 (`wide`).
 template <typename T>
 __device__ inline void receive(Ensemble<T>& crew, unsigned int steps, const unsigned int* posts, unsigned int post_size,
@@ -61,41 +83,38 @@ __device__ inline void receive(Ensemble<T>& crew, unsigned int steps, const unsi
     const unsigned int stride = (share > 1 ? n_posts : n_warps) << (5 - shift);
     const unsigned int first = share > 1 ? warp % n_posts : warp << (5 - shift);
     for (unsigned int base = first; base < n_posts; base += AT_ONCE * stride) {
-        unsigned int word[AT_ONCE], head[AT_ONCE];
+        unsigned int n[AT_ONCE], most = 0, from = 0;
+        do {
+            unsigned int key[AT_ONCE], head[AT_ONCE];
 #pragma unroll
-        for (unsigned int j = 0; j < AT_ONCE; ++j) {
-            const unsigned int post = base + j * stride + (at >> shift);
-            word[j] = post < n_posts ? __ldcg(&posts[(unsigned long long)post * post_size + place]) : 0;
-        }
-#pragma unroll
-        for (unsigned int j = 0; j < AT_ONCE; ++j) {
-            const unsigned int n = __shfl_sync(WHOLE, word[j], at & ~(size - 1));
-            const bool mine = place && place <= n && turn == 0;
-            head[j] = mine && word[j] >> LANE_BITS < steps ? dealt.head(word[j] & lane_mask) : 0;
-            if (place == 0 && n && turn == 0) {
-                atomicAdd(&crew.total, n);
-                if (base + j * stride + (at >> shift) < blockIdx.x) atomicAdd(&crew.below, n);
+            for (unsigned int j = 0; j < AT_ONCE; ++j) { // loads in flight together
+                const unsigned int post = base + j * stride + (at >> shift);
+                const bool there = post < n_posts && (from == 0 || from + place <= n[j]);
+                key[j] = there ? __ldcg(&posts[(unsigned long long)post * post_size + from + place]) : 0;
             }
-        }
+            if (from == 0) {
 #pragma unroll
-        for (unsigned int j = 0; j < AT_ONCE; ++j)
-            if (head[j]) take(crew, word[j] >> LANE_BITS, head[j], dealt.tails);
-#pragma unroll 1
-        for (unsigned int j = 0; j < AT_ONCE; ++j) { // posts with more
-            if (!__any_sync(WHOLE, place == 0 && word[j] >= size)) continue;
-#pragma unroll 1
-            for (unsigned int part = 0; part < 32 >> shift; ++part) {
-                const unsigned int post = base + j * stride + part, n = __shfl_sync(WHOLE, word[j], part << shift);
-                if (post >= n_posts) break;
-                const unsigned int* keys = posts + (unsigned long long)post * post_size;
-                for (unsigned int k = size + turn * 32 + at; k <= n; k += 32 * share) {
-                    const unsigned int key = __ldcg(&keys[k]);
-                    if (key >> LANE_BITS >= steps) continue;
-                    const unsigned int more = dealt.head(key & lane_mask);
-                    if (more) take(crew, key >> LANE_BITS, more, dealt.tails);
+                for (unsigned int j = 0; j < AT_ONCE; ++j) {
+                    n[j] = __shfl_sync(WHOLE, key[j], at & ~(size - 1));
+                    most = max(most, n[j]);
+                    if (place == 0 && n[j] && turn == 0) {
+                        atomicAdd(&crew.total, n[j]);
+                        if (base + j * stride + (at >> shift) < blockIdx.x) atomicAdd(&crew.below, n[j]);
+                    }
                 }
             }
-        }
+#pragma unroll
+            for (unsigned int j = 0; j < AT_ONCE; ++j) {
+                const bool mine = from + place && from + place <= n[j] && (from || turn == 0);
+                head[j] = mine && key[j] >> LANE_BITS < steps ? dealt.head(key[j] & lane_mask) : 0;
+            }
+#pragma unroll
+            for (unsigned int j = 0; j < AT_ONCE; ++j) {
+                if (head[j] & 1) add(crew, key[j] >> LANE_BITS, head[j]);
+                else if (head[j]) note(crew, key[j] >> LANE_BITS, head[j], dealt.tails);
+            }
+            from = from ? from + size * share : size * (1 + turn);
+        } while (__any_sync(WHOLE, most >= from));
     }
 }
 

@@ -157,7 +157,7 @@ template <typename T>
 __device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned int* own, unsigned long long half,
                              unsigned int n_run, unsigned int n_windows, const Window* windows, Segment* segments,
                              const unsigned int* rows, unsigned int* spikes, Chunk* chunks, void* states,
-                             unsigned int* anchors, unsigned int* checks, unsigned int* wakes) {
+                             unsigned int* anchors, unsigned int* checks, unsigned int* wakes, unsigned int* gate) {
     const Model& m = crew.model;
     const unsigned int me = threadIdx.x;
     if (n_run) {
@@ -165,12 +165,20 @@ __device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned in
         const Window w = windows[n_run - 1];
         const unsigned int* post = own + last * half;
         file(m, post, crew.n_spikes[last], crew.ring_at[last], 0, nullptr, rows, spikes);
-        unsigned int* n_chunks = &segments[w.segment].n_chunks;
-        leave_chunks(m, post, crew.n_spikes[last], 0, (unsigned int)w.step, crew.chunk_start, n_chunks, rows, chunks);
-        // A last window that is shorter than the delay leaves the rest of the one before.
-        if (n_run > 1 && w.steps < m.window)
-            leave_chunks(m, own + before * half, crew.n_spikes[before], w.steps, (unsigned int)windows[n_run - 2].step,
-                         crew.chunk_start, n_chunks, rows, chunks);
+        unsigned int chunk_start = crew.chunk_start;
+        // A last window that is shorter than the delay leaves the rest of the one before; its own chunks come behind.
+        if (n_run > 1 && w.steps < m.window) {
+            const Window& long_one = windows[n_run - 2];
+            leave_chunks(m, own + before * half, crew.n_spikes[before], w.steps, (unsigned int)long_one.step, chunk_start,
+                         &segments[long_one.segment].n_chunks, rows, chunks);
+            __syncthreads();
+            if (me == 0) wait_at(gate, arrive(gate));
+            __syncthreads();
+            chunk_start += __ldcg(&segments[long_one.segment].n_chunks);
+            if (blockIdx.x == 0 && me == 0) segments[w.segment].chunk_start = chunk_start;
+        }
+        leave_chunks(m, post, crew.n_spikes[last], 0, (unsigned int)w.step, chunk_start, &segments[w.segment].n_chunks, rows,
+                     chunks);
     }
     if (n_run < n_windows && blockIdx.x == 0) {
         const Segment halted = {0, 0, crew.start[n_run & 1], crew.chunk_start, 1, 0};
@@ -237,12 +245,14 @@ __device__ inline void
         }
         if (me <= LONGEST) crew.count[me] = 0;
         if (me == 0) {
-            crew.total = crew.below = 0;
+            crew.total = crew.below = crew.n_work = 0;
             wait_at(gate, crew.before);
         }
         __syncthreads();
         if (index) {
             receive(crew, is_over ? 0 : w.steps, posts + other * half, post_size, wide, dealt);
+            __syncthreads();
+            work_off(crew, dealt.tails);
         } else if (p.owns && !first.halted) {
             fetch_arrivals(crew, p.member, p.lane, m, w.steps, arrivals);
         }
@@ -272,7 +282,7 @@ __device__ inline void
         step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, crew.n_spikes[side]);
     }
     __syncthreads();
-    leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes);
+    leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes, gate);
 }
 
 }  // namespace spiking
