@@ -6,6 +6,8 @@ namespace spiking {
 
 // Neurons of a block at most.
 constexpr unsigned int MOST = 1088;
+// Blocks at most.
+constexpr unsigned int MOST_POSTS = 256;
 // Places for connections that are yet to be read, four each.
 constexpr unsigned int WORK = 2048;
 // Events of a window from which on a neuron is looked at in every step.
@@ -31,9 +33,9 @@ template <typename T> struct Ensemble {
     unsigned int n_spikes[2], ring_at[2];
     // Where the spikes of all blocks in a window begin.
     unsigned int start[2], segment[2];
-    unsigned int total, below; // spikes of all blocks in the window before; of those with lower numbers
-    unsigned int n_work;
-    unsigned int before, looks, unread, chunk_start;
+    // Spikes of the window before: of 32 posts up to and with each, and of them all.
+    unsigned int until[MOST_POSTS], sum[MOST_POSTS / 32];
+    unsigned int n_work, looks, unread, chunk_start;
     // What is read again and again: the first level of the cache is emptied whenever the blocks meet.
     Model model;
     Window plan[2];
@@ -47,7 +49,7 @@ template <typename T> struct Ensemble {
     __device__ static int exact(int sum, unsigned int, const int*) { return sum; }
 };
 
-static_assert(sizeof(Ensemble<double>) == 68512 && sizeof(Ensemble<float>) == 57752, "what the host asks for");
+static_assert(sizeof(Ensemble<double>) == 69552 && sizeof(Ensemble<float>) == 58800, "what the host asks for");
 
 // All blocks meet. The top bit of the gate turns over when the last one has arrived; nothing is ever reset.
 __device__ inline unsigned int arrive(unsigned int* gate) {
@@ -76,7 +78,7 @@ struct Deal {
     // Neurons of a block at most.
     __device__ unsigned int span() const { return ((n_groups - 1) / gridDim.x + 1) << 5; }
     // Words of a post: a count, and a key for each spike that may be.
-    __device__ unsigned int post_size(const Model& m) const { return (span() * m.window + 32) & ~31u; }
+    __device__ unsigned int post_size(const Model& m) const { return (span() * m.window + 16) & ~15u; }
 };
 
 }  // namespace spiking

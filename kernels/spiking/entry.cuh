@@ -69,10 +69,10 @@ extern "C" __global__ void
            const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
            unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
            int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
-           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned int* __restrict__ posts) {
+           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag) {
     spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, heads, tails, tail_starts, sources,
                           chances, masks, trains, marks, currents, states, anchors, checks, wakes, arrivals, spikes, chunks,
-                          counters, gate, posts);
+                          counters, gate, posts, first_tag);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -1,6 +1,10 @@
-// How blocks of resident neurons tell each other who fired. Each writes the keys of its spikes to its post, behind their
-// number; when all have met, each reads the posts of all, and looks up what the rows of these neurons hold for it: the
-// wiring is dealt to blocks (src/kinds/spiking/cuda/dealt.rs), so what arrives is added in shared memory.
+// How blocks of resident neurons tell each other who fired. Each writes the keys of its spikes to its post, and then how
+// many there are; each reads the posts of all, and looks up what the rows of these neurons hold for it: the wiring is dealt
+// to blocks (src/kinds/spiking/cuda/dealt.rs), so what arrives is added in shared memory.
+//
+// Every word of a post carries the tag of its window beside it, so that whoever reads it knows whether it is there yet: no
+// fence, no meeting. There are two posts per block. A block writes to one again when it has read all others' posts of the
+// window in between, which they wrote when they had read this one.
 #pragma once
 #include "spiking/deliver.cuh"
 #include "spiking/ensemble.cuh"
@@ -48,9 +52,9 @@ __device__ inline void note(Ensemble<T>& crew, unsigned int i, unsigned int head
     for (; len; --len) add(crew, i, __ldg(&tails[from++])); // no room left
 }
 
-// Takes what was noted: four lanes each, loads of four rounds in flight together.
+// Takes what was noted: four lanes each, loads of several rounds in flight together.
 template <typename T> __device__ inline void work_off(Ensemble<T>& crew, const unsigned int* tails) {
-    constexpr unsigned int AT_ONCE = 4;
+    constexpr unsigned int AT_ONCE = 8;
     const unsigned int n = min(crew.n_work, WORK), k = threadIdx.x & 3, stride = blockDim.x >> 2;
 #pragma unroll 1
     for (unsigned int first = threadIdx.x >> 2; first < n; first += AT_ONCE * stride) {
@@ -68,62 +72,96 @@ template <typename T> __device__ inline void work_off(Ensemble<T>& crew, const u
     }
 }
 
-// Reads the spikes of all posts: those of the first `steps` steps, whose effects fall into this window. How posts are read
-// depends on how many spikes are expected: 8 words of each at once, four posts per warp, or 32 (`wide`).
+__device__ inline void put(unsigned long long* at, unsigned int tag, unsigned int word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"((unsigned long long)tag << 32 | word) : "memory");
+}
+
+__device__ inline unsigned long long look(const unsigned long long* at) {
+    unsigned long long word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+    return word;
+}
+
+// Waits until all posts tell how many spikes they hold, and adds up, 32 posts at a time.
 template <typename T>
-__device__ inline void receive(Ensemble<T>& crew, unsigned int steps, const unsigned int* posts, unsigned int post_size,
-                               bool wide, const Dealt& dealt) {
+__device__ inline void await_posts(Ensemble<T>& crew, const unsigned long long* posts, unsigned int post_size, unsigned int tag) {
+    const unsigned int at = threadIdx.x & 31;
+    for (unsigned int base = threadIdx.x & ~31u; base < gridDim.x; base += blockDim.x) {
+        const unsigned int post = base + at;
+        unsigned long long header = 0;
+        if (post < gridDim.x) {
+            do header = look(&posts[(unsigned long long)post * post_size]);
+            while ((unsigned int)(header >> 32) != tag);
+        }
+        unsigned int until = (unsigned int)header;
+        for (unsigned int d = 1; d < 32; d *= 2) {
+            const unsigned int below = __shfl_up_sync(WHOLE, until, d);
+            if (at >= d) until += below;
+        }
+        crew.until[post] = until;
+        if (at == 31) crew.sum[base >> 5] = until;
+    }
+}
+
+// Spikes of all posts before the 32 with the given one.
+template <typename T> __device__ inline unsigned int spikes_before(const Ensemble<T>& crew, unsigned int post) {
+    unsigned int sum = 0;
+    for (unsigned int s = 0; s < post >> 5; ++s) sum += crew.sum[s];
+    return sum;
+}
+
+// Where the `item`th of all spikes lies.
+template <typename T>
+__device__ inline unsigned long long place_of(const Ensemble<T>& crew, unsigned int item, unsigned int post_size) {
+    unsigned int s = 0;
+    for (; item >= crew.sum[s]; ++s) item -= crew.sum[s];
+    const unsigned int* until = &crew.until[32 * s];
+    unsigned int post = 0; // the number of those that end before it
+#pragma unroll
+    for (unsigned int d = 16; d; d /= 2)
+        if (until[post + d - 1] <= item) post += d;
+    return (unsigned long long)(32 * s + post) * post_size + 1 + item - (post ? until[post - 1] : 0);
+}
+
+// Reads the spikes of all posts: those of the first `steps` steps, whose effects fall into this window.
+template <typename T>
+__device__ inline void receive(Ensemble<T>& crew, unsigned int steps, unsigned int total, const unsigned long long* posts,
+                               unsigned int post_size, unsigned int tag, const Dealt& dealt) {
     constexpr unsigned int AT_ONCE = 4;
-    const unsigned int warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5, at = threadIdx.x & 31;
-    const unsigned int n_posts = gridDim.x, lane_mask = (1u << LANE_BITS) - 1;
-    // Fewer posts than warps: several warps share one.
-    const unsigned int share = max(n_warps / n_posts, 1u), turn = share > 1 ? warp / n_posts : 0;
-    if (turn >= share) return;
-    const unsigned int shift = wide || share > 1 ? 5 : 3, size = 1u << shift, place = at & (size - 1);
-    const unsigned int stride = (share > 1 ? n_posts : n_warps) << (5 - shift);
-    const unsigned int first = share > 1 ? warp % n_posts : warp << (5 - shift);
-    for (unsigned int base = first; base < n_posts; base += AT_ONCE * stride) {
-        unsigned int n[AT_ONCE], most = 0, from = 0;
-        do {
-            unsigned int key[AT_ONCE], head[AT_ONCE];
+#pragma unroll 1
+    for (unsigned int first = threadIdx.x; first < total; first += AT_ONCE * blockDim.x) {
+        const unsigned long long* from[AT_ONCE];
+        unsigned long long word[AT_ONCE];
+        unsigned int head[AT_ONCE];
 #pragma unroll
-            for (unsigned int j = 0; j < AT_ONCE; ++j) { // loads in flight together
-                const unsigned int post = base + j * stride + (at >> shift);
-                const bool there = post < n_posts && (from == 0 || from + place <= n[j]);
-                key[j] = there ? __ldcg(&posts[(unsigned long long)post * post_size + from + place]) : 0;
-            }
-            if (from == 0) {
+        for (unsigned int j = 0; j < AT_ONCE; ++j) {
+            const unsigned int item = first + j * blockDim.x;
+            from[j] = posts + (item < total ? place_of(crew, item, post_size) : 0); // beyond: whatever is there
+        }
 #pragma unroll
-                for (unsigned int j = 0; j < AT_ONCE; ++j) {
-                    n[j] = __shfl_sync(WHOLE, key[j], at & ~(size - 1));
-                    most = max(most, n[j]);
-                    if (place == 0 && n[j] && turn == 0) {
-                        atomicAdd(&crew.total, n[j]);
-                        if (base + j * stride + (at >> shift) < blockIdx.x) atomicAdd(&crew.below, n[j]);
-                    }
-                }
-            }
+        for (unsigned int j = 0; j < AT_ONCE; ++j) word[j] = look(from[j]);
 #pragma unroll
-            for (unsigned int j = 0; j < AT_ONCE; ++j) {
-                const bool mine = from + place && from + place <= n[j] && (from || turn == 0);
-                head[j] = mine && key[j] >> LANE_BITS < steps ? dealt.head(key[j] & lane_mask) : 0;
-            }
+        for (unsigned int j = 0; j < AT_ONCE; ++j) {
+            while ((unsigned int)(word[j] >> 32) != tag) word[j] = look(from[j]);
+            const unsigned int key = (unsigned int)word[j];
+            const bool counts = first + j * blockDim.x < total && key >> LANE_BITS < steps;
+            head[j] = counts ? dealt.head(key & ((1u << LANE_BITS) - 1)) : 0;
+        }
 #pragma unroll
-            for (unsigned int j = 0; j < AT_ONCE; ++j) {
-                if (head[j] & 1) add(crew, key[j] >> LANE_BITS, head[j]);
-                else if (head[j]) note(crew, key[j] >> LANE_BITS, head[j], dealt.tails);
-            }
-            from = from ? from + size * share : size * (1 + turn);
-        } while (__any_sync(WHOLE, most >= from));
+        for (unsigned int j = 0; j < AT_ONCE; ++j) {
+            const unsigned int i = (unsigned int)word[j] >> LANE_BITS;
+            if (head[j] & 1) add(crew, i, head[j]);
+            else if (head[j]) note(crew, i, head[j], dealt.tails);
+        }
     }
 }
 
 // Writes spikes of this block to the ring, where the host finds them. What they bring in the first `steps` steps is
 // counted as of the window they arrive in, whose counters these are.
-__device__ inline void file(const Model& m, const unsigned int* post, unsigned int n, unsigned int ring_at,
+__device__ inline void file(const Model& m, const unsigned long long* post, unsigned int n, unsigned int ring_at,
                             unsigned int steps, unsigned int* counters, const unsigned int* rows, unsigned int* spikes) {
     for (unsigned int j = threadIdx.x; j < n; j += blockDim.x) {
-        const unsigned int key = __ldcg(&post[1 + j]), lane = key & ((1u << LANE_BITS) - 1), i = key >> LANE_BITS;
+        const unsigned int key = (unsigned int)look(&post[1 + j]), lane = key & ((1u << LANE_BITS) - 1), i = key >> LANE_BITS;
         spikes[(ring_at + j) & m.spike_mask] = key;
         if (i >= steps) continue;
         const unsigned int len = rows[lane + 1] - rows[lane];
@@ -133,11 +171,11 @@ __device__ inline void file(const Model& m, const unsigned int* post, unsigned i
 
 // Notes the chunks of the rows of spikes that will arrive after this launch: those of step `from` and later, counted from
 // step `start`.
-__device__ inline void leave_chunks(const Model& m, const unsigned int* post, unsigned int n, unsigned int from,
+__device__ inline void leave_chunks(const Model& m, const unsigned long long* post, unsigned int n, unsigned int from,
                                     unsigned int start, unsigned int chunk_start, unsigned int* n_chunks,
                                     const unsigned int* rows, Chunk* chunks) {
     for (unsigned int j = threadIdx.x; j < n; j += blockDim.x) {
-        const unsigned int key = __ldcg(&post[1 + j]), lane = key & ((1u << LANE_BITS) - 1), i = key >> LANE_BITS;
+        const unsigned int key = (unsigned int)look(&post[1 + j]), lane = key & ((1u << LANE_BITS) - 1), i = key >> LANE_BITS;
         const unsigned int word = rows[lane], len = rows[lane + 1] - word;
         if (i < from || !len) continue;
         unsigned int chunk = chunk_start + atomicAdd(n_chunks, (len + 127) >> 7);

@@ -69,7 +69,7 @@ __device__ inline Pair settle_in(Ensemble<T>& crew, const Model& model, const De
         crew.model = model;
         crew.plan[0] = windows[0];
         crew.row = row;
-        crew.looks = crew.total = crew.below = 0;
+        crew.looks = 0;
         crew.n_spikes[0] = crew.n_spikes[1] = 0;
         crew.drawn_block = ~0ull;
         crew.weight = model.n_sources ? sources[0].weight : 0.0;
@@ -108,7 +108,7 @@ template <typename T> __device__ inline void draw(Ensemble<T>& crew, const Pair&
 // do as others is taken together with them, as in `advance`.
 template <typename T>
 __device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& deal, const Window& w, const void* propagators,
-                                const void* currents, const Dealt& dealt, unsigned int* post, unsigned int& n_spikes) {
+                                const void* currents, const Dealt& dealt, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
     const Model& m = crew.model;
     const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
     const unsigned long long both = p.owns ? *reinterpret_cast<const unsigned long long*>(&crew.summed[p.member]) |
@@ -145,7 +145,7 @@ __device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& de
         if (!fired) continue;
         dealt.announce(whom);
         unsigned int to = 1 + atomicAdd(&n_spikes, __popc(fired));
-        for (; fired; fired &= fired - 1) post[to++] = (__ffs(fired) - 1) << LANE_BITS | whom;
+        for (; fired; fired &= fired - 1) put(&post[to++], tag, (__ffs(fired) - 1) << LANE_BITS | whom);
     }
     __syncthreads();
     if (p.owns && (me & 15) == 0) crew.wake[p.mine] = start + crew.wait[p.mine];
@@ -154,7 +154,7 @@ __device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& de
 // The end of a launch after `n_run` windows: the last spikes go to the ring, what is still on its way becomes chunks, and
 // neurons go back to where others find them.
 template <typename T>
-__device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned int* own, unsigned long long half,
+__device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned long long* own, unsigned long long half,
                              unsigned int n_run, unsigned int n_windows, const Window* windows, Segment* segments,
                              const unsigned int* rows, unsigned int* spikes, Chunk* chunks, void* states,
                              unsigned int* anchors, unsigned int* checks, unsigned int* wakes, unsigned int* gate) {
@@ -163,7 +163,7 @@ __device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned in
     if (n_run) {
         const unsigned int last = ~n_run & 1, before = n_run & 1; // sides
         const Window w = windows[n_run - 1];
-        const unsigned int* post = own + last * half;
+        const unsigned long long* post = own + last * half;
         file(m, post, crew.n_spikes[last], crew.ring_at[last], 0, nullptr, rows, spikes);
         unsigned int chunk_start = crew.chunk_start;
         // A last window that is shorter than the delay leaves the rest of the one before; its own chunks come behind.
@@ -201,7 +201,7 @@ __device__ inline void
            const unsigned int* tail_starts, const Source* sources, const unsigned long long* chances,
            const unsigned int* masks, const unsigned int* trains, const unsigned int* marks, const void* currents,
            void* states, unsigned int* anchors, unsigned int* checks, unsigned int* wakes, int* arrivals, unsigned int* spikes, Chunk* chunks, unsigned int* counters, unsigned int* gate,
-           unsigned int* posts) {
+           unsigned long long* posts, unsigned int first_tag) {
     extern __shared__ __align__(16) unsigned char shared[];
     Ensemble<T>& crew = *reinterpret_cast<Ensemble<T>*>(shared);
     const Model& m = crew.model;
@@ -209,7 +209,7 @@ __device__ inline void
     const Dealt dealt(heads, tails, tail_starts);
     const unsigned int me = threadIdx.x, post_size = deal.post_size(model);
     const unsigned long long half = (unsigned long long)gridDim.x * post_size;
-    unsigned int* const own = posts + (unsigned long long)blockIdx.x * post_size;
+    unsigned long long* const own = posts + (unsigned long long)blockIdx.x * post_size;
     const Pair p = settle_in(crew, model, deal, propagators, windows, segments, sources, chances, masks, trains, marks, states,
                              anchors, checks, wakes);
     __syncthreads();
@@ -218,24 +218,25 @@ __device__ inline void
         deliver_chunks<false>(m, crew.plan[0], true, blockIdx.x, gridDim.x, segments, chunks, rows, words, nullptr, nullptr,
                               nullptr, arrivals, nullptr, counters);
 
+    __syncthreads();
+    if (me == 0) wait_at(gate, arrive(gate)); // for what was delivered
+    __syncthreads();
+
     // Each turn: what the window before brought is exchanged, then the window at hand is run. After the last one there is
     // only the exchange.
     unsigned int index = 0;
-    bool wide = false;
     for (;; ++index) {
-        const unsigned int side = index & 1, other = side ^ 1;
+        const unsigned int side = index & 1, other = side ^ 1, tag = first_tag + index;
         const bool is_over = index == n_windows;
         const Window& w = crew.plan[side];
-        // Everything of this block is done and in view of the others; they are waited for while kicks are drawn, and the
-        // spikes of the window before the last are filed.
-        __syncthreads();
+        // While others finish, kicks are drawn and the spikes of the window before the last are filed.
         if (me == 0) {
-            if (index) own[other * half] = crew.n_spikes[other];
-            crew.before = arrive(gate);
+            if (index) put(&own[other * half], tag - 1, crew.n_spikes[other]);
             if (index && m.counts_active) {
                 atomicAdd(&counters[crew.plan[other].slot * COUNTERS + COPIES * LONGEST], crew.looks);
                 crew.looks = 0;
             }
+            crew.n_work = 0;
         }
         if (p.owns && !is_over) draw(crew, p, w);
         if (index >= 2) {
@@ -244,31 +245,23 @@ __device__ inline void
                  spikes);
         }
         if (me <= LONGEST) crew.count[me] = 0;
-        if (me == 0) {
-            crew.total = crew.below = crew.n_work = 0;
-            wait_at(gate, crew.before);
-        }
+        if (index) await_posts(crew, posts + other * half, post_size, tag - 1);
         __syncthreads();
-        if (index) {
-            receive(crew, is_over ? 0 : w.steps, posts + other * half, post_size, wide, dealt);
-            __syncthreads();
-            work_off(crew, dealt.tails);
-        } else if (p.owns && !first.halted) {
-            fetch_arrivals(crew, p.member, p.lane, m, w.steps, arrivals);
-        }
-        __syncthreads();
-        const unsigned int total = crew.total, start = crew.start[other] + total;
+        const unsigned int total = index ? spikes_before(crew, gridDim.x + 31) : 0, start = crew.start[other] + total;
         const unsigned long long taken = start - crew.unread;
         const bool has_room = taken + (unsigned long long)m.n * w.steps <= (unsigned long long)m.spike_mask + 1;
         const bool is_last = is_over || first.halted || !has_room;
         if (me == 0) {
             crew.drawn_block = (w.step + w.steps - 1) >> 6;
             crew.start[side] = start;
-            crew.ring_at[other] = crew.start[other] + crew.below;
-            if (blockIdx.x == 0 && index) {
-                Segment& run = segments[crew.segment[other]];
-                run.n_spikes = total;
-                run.spike_start = crew.start[other];
+            if (index) {
+                const unsigned int below = spikes_before(crew, blockIdx.x) + crew.until[blockIdx.x] - crew.n_spikes[other];
+                crew.ring_at[other] = crew.start[other] + below;
+                if (blockIdx.x == 0) {
+                    Segment& run = segments[crew.segment[other]];
+                    run.n_spikes = total;
+                    run.spike_start = crew.start[other];
+                }
             }
             if (!is_last) {
                 crew.n_spikes[side] = 0;
@@ -277,10 +270,19 @@ __device__ inline void
             }
         }
         if (is_last) break;
-        wide = total >= 4 * gridDim.x;
         if (me == 32 && index + 1 < n_windows) crew.plan[other] = windows[index + 1];
-        step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, crew.n_spikes[side]);
+        if (total) {
+            receive(crew, w.steps, total, posts + other * half, post_size, tag - 1, dealt);
+            __syncthreads();
+            work_off(crew, dealt.tails);
+        } else if (index == 0 && p.owns) {
+            fetch_arrivals(crew, p.member, p.lane, m, w.steps, arrivals);
+        }
+        __syncthreads();
+        step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, tag, crew.n_spikes[side]);
     }
+    __syncthreads();
+    if (me == 0) wait_at(gate, arrive(gate)); // for what the first block has written about segments
     __syncthreads();
     leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes, gate);
 }

@@ -226,7 +226,7 @@ kernels! {
             rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<Source>,
             chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
             anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>,
-            chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u32>
+            chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.

@@ -41,7 +41,9 @@ pub struct Memory {
     heads: Buf<u32>,
     tails: Buf<u32>,
     tail_starts: Buf<u32>,
-    posts: Buf<u32>,
+    posts: Buf<u64>,
+    /// The tag of the next window: none was used since the posts were cleared.
+    next_tag: u32,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -111,6 +113,7 @@ impl Memory {
             tails: Buf::zeros(gpu, "tails of the wiring by block", 1)?,
             tail_starts: Buf::zeros(gpu, "places of the tails", 1)?,
             posts: Buf::zeros(gpu, "posts of blocks", 1)?,
+            next_tag: 1,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -279,6 +282,12 @@ impl Memory {
 
     /// Launches the first `windows` of the plan at once; all but the last are whole.
     pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        if self.next_tag.checked_add(windows).is_none() {
+            self.posts.clear()?;
+            self.next_tag = 1;
+        }
+        let first_tag = self.next_tag;
+        self.next_tag += windows;
         kernels.reside(
             pass,
             grid,
@@ -308,6 +317,7 @@ impl Memory {
             &mut self.counters,
             &mut self.gate,
             &mut self.posts,
+            first_tag,
         )
     }
 

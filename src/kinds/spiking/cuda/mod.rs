@@ -346,7 +346,7 @@ impl<T: Real> CudaSim<T> {
 fn move_in(gpu: &Gpu, memory: &mut Memory, sizes: &Sizes, grid: Grid, wiring: &Csr) -> Result<bool, GpuError> {
     let Grid::Meeting { blocks, .. } = grid else { return Ok(false) };
     let posts = sizes.post_words(blocks);
-    let bytes = Dealt::most_bytes(sizes.n.into(), sizes.connections, blocks.into()) + 4 * posts as u64;
+    let bytes = Dealt::most_bytes(sizes.n.into(), sizes.connections, blocks.into()) + 8 * posts as u64;
     if bytes > gpu.memory()?.free / 2 {
         return Ok(false);
     }

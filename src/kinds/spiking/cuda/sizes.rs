@@ -26,6 +26,8 @@ pub const LANE_BITS: u32 = 26;
 pub const SORTED_BY_DEVICE: usize = 8192;
 /// Neurons of a block of `reside` at most, as in `ensemble.cuh`.
 const MOST: u32 = 1088;
+/// Blocks of `reside` at most.
+const MOST_POSTS: u32 = 256;
 /// Neurons a block of `reside` has at least, where there are several: less is not worth the meeting.
 const WORTH: u32 = 256;
 /// Longest delay, steps: every step may be a segment of its own.
@@ -161,8 +163,8 @@ impl Sizes {
         let blocks = match residence {
             Residence::Off => return None,
             Residence::Auto if self.stride() <= MOST => 1,
-            Residence::Auto => multiprocessors.min(self.stride() / WORTH),
-            Residence::Blocks(blocks) => blocks.clamp(1, groups),
+            Residence::Auto => multiprocessors.min(self.stride() / WORTH).min(MOST_POSTS),
+            Residence::Blocks(blocks) => blocks.clamp(1, groups.min(MOST_POSTS)),
         };
         let span = groups.div_ceil(blocks) * 32;
         let shared_bytes = ensemble_bytes(self.real_bytes as u32) + span * self.window * 4;
@@ -176,7 +178,7 @@ impl Sizes {
     /// Words of the posts of that many resident blocks: two for each, with a count and a key for each spike there may be.
     pub const fn post_words(&self, blocks: u32) -> usize {
         let span = (self.stride() / 32).div_ceil(blocks) * 32;
-        2 * blocks as usize * (span as usize * self.window as usize + 32)
+        2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
     /// Bytes of the rings.
@@ -218,7 +220,7 @@ impl Sizes {
 /// `Ensemble` of `ensemble.cuh` without the arrivals: propagators of 128 steps; per neuron its state, kicks to come, four
 /// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let told = 15 * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32 + 2 * 8 + 2 * 4 + 2 * 4;
+    let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32 + 2 * 8 + 2 * 4 + 2 * 4;
     let neuron = 2 * real + 8 + 4 * 4 + 2 + 1;
     let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
@@ -258,6 +260,7 @@ mod tests {
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
             (resident, format!("MOST = {MOST};")),
+            (resident, format!("MOST_POSTS = {MOST_POSTS};")),
             (resident, format!("sizeof(Ensemble<double>) == {}", ensemble_bytes(8))),
             (resident, format!("sizeof(Ensemble<float>) == {}", ensemble_bytes(4))),
         ] {
