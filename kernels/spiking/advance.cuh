@@ -174,7 +174,8 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
                                const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
                                unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals,
-                               unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
+                               unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters,
+                               Average* rates, const float* fade) {
     __shared__ Crew<T> crew;
     const unsigned int me = threadIdx.x, first = blockIdx.x * SPAN, pair = 2 * me;
     // Arrays of neurons and of warps are as long as the grid, so that these loads wait for nothing.
@@ -239,6 +240,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                 fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
             }
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
+            if (fired) rates[lane] = average(m, fade, rates[lane], start, fired);
             checks[lane] = start + agenda.look;
             atomicMin(&crew.wait[member >> 5], agenda.look);
             if (kicked) kick_bits[lane] = 0;

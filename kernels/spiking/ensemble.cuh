@@ -22,6 +22,7 @@ template <typename T> struct Ensemble {
     unsigned long long ahead[MOST]; // events of trains in the block of steps `drawn_block`
     unsigned long long chances[TRAIN_STEPS];
     uint2 work[WORK]; // see `note`
+    Average rate[MOST];
     unsigned int anchor[MOST], check[MOST], kicked[MOST];
     unsigned int summed[MOST]; // steps with arrivals
     unsigned short who[MOST];
@@ -49,7 +50,7 @@ template <typename T> struct Ensemble {
     __device__ static int exact(int sum, unsigned int, const int*) { return sum; }
 };
 
-static_assert(sizeof(Ensemble<double>) == 69552 && sizeof(Ensemble<float>) == 58800, "what the host asks for");
+static_assert(sizeof(Ensemble<double>) == 78272 && sizeof(Ensemble<float>) == 67512, "what the host asks for");
 
 // All blocks meet. The top bit of the gate turns over when the last one has arrived; nothing is ever reset.
 __device__ inline unsigned int arrive(unsigned int* gate) {

@@ -53,9 +53,11 @@ extern "C" __global__ void
             const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
             unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
-            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters) {
+            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+            Average* __restrict__ rates, const float* __restrict__ fade) {
     spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, chances, masks, trains, kicks, marks,
-                           currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
+                           currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters,
+                           rates, fade);
 }
 
 extern "C" __global__ void
@@ -69,10 +71,12 @@ extern "C" __global__ void
            const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
            unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
            int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
-           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag) {
+           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate,
+           unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates,
+           const float* __restrict__ fade) {
     spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, heads, tails, tail_starts, sources,
                           chances, masks, trains, marks, currents, states, anchors, checks, wakes, arrivals, spikes, chunks,
-                          counters, gate, posts, first_tag);
+                          counters, gate, posts, first_tag, rates, fade);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

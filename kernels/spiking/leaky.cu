@@ -12,7 +12,8 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
                                 const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
                                 unsigned int* __restrict__ states, int* __restrict__ arrivals,
                                 unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
-                                Chunk* __restrict__ chunks) {
+                                Chunk* __restrict__ chunks, Average* __restrict__ rates,
+                                const float* __restrict__ fade) {
     const Window w = windows[index];
     const Segment segment = now[index];
     if (segment.halted) return;
@@ -41,6 +42,7 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
         if (v >= 1.0f) {
             v = 0.0f;
             fired = 1;
+            rates[lane] = spiking::average(m, fade, rates[lane], (unsigned int)w.step, 1);
         }
         states[lane] = (unsigned int)__float_as_int(v);
     }

@@ -40,7 +40,7 @@ __device__ inline Pair settle_in(Ensemble<T>& crew, const Model& model, const De
                                  const Window* windows, const Segment* segments, const Source* sources,
                                  const unsigned long long* chances, const unsigned int* masks, const unsigned int* trains,
                                  const unsigned int* marks, const void* states, const unsigned int* anchors,
-                                 const unsigned int* checks, const unsigned int* wakes) {
+                                 const unsigned int* checks, const unsigned int* wakes, const Average* rates) {
     const unsigned int me = threadIdx.x;
     Pair p = {2 * me, me >> 4};
     p.owns = p.mine < deal.mine;
@@ -56,6 +56,7 @@ __device__ inline Pair settle_in(Ensemble<T>& crew, const Model& model, const De
             crew.state[p.member + h] = static_cast<const State<T>*>(states)[p.lane + h];
             crew.anchor[p.member + h] = anchors[p.lane + h];
             crew.check[p.member + h] = checks[p.lane + h];
+            crew.rate[p.member + h] = rates[p.lane + h];
             crew.marks[p.member + h] = (unsigned char)marks[p.lane + h];
             crew.kicked[p.member + h] = crew.summed[p.member + h] = 0;
         }
@@ -108,7 +109,8 @@ template <typename T> __device__ inline void draw(Ensemble<T>& crew, const Pair&
 // do as others is taken together with them, as in `advance`.
 template <typename T>
 __device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& deal, const Window& w, const void* propagators,
-                                const void* currents, const Dealt& dealt, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
+                                const void* currents, const Dealt& dealt, unsigned long long* post, unsigned int tag, unsigned int& n_spikes,
+                                const float* fade) {
     const Model& m = crew.model;
     const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
     const unsigned long long both = p.owns ? *reinterpret_cast<const unsigned long long*>(&crew.summed[p.member]) |
@@ -144,6 +146,7 @@ __device__ inline void step_all(Ensemble<T>& crew, const Pair& p, const Deal& de
         unsigned int fired = pass_through(crew, member, whom, w, (T)crew.weight, c, currents, much);
         if (!fired) continue;
         dealt.announce(whom);
+        crew.rate[member] = average(m, fade, crew.rate[member], start, fired);
         unsigned int to = 1 + atomicAdd(&n_spikes, __popc(fired));
         for (; fired; fired &= fired - 1) put(&post[to++], tag, (__ffs(fired) - 1) << LANE_BITS | whom);
     }
@@ -157,7 +160,8 @@ template <typename T>
 __device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned long long* own, unsigned long long half,
                              unsigned int n_run, unsigned int n_windows, const Window* windows, Segment* segments,
                              const unsigned int* rows, unsigned int* spikes, Chunk* chunks, void* states,
-                             unsigned int* anchors, unsigned int* checks, unsigned int* wakes, unsigned int* gate) {
+                             unsigned int* anchors, unsigned int* checks, unsigned int* wakes, unsigned int* gate,
+                             Average* rates) {
     const Model& m = crew.model;
     const unsigned int me = threadIdx.x;
     if (n_run) {
@@ -190,6 +194,7 @@ __device__ inline void leave(Ensemble<T>& crew, const Pair& p, const unsigned lo
         static_cast<State<T>*>(states)[p.lane + h] = crew.state[p.member + h];
         anchors[p.lane + h] = crew.anchor[p.member + h];
         checks[p.lane + h] = crew.check[p.member + h];
+        rates[p.lane + h] = crew.rate[p.member + h];
     }
     if ((me & 15) == 0) wakes[p.group] = crew.wake[p.mine];
 }
@@ -201,7 +206,7 @@ __device__ inline void
            const unsigned int* tail_starts, const Source* sources, const unsigned long long* chances,
            const unsigned int* masks, const unsigned int* trains, const unsigned int* marks, const void* currents,
            void* states, unsigned int* anchors, unsigned int* checks, unsigned int* wakes, int* arrivals, unsigned int* spikes, Chunk* chunks, unsigned int* counters, unsigned int* gate,
-           unsigned long long* posts, unsigned int first_tag) {
+           unsigned long long* posts, unsigned int first_tag, Average* rates, const float* fade) {
     extern __shared__ __align__(16) unsigned char shared[];
     Ensemble<T>& crew = *reinterpret_cast<Ensemble<T>*>(shared);
     const Model& m = crew.model;
@@ -211,7 +216,7 @@ __device__ inline void
     const unsigned long long half = (unsigned long long)gridDim.x * post_size;
     unsigned long long* const own = posts + (unsigned long long)blockIdx.x * post_size;
     const Pair p = settle_in(crew, model, deal, propagators, windows, segments, sources, chances, masks, trains, marks, states,
-                             anchors, checks, wakes);
+                             anchors, checks, wakes, rates);
     __syncthreads();
     const Verdict first = begin(m, crew.plan[0], segments, nullptr, blockIdx.x == 0);
     if (!first.halted)
@@ -279,12 +284,14 @@ __device__ inline void
             fetch_arrivals(crew, p.member, p.lane, m, w.steps, arrivals);
         }
         __syncthreads();
-        step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, tag, crew.n_spikes[side]);
+        step_all(crew, p, deal, w, propagators, currents, dealt, own + side * half, tag, crew.n_spikes[side],
+                 fade);
     }
     __syncthreads();
     if (me == 0) wait_at(gate, arrive(gate)); // for what the first block has written about segments
     __syncthreads();
-    leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes, gate);
+    leave(crew, p, own, half, index, n_windows, windows, segments, rows, spikes, chunks, states, anchors, checks, wakes, gate,
+          rates);
 }
 
 }  // namespace spiking

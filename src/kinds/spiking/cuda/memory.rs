@@ -4,14 +4,17 @@ use super::{
     Shape,
     dealt::Dealt,
     drive::Image,
-    kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
+    kernels::{Average, Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
     sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
     units::UnitStep,
 };
 use crate::{
     data::Csr,
     gpu::{Buf, Cell, Gpu, GpuError, Pass, kernel::Grid, layout::CudaType},
-    kinds::spiking::layout::TABLE,
+    kinds::spiking::{
+        layout::TABLE,
+        measure::{Meter, Running},
+    },
 };
 use std::sync::Arc;
 
@@ -44,6 +47,9 @@ pub struct Memory {
     posts: Buf<u64>,
     /// The tag of the next window: none was used since the posts were cleared.
     next_tag: u32,
+    /// Running rates, and how they fade: by single steps, then by 1024.
+    pub rates: Buf<Average>,
+    fade: Buf<f32>,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -114,6 +120,8 @@ impl Memory {
             tail_starts: Buf::zeros(gpu, "places of the tails", 1)?,
             posts: Buf::zeros(gpu, "posts of blocks", 1)?,
             next_tag: 1,
+            rates: Buf::zeros(gpu, "running rates", n)?,
+            fade: Buf::zeros(gpu, "fading of rates", 1)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -227,6 +235,8 @@ impl Memory {
                 &mut self.kick_bits,
                 &mut self.spikes,
                 &mut self.chunks,
+                &mut self.rates,
+                &self.fade,
             )?;
             if shape.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
@@ -261,6 +271,8 @@ impl Memory {
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
+            &mut self.rates,
+            &self.fade,
         )
     }
 
@@ -318,6 +330,8 @@ impl Memory {
             &mut self.gate,
             &mut self.posts,
             first_tag,
+            &mut self.rates,
+            &self.fade,
         )
     }
 
@@ -428,7 +442,31 @@ impl Memory {
         self.currents.clear()?;
         self.marks.clear()?;
         self.states.clear()?;
+        self.rates.clear()?;
         self.anchors.clear()
+    }
+
+    /// How running rates fade, and what a spike adds. `true` when a buffer had to be replaced.
+    pub fn fade(&mut self, meter: &Meter) -> Result<bool, GpuError> {
+        let (fine, coarse) = meter.fade_tables();
+        let gpu = self.gpu.clone();
+        let replaced = fill(&gpu, &mut self.fade, &[fine, coarse].concat())?;
+        let mut model = self.model.value();
+        (model.gain, model.n_coarse) = (meter.gain(), coarse.len() as u32);
+        self.model.set(model)?;
+        Ok(replaced)
+    }
+
+    /// The running rates as they are now.
+    pub fn running(&self) -> Result<Vec<Running>, GpuError> {
+        let rates = self.rates.read_range(0..self.n as usize)?;
+        Ok(rates.into_iter().map(|r| Running { hz: r.hz, step: r.step }).collect())
+    }
+
+    /// The reverse.
+    pub fn set_running(&mut self, running: &[Running]) -> Result<(), GpuError> {
+        let rates: Vec<Average> = running.iter().map(|r| Average { hz: r.hz, step: r.step }).collect();
+        self.rates.write_at(0, &rates)
     }
 
     /// Bytes held, by owner.
@@ -438,6 +476,7 @@ impl Memory {
             + 2 * self.currents.bytes()
             + 2 * self.marks.bytes()
             + self.checks.bytes()
+            + self.rates.bytes()
             + self.kick_bits.bytes()
             + 2 * self.wakes.bytes()
             + self.propagators.bytes();

@@ -163,6 +163,8 @@ impl<T: Real> CudaSim<T> {
             memory,
         };
         sim.upload_constants()?;
+        sim.desk.meter.averages_elsewhere = true;
+        sim.memory.fade(&sim.desk.meter)?;
         gpu.synchronize()?;
         Ok(sim)
     }

@@ -190,7 +190,7 @@ impl Sizes {
     pub fn bytes(&self) -> Vec<(&'static str, u64)> {
         let n = u64::from(self.stride());
         let rows = (u64::from(self.n) + 1) * 4 + self.connections * 4 + self.overflow * 8;
-        let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4) + u64::from(self.warps()) * 10;
+        let states = n * (3 * self.real_bytes + self.real_bytes + 7 * 4) + u64::from(self.warps()) * 10;
         vec![
             ("wiring", rows),
             ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
@@ -221,7 +221,7 @@ impl Sizes {
 /// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
 const fn ensemble_bytes(real: u32) -> u32 {
     let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32 + 2 * 8 + 2 * 4 + 2 * 4;
-    let neuron = 2 * real + 8 + 4 * 4 + 2 + 1;
+    let neuron = 2 * real + 8 + 8 + 4 * 4 + 2 + 1;
     let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
 }
