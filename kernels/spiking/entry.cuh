@@ -74,9 +74,18 @@ extern "C" __global__ void
            unsigned int* __restrict__ counters, unsigned int* __restrict__ gate,
            unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates,
            const float* __restrict__ fade) {
-    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, heads, tails, tail_starts, sources,
-                          chances, masks, trains, marks, currents, states, anchors, checks, wakes, arrivals, spikes, chunks,
-                          counters, gate, posts, first_tag, rates, fade);
+    extern __shared__ __align__(16) unsigned char shared[];
+    spiking::Ensemble<REAL>& crew = *reinterpret_cast<spiking::Ensemble<REAL>*>(shared);
+    const spiking::Deal deal(*model);
+    const spiking::Dealt dealt(heads, tails, tail_starts);
+    if (threadIdx.x == 0) crew.open(*model, windows, segments);
+    spiking::Residents<REAL> residents(crew, deal, dealt, propagators, currents, fade);
+    residents.enter(*model, sources, chances, masks, trains, marks, states, anchors, checks, wakes, rates);
+    __syncthreads();
+    spiking::travel(crew, residents, deal,
+                    {windows, n_windows, segments, rows, words, arrivals, spikes, chunks, counters, gate, posts, first_tag},
+                    dealt);
+    residents.store(states, anchors, checks, wakes, rates);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -7,7 +7,7 @@
 // window in between, which they wrote when they had read this one.
 #pragma once
 #include "spiking/deliver.cuh"
-#include "spiking/ensemble.cuh"
+#include "spiking/meeting.cuh"
 
 namespace spiking {
 
@@ -29,16 +29,14 @@ struct Dealt {
 };
 
 // A connection is its count (20 bits), the target within the block (11 bits), and a bit that is set.
-template <typename T> __device__ inline void add(Ensemble<T>& crew, unsigned int i, unsigned int word) {
-    const unsigned int member = word >> 1 & 2047;
-    atomicAdd(&crew.sums[i * crew.row + member], (int)word >> 12);
-    atomicOr(&crew.summed[member], 1u << i);
+template <typename C> __device__ inline void add(C& crew, unsigned int i, unsigned int word) {
+    crew.arrive(i, word >> 1 & 2047, (int)word >> 12);
 }
 
 // Notes the connections of a head that has several, four at a time, for whoever will take them: neurons with many would
 // hold up their reader.
-template <typename T>
-__device__ inline void note(Ensemble<T>& crew, unsigned int i, unsigned int head, const unsigned int* tails) {
+template <typename C>
+__device__ inline void note(C& crew, unsigned int i, unsigned int head, const unsigned int* tails) {
     unsigned int from = head >> 6, len = head >> 1 & 31;
     if (!len) len = __ldg(&tails[from++]);
     unsigned int to = atomicAdd(&crew.n_work, (len + 3) >> 2);
@@ -53,7 +51,7 @@ __device__ inline void note(Ensemble<T>& crew, unsigned int i, unsigned int head
 }
 
 // Takes what was noted: four lanes each, loads of several rounds in flight together.
-template <typename T> __device__ inline void work_off(Ensemble<T>& crew, const unsigned int* tails) {
+template <typename C> __device__ inline void work_off(C& crew, const unsigned int* tails) {
     constexpr unsigned int AT_ONCE = 8;
     const unsigned int n = min(crew.n_work, WORK), k = threadIdx.x & 3, stride = blockDim.x >> 2;
 #pragma unroll 1
@@ -83,8 +81,8 @@ __device__ inline unsigned long long look(const unsigned long long* at) {
 }
 
 // Waits until all posts tell how many spikes they hold, and adds up, 32 posts at a time.
-template <typename T>
-__device__ inline void await_posts(Ensemble<T>& crew, const unsigned long long* posts, unsigned int post_size, unsigned int tag) {
+template <typename C>
+__device__ inline void await_posts(C& crew, const unsigned long long* posts, unsigned int post_size, unsigned int tag) {
     const unsigned int at = threadIdx.x & 31;
     for (unsigned int base = threadIdx.x & ~31u; base < gridDim.x; base += blockDim.x) {
         const unsigned int post = base + at;
@@ -104,15 +102,15 @@ __device__ inline void await_posts(Ensemble<T>& crew, const unsigned long long* 
 }
 
 // Spikes of all posts before the 32 with the given one.
-template <typename T> __device__ inline unsigned int spikes_before(const Ensemble<T>& crew, unsigned int post) {
+template <typename C> __device__ inline unsigned int spikes_before(const C& crew, unsigned int post) {
     unsigned int sum = 0;
     for (unsigned int s = 0; s < post >> 5; ++s) sum += crew.sum[s];
     return sum;
 }
 
 // Where the `item`th of all spikes lies.
-template <typename T>
-__device__ inline unsigned long long place_of(const Ensemble<T>& crew, unsigned int item, unsigned int post_size) {
+template <typename C>
+__device__ inline unsigned long long place_of(const C& crew, unsigned int item, unsigned int post_size) {
     unsigned int s = 0;
     for (; item >= crew.sum[s]; ++s) item -= crew.sum[s];
     const unsigned int* until = &crew.until[32 * s];
@@ -124,8 +122,8 @@ __device__ inline unsigned long long place_of(const Ensemble<T>& crew, unsigned 
 }
 
 // Reads the spikes of all posts: those of the first `steps` steps, whose effects fall into this window.
-template <typename T>
-__device__ inline void receive(Ensemble<T>& crew, unsigned int steps, unsigned int total, const unsigned long long* posts,
+template <typename C>
+__device__ inline void receive(C& crew, unsigned int steps, unsigned int total, const unsigned long long* posts,
                                unsigned int post_size, unsigned int tag, const Dealt& dealt) {
     constexpr unsigned int AT_ONCE = 4;
 #pragma unroll 1

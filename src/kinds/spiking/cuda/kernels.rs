@@ -305,12 +305,29 @@ kernels! {
             kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, rates: InOut<Average>, fade: In<f32>
         );
 
+        /// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
+        #[block(544)]
+        fn board(
+            model: In<Model>, units: In<Units>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
+            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, marks: In<u32>,
+            currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
+            counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>, rates: InOut<Average>,
+            fade: In<f32>
+        );
+
         /// Samples v of chosen units.
         #[block(64)]
         fn trace_units(
             windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
+    }
+}
+
+impl UnitKernels {
+    /// Whether that many blocks of `board` are at work at the same time, which they must be: they wait for each other.
+    pub fn can_board(&self, grid: Grid) -> Result<bool, GpuError> {
+        self.board.fits_at_once(grid)
     }
 }
 

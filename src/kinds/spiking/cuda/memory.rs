@@ -276,10 +276,11 @@ impl Memory {
         )
     }
 
-    /// Whether the situation is one that `reside` knows: at most one source of kicks, weights as they are, nobody traced.
+    /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
+    /// nobody traced.
     pub fn is_plain(&self) -> bool {
         let model = self.model.value();
-        model.n_sources <= 1 && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
+        model.n_sources <= u32::from(self.units.is_none()) && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
     }
 
     /// Makes room for resident blocks.
@@ -300,6 +301,34 @@ impl Memory {
         }
         let first_tag = self.next_tag;
         self.next_tag += windows;
+        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
+            return kernels.board(
+                pass,
+                grid,
+                self.model.buf(),
+                constants.buf(),
+                &self.windows,
+                windows,
+                &mut self.segments,
+                &self.rows,
+                &self.words,
+                &self.heads,
+                &self.tails,
+                &self.tail_starts,
+                &self.marks,
+                &self.currents,
+                &mut self.states,
+                &mut self.arrivals,
+                &mut self.spikes,
+                &mut self.chunks,
+                &mut self.counters,
+                &mut self.gate,
+                &mut self.posts,
+                first_tag,
+                &mut self.rates,
+                &self.fade,
+            );
+        }
         kernels.reside(
             pass,
             grid,

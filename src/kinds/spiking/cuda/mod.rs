@@ -135,18 +135,18 @@ impl<T: Real> CudaSim<T> {
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let residence = sizes.residence(tuning.residence, gpu.multiprocessors).filter(|_| !is_leaky);
         let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
-        let residence = match residence {
-            Some(grid) if kernels.can_reside(grid)? && move_in(gpu, &mut memory, &sizes, grid, &desk.setup.wiring)? => {
-                Some(grid)
-            }
-            _ => None,
-        };
         if is_leaky {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
             memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
         }
+        let can_reside = |grid| memory.units.as_ref().map_or_else(|| kernels.can_reside(grid), |u| u.kernels.can_board(grid));
+        let residence = match sizes.residence(tuning.residence, gpu.multiprocessors, is_leaky) {
+            Some(grid) if can_reside(grid)? && move_in(gpu, &mut memory, &sizes, grid, &desk.setup.wiring)? => {
+                Some(grid)
+            }
+            _ => None,
+        };
         let mut sim = Self {
             queue: Queue::new(gpu, &sizes, desk.constants.delay)?,
             graphs: Graphs::default(),

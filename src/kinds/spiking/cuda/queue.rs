@@ -239,7 +239,8 @@ impl Queue {
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
         if flight.is_measured && flight.is_resident {
-            pass.work("reside", events, 8 * events); // a word read, a word added to
+            // A word read for each.
+            pass.work(if memory.units.is_some() { "board" } else { "reside" }, events, 4 * events);
         } else if flight.is_measured {
             pass.work("deliver", events, 8 * events);
             pass.work(if memory.units.is_some() { "leak" } else { "advance" }, n_spikes as u64, 0);

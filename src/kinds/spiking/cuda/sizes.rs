@@ -158,7 +158,7 @@ impl Sizes {
     }
 
     /// How `reside` is launched on a device with that many multiprocessors; `None` where neurons do not find room.
-    pub fn residence(&self, residence: Residence, multiprocessors: u32) -> Option<Grid> {
+    pub fn residence(&self, residence: Residence, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match residence {
             Residence::Off => return None,
@@ -167,7 +167,8 @@ impl Sizes {
             Residence::Blocks(blocks) => blocks.clamp(1, groups.min(MOST_POSTS)),
         };
         let span = groups.div_ceil(blocks) * 32;
-        let shared_bytes = ensemble_bytes(self.real_bytes as u32) + span * self.window * 4;
+        // Units keep a fixed amount.
+        let shared_bytes = if is_leaky { 0 } else { ensemble_bytes(self.real_bytes as u32) + span * self.window * 4 };
         // What is on its way when a launch ends, the chunks of two windows, finds room in any case.
         let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
         let fits = span <= MOST && self.delay == self.window && has_room;
@@ -272,7 +273,7 @@ mod tests {
     #[test]
     fn neurons_reside_where_they_find_room() {
         let sizes = |n: u64, delay| Sizes::told(n, 100 * n, 0, delay, 8).expect("it fits");
-        let grid = |n, delay, residence| sizes(n, delay).residence(residence, 132);
+        let grid = |n, delay, residence| sizes(n, delay).residence(residence, 132, false);
         let meeting = |blocks, block: u32, span: u32| {
             Some(Grid::Meeting { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
         };
