@@ -72,12 +72,11 @@ fn launch_shapes_change_nothing() {
     let Some(gpu) = gpu() else { return };
     let (setup, params) = (setup(6), busy());
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
-    let shapes = [(1, 1, 0, 0), (8, 64, u32::MAX, u32::MAX), (64, 8, 100, 50), (5, 16, 1000, 0)];
+    let shapes = [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)];
     let residences = [Residence::Off, Residence::Blocks(1), Residence::Blocks(3), Residence::Blocks(61)];
-    for ((graph, deliver_warps, dense_chunks, shared_chunks), residence) in
-        residences.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
+    for ((graph, deliver_warps, dense_chunks), residence) in residences.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
     {
-        let tuning = Tuning { graph, deliver_warps, dense_chunks, shared_chunks, residence, ..Tuning::default() };
+        let tuning = Tuning { graph, deliver_warps, dense_chunks, residence, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, 3000, 1234), want, "{tuning:?}");
     }

@@ -134,8 +134,6 @@ fn tuning_table() {
     let shapes = [
         ("default", plain),
         ("16 windows", Tuning { graph: 4, ..plain }),
-        ("always shared", Tuning { shared_chunks: 0, ..plain }),
-        ("never shared", Tuning { shared_chunks: u32::MAX, ..plain }),
         ("two launches", Tuning { residence: Residence::Off, ..plain }),
         ("two launches, 64", Tuning { residence: Residence::Off, graph: 64, ..plain }),
         ("always dense", Tuning { dense_chunks: 0, ..plain }),

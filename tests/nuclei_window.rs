@@ -2,7 +2,7 @@
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
 use egui_kittest::{Harness, kittest::Queryable};
-use neuropil::app::{App, Start};
+use neuropil::app::{App, Start, settings::Theme};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -82,7 +82,7 @@ fn projects_of_nuclei_make_pictures() {
         for size in [[1440.0, 900.0], [1280.0, 800.0]] {
             let mut w = window(&format!("{project}.ron"), size);
             run_to(&mut w, step, if size[0] > 1400.0 { &[] } else { &[1, 5, 9, 33] });
-            for (theme, name) in [(egui::ThemePreference::Dark, "dark"), (egui::ThemePreference::Light, "light")] {
+            for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
                 let ctx = w.ctx.clone();
                 w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Theme(theme));
                 shoot(&mut w, &format!("{project}-{}-{name}", size[0]));

@@ -26,11 +26,13 @@ struct alignas(8) Model {
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
-    unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
+    float gain; // What a spike adds to a running rate, Hz
+    unsigned int n_coarse; // Entries of the coarse table of fading rates
+    unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Model) == 136, "Model: size");
+static_assert(sizeof(Model) == 144, "Model: size");
 
 // One window of steps to take. Planned by the host, which knows the clock but not the activity.
 struct alignas(8) Window {
@@ -65,6 +67,13 @@ struct alignas(4) Chunk {
     unsigned int meta; // Connections less one, below; step of the spike, above
 };
 static_assert(sizeof(Chunk) == 8, "Chunk: size");
+
+// A running rate, touched only by spikes.
+struct alignas(4) Average {
+    float hz; // Right after the last spike, Hz
+    unsigned int step; // The step of the last spike
+};
+static_assert(sizeof(Average) == 8, "Average: size");
 
 // A source of kicks.
 struct alignas(8) Source {
@@ -110,7 +119,10 @@ struct alignas(4) Units {
 static_assert(sizeof(Units) == 16, "Units: size");
 
 // One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) leak(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks);
+extern "C" __global__ void __launch_bounds__(256, 1) leak(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, Average* __restrict__ rates, const float* __restrict__ fade);
+
+// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
+extern "C" __global__ void __launch_bounds__(544, 1) board(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);
 
 // Samples v of chosen units.
 extern "C" __global__ void __launch_bounds__(64, 1) trace_units(const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, const unsigned int* __restrict__ states, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);

@@ -26,11 +26,13 @@ struct alignas(8) Model {
     unsigned int chunk_mask; // Ring of chunks
     unsigned int segment_mask; // Ring of segments
     unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
-    unsigned int shared_chunks; // Chunks of a window from which on blocks share the next ones out instead of each pushing its own
     unsigned int window; // Steps of a whole window: rows of a table of arrivals
     float theta_f; // Threshold in single precision, for the bound on crossings
+    float gain; // What a spike adds to a running rate, Hz
+    unsigned int n_coarse; // Entries of the coarse table of fading rates
+    unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Model) == 136, "Model: size");
+static_assert(sizeof(Model) == 144, "Model: size");
 
 // One window of steps to take. Planned by the host, which knows the clock but not the activity.
 struct alignas(8) Window {
@@ -65,6 +67,13 @@ struct alignas(4) Chunk {
     unsigned int meta; // Connections less one, below; step of the spike, above
 };
 static_assert(sizeof(Chunk) == 8, "Chunk: size");
+
+// A running rate, touched only by spikes.
+struct alignas(4) Average {
+    float hz; // Right after the last spike, Hz
+    unsigned int step; // The step of the last spike
+};
+static_assert(sizeof(Average) == 8, "Average: size");
 
 // A source of kicks.
 struct alignas(8) Source {
@@ -112,11 +121,11 @@ extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restric
 
 // Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
 // that nothing reaches and of which none can cross leaves at once. Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters);
+extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
 
-// Many windows in one launch: neurons in shared memory, blocks meet once per window, the spikes of a block are
-// pushed at once into the arrivals of the next window. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ ahead);
+// Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
+// their own neurons receive is looked up and added in shared memory. Items: synaptic events.
+extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);
 
 // Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
 extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ segments, unsigned int* __restrict__ spikes);

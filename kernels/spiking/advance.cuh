@@ -60,7 +60,12 @@ template <typename T> struct Crew {
     unsigned char marks[SPAN];
     unsigned int count[LONGEST + 1];
     int wait[SPAN / 32];
-    short sums[STAGED][SPAN];
+    short sums[STAGED][SPAN]; // TOO_LARGE where it does not fit: it is read from the table then
+
+    __device__ int peek(unsigned int i, unsigned int member) const { return sums[i][member]; }
+    __device__ static int exact(int sum, unsigned int i, const int* table) {
+        return sum == TOO_LARGE ? table[i * ROW] : sum;
+    }
 };
 
 __device__ inline short staged(int sum) { return (short)(sum > TOO_LARGE && sum < -TOO_LARGE ? sum : TOO_LARGE); }
@@ -78,12 +83,12 @@ __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int step
     const int pause = neuron.marks & DRIVEN ? 1 : (int)c.refractory;
     int anchor = signed_gap(neuron.anchor, start), look = agenda.look, input = agenda.next_input();
     unsigned int inputs = agenda.inputs, fired = 0;
-    int sum = input < steps && summed >> input & 1 ? crew.sums[input][member] : 0;
+    int sum = input < steps && summed >> input & 1 ? crew.peek(input, member) : 0;
     for (int i = min(input, look); i < steps; i = min(input, look)) {
         ++looks;
         const Propagator<T> p = crew.near[i + 1 - anchor];
         const bool comes = i == input;
-        if (comes && sum == TOO_LARGE) sum = sums[i * ROW];
+        if (comes) sum = crew.exact(sum, i, sums);
         const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
         const bool fires = u_i > c.theta;
@@ -93,7 +98,7 @@ __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int step
         inputs = !fires ? inputs : anchor < 32 ? inputs & (WHOLE << anchor) : 0;
         input = inputs ? __ffs(inputs) - 1 : 32;
         const bool sums_come = input < steps && summed >> (input & 31) & 1;
-        sum = comes || fires ? sums_come ? crew.sums[input][member] : 0 : sum;
+        sum = comes || fires ? sums_come ? crew.peek(input, member) : 0 : sum;
         const T from_u = fires ? c.u_reset : comes ? u_i + kick : u_i;
         const T from_g = fires ? T(0) : comes ? g_i + arrived : g_i;
         u = fires || comes ? from_u : u;
@@ -169,7 +174,8 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
                                const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
                                unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals,
-                               unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters) {
+                               unsigned int* kick_bits, unsigned int* spikes, Chunk* chunks, unsigned int* counters,
+                               Average* rates, const float* fade) {
     __shared__ Crew<T> crew;
     const unsigned int me = threadIdx.x, first = blockIdx.x * SPAN, pair = 2 * me;
     // Arrays of neurons and of warps are as long as the grid, so that these loads wait for nothing.
@@ -234,6 +240,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                 fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
             }
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
+            if (fired) rates[lane] = average(m, fade, rates[lane], start, fired);
             checks[lane] = start + agenda.look;
             atomicMin(&crew.wait[member >> 5], agenda.look);
             if (kicked) kick_bits[lane] = 0;

@@ -53,25 +53,39 @@ extern "C" __global__ void
             const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
             unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
-            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters) {
+            unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+            Average* __restrict__ rates, const float* __restrict__ fade) {
     spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, chances, masks, trains, kicks, marks,
-                           currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters);
+                           currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters,
+                           rates, fade);
 }
 
 extern "C" __global__ void
     reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
            const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
            const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
-           const Source* __restrict__ sources, const unsigned long long* __restrict__ chances,
-           const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
-           const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
-           unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
-           unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals,
-           unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
-           unsigned int* __restrict__ gate, unsigned long long* __restrict__ ahead) {
-    spiking::reside<REAL>(*model, propagators, windows, n_windows, segments, rows, words, sources, chances, masks, trains,
-                          marks, currents, states, anchors, checks, wakes, touched, arrivals, spikes, chunks, counters, gate,
-                          ahead);
+           const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails,
+           const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources,
+           const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+           const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks,
+           const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+           unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
+           int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
+           unsigned int* __restrict__ counters, unsigned int* __restrict__ gate,
+           unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates,
+           const float* __restrict__ fade) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    spiking::Ensemble<REAL>& crew = *reinterpret_cast<spiking::Ensemble<REAL>*>(shared);
+    const spiking::Deal deal(*model);
+    const spiking::Dealt dealt(heads, tails, tail_starts);
+    if (threadIdx.x == 0) crew.open(*model, windows, segments);
+    spiking::Residents<REAL> residents(crew, deal, dealt, propagators, currents, fade);
+    residents.enter(*model, sources, chances, masks, trains, marks, states, anchors, checks, wakes, rates);
+    __syncthreads();
+    spiking::travel(crew, residents, deal,
+                    {windows, n_windows, segments, rows, words, arrivals, spikes, chunks, counters, gate, posts, first_tag},
+                    dealt);
+    residents.store(states, anchors, checks, wakes, rates);
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,

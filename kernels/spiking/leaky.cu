@@ -2,6 +2,7 @@
 // order of spikes are those of the exponential neurons; the delay is one step, so a window is one step.
 #include "gen/spiking-leaky.cuh"
 #include "spiking/advance.cuh"
+#include "spiking/turns.cuh"
 
 extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __restrict__ units,
                                 const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
@@ -12,7 +13,8 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
                                 const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
                                 unsigned int* __restrict__ states, int* __restrict__ arrivals,
                                 unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
-                                Chunk* __restrict__ chunks) {
+                                Chunk* __restrict__ chunks, Average* __restrict__ rates,
+                                const float* __restrict__ fade) {
     const Window w = windows[index];
     const Segment segment = now[index];
     if (segment.halted) return;
@@ -41,11 +43,125 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
         if (v >= 1.0f) {
             v = 0.0f;
             fired = 1;
+            rates[lane] = spiking::average(m, fade, rates[lane], (unsigned int)w.step, 1);
         }
         states[lane] = (unsigned int)__float_as_int(v);
     }
     __syncwarp();
     spiking::append(m, w, segment, &segments[w.segment], fired, lane, rows, spikes, chunks);
+}
+
+namespace spiking {
+
+// What a block of resident units keeps.
+struct Company : Turns {
+    int sums[MOST]; // arrivals
+
+    __device__ void arrive(unsigned int, unsigned int member, int count) { atomicAdd(&sums[member], count); }
+};
+
+// Units of a block, two to a thread, in registers; nobody drives them.
+struct Boarders {
+    Company& crew;
+    const Deal& deal;
+    const Dealt& dealt;
+    const Units u;
+    const float* fade;
+    unsigned int member, lane;
+    bool owns, closed[2];
+    float v[2], current[2], unit[2];
+    Average rate[2];
+
+    __device__ Boarders(Company& crew, const Deal& deal, const Dealt& dealt, const Units& units, const float* fade)
+        : crew(crew), deal(deal), dealt(dealt), u(units), fade(fade), member(2 * threadIdx.x),
+          owns(threadIdx.x >> 4 < deal.mine) {
+        lane = owns ? deal.lane(member) : 0;
+    }
+
+    __device__ void enter(const unsigned int* marks, const unsigned int* currents, const unsigned int* states,
+                          const Average* rates) {
+        if (!owns) return;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            closed[h] = marks[lane + h] & CLOSED;
+            current[h] = __int_as_float((int)currents[lane + h]);
+            v[h] = __int_as_float((int)states[lane + h]);
+            rate[h] = rates[lane + h];
+            crew.sums[member + h] = 0;
+        }
+    }
+
+    // Draws noise.
+    __device__ void prepare(const Window& w) {
+        if (!owns) return;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const unsigned int word = draw_of_step(crew.model.seed, u.noise, w.step, lane + h);
+            unit[h] = (float)(int)(word >> 8) * 0x1p-23f - 1.0f;
+        }
+    }
+
+    __device__ void fetch(const Window&, int* arrivals) {
+        if (!owns) return;
+        int2& pair = *reinterpret_cast<int2*>(&arrivals[lane]);
+        crew.sums[member] = pair.x;
+        crew.sums[member + 1] = pair.y;
+        pair = make_int2(0, 0);
+    }
+
+    __device__ void step(const Window& w, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            if (!owns || lane + h >= crew.model.n) continue;
+            const int sum = crew.sums[member + h];
+            crew.sums[member + h] = 0;
+            float c = u.w_unit * (float)(closed[h] ? 0 : sum);
+            c = c + (current[h] + 0.0f); // no kicks
+            c = c + unit[h] * u.amplitude;
+            v[h] = u.decay * v[h] + c;
+            if (v[h] < 1.0f) continue;
+            v[h] = 0.0f;
+            dealt.announce(lane + h);
+            put(&post[1 + atomicAdd(&n_spikes, 1)], tag, lane + h);
+            rate[h] = average(crew.model, fade, rate[h], (unsigned int)w.step, 1);
+        }
+        __syncthreads();
+    }
+
+    __device__ void store(unsigned int* states, Average* rates) {
+        if (!owns) return;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            states[lane + h] = (unsigned int)__float_as_int(v[h]);
+            rates[lane + h] = rate[h];
+        }
+    }
+};
+
+}  // namespace spiking
+
+// The same as `reside` for units.
+extern "C" __global__ void
+    board(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows,
+          unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
+          const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads,
+          const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts,
+          const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
+          unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ spikes,
+          Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate,
+          unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates,
+          const float* __restrict__ fade) {
+    __shared__ spiking::Company crew;
+    const spiking::Deal deal(*model);
+    const spiking::Dealt dealt(heads, tails, tail_starts);
+    if (threadIdx.x == 0) crew.open(*model, windows, segments);
+    spiking::Boarders boarders(crew, deal, dealt, *units, fade);
+    boarders.enter(marks, currents, states, rates);
+    __syncthreads();
+    spiking::travel(crew, boarders, deal,
+                    {windows, n_windows, segments, rows, words, arrivals, spikes, chunks, counters, gate, posts, first_tag},
+                    dealt);
+    boarders.store(states, rates);
 }
 
 extern "C" __global__ void trace_units(const Window* __restrict__ windows, unsigned int index,

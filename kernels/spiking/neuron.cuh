@@ -49,6 +49,23 @@ template <typename T> struct Near {
     }
 };
 
+// What is left of a running rate after some steps: from two tables, as in measure.rs.
+__device__ inline float fade_after(const Model& m, const float* __restrict__ fade, unsigned int age) {
+    const unsigned int coarse = age / 1024;
+    return coarse < m.n_coarse ? __ldg(&fade[1024 + coarse]) * __ldg(&fade[age % 1024]) : 0.0f;
+}
+
+// A neuron's running rate after the spikes of a window.
+__device__ inline Average average(const Model& m, const float* __restrict__ fade, Average rate, unsigned int start,
+                                  unsigned int fired) {
+    for (; fired; fired &= fired - 1) {
+        const unsigned int step = start + __ffs(fired) - 1;
+        rate.hz = rate.hz * fade_after(m, fade, step - rate.step) + m.gain;
+        rate.step = step;
+    }
+    return rate;
+}
+
 // At the anchor.
 template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
 

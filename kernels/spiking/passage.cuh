@@ -12,45 +12,44 @@ __device__ inline int2 fetch(const int* at) {
     return pair;
 }
 
-// Reads what arrives at two neighbours, and returns how much will happen to each.
+// Takes what a delivery left in global memory for two neighbours, and leaves nothing there.
 template <typename T>
-__device__ inline uint2 gather(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
-                               bool arrived, const int* table, int& wait, unsigned int& filled) {
-    unsigned int summed[2] = {0, 0};
-    if (arrived) {
-        const int* sums = table + column(m, lane);
-        const unsigned int steps = w.steps;
+__device__ inline void fetch_arrivals(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m,
+                                      unsigned int steps, int* table) {
+    int* sums = table + column(m, lane);
 #pragma unroll 1
-        for (unsigned int from = 0; from < steps; from += BATCH) {
-            int2 pairs[BATCH]; // loads in flight together
-            const int* row = sums + from * ROW;
-            unsigned int some[2] = {0, 0};
+    for (unsigned int from = 0; from < steps; from += BATCH) {
+        int2 pairs[BATCH]; // loads in flight together
 #pragma unroll
-            for (unsigned int j = 0; j < BATCH; ++j)
-                pairs[j] = fetch(&row[j * ROW]); // beyond the window: of the next group
+        for (unsigned int j = 0; j < BATCH; ++j)
+            pairs[j] = fetch(&sums[(from + j) * ROW]); // beyond the window: of the next group
 #pragma unroll
-            for (unsigned int j = 0; j < BATCH; ++j) {
-                // No jumps around what was read, or each load would be moved there and wait for the one before.
-                const unsigned int i = from + j;
-                const short2 both = make_short2(staged(pairs[j].x), staged(pairs[j].y));
-                some[0] |= (unsigned int)(pairs[j].x != 0) << j;
-                some[1] |= (unsigned int)(pairs[j].y != 0) << j;
-                if (i < STAGED) *reinterpret_cast<short2*>(&crew.sums[i][member]) = both;
-            }
-            summed[0] |= some[0] << from;
-            summed[1] |= some[1] << from;
+        for (unsigned int j = 0; j < BATCH; ++j) {
+            const unsigned int i = from + j;
+            if (i >= steps || (pairs[j].x == 0 && pairs[j].y == 0)) continue;
+            *reinterpret_cast<int2*>(&crew.sums[i * crew.row + member]) = pairs[j];
+            *reinterpret_cast<int2*>(&sums[i * ROW]) = make_int2(0, 0);
+            if (pairs[j].x) crew.summed[member] |= 1u << i;
+            if (pairs[j].y) crew.summed[member + 1] |= 1u << i;
         }
-        const unsigned int valid = steps < 32 ? (1u << steps) - 1 : WHOLE;
-        summed[0] &= valid;
-        summed[1] &= valid;
     }
-    filled = summed[0] | summed[1];
+}
+
+// How much will happen to two neighbours. Arrivals that cancel each other are none.
+template <typename T>
+__device__ inline uint2 muster(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
+                               int& wait) {
     unsigned int due[2];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
+    for (unsigned int h = 0; h < 2; ++h) {
+        unsigned int summed = crew.summed[member + h];
+        for (unsigned int left = summed; left; left &= left - 1) {
+            const unsigned int i = __ffs(left) - 1;
+            if (crew.peek(i, member + h) == 0) summed &= ~(1u << i);
+        }
+        crew.summed[member + h] = summed;
         const int gap = signed_gap(crew.check[member + h], (unsigned int)w.step);
-        const unsigned int much = __popc(crew.kicked[member + h] | summed[h]) + (gap < (int)w.steps);
-        crew.summed[member + h] = summed[h];
+        const unsigned int much = __popc(crew.kicked[member + h] | summed) + (gap < (int)w.steps);
         due[h] = lane + h < m.n ? min(much, LONGEST) : 0;
         if (!due[h] && lane + h < m.n) wait = min(wait, gap);
     }
@@ -61,8 +60,8 @@ __device__ inline uint2 gather(Ensemble<T>& crew, unsigned int member, unsigned 
 // last, and the chain from step to step is short.
 template <typename T>
 __device__ inline unsigned int march(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start, const Constants<T>& c,
-                                     const Ensemble<T>& crew, unsigned int member, const int* sums,
-                                     unsigned int summed, unsigned int kicked, T weight) {
+                                     const Ensemble<T>& crew, unsigned int member, unsigned int summed,
+                                     unsigned int kicked, T weight) {
     T u = neuron.u, g = neuron.g, last_u = u, last_g = g;
     const int pause = neuron.marks & DRIVEN ? 1 : (int)c.refractory;
     int anchor = signed_gap(neuron.anchor, start);
@@ -70,9 +69,7 @@ __device__ inline unsigned int march(Neuron<T>& neuron, Agenda& agenda, int step
 #pragma unroll 2
     for (int i = 0; i < steps; ++i) {
         const Propagator<T> p = crew.near[max(i + 1 - anchor, 0)];
-        int sum = crew.sums[i][member];
-        sum = summed >> i & 1 ? sum : 0;
-        if (sum == TOO_LARGE) sum = sums[i * ROW];
+        const int sum = crew.peek(i, member); // 0 where nothing arrives
         const bool awake = anchor <= i, comes = awake && (kicked | summed) >> i & 1;
         const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
@@ -96,9 +93,8 @@ __device__ inline unsigned int march(Neuron<T>& neuron, Agenda& agenda, int step
 
 // One neuron of the block through a window. Returns in which steps it fired.
 template <typename T>
-__device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m,
-                                            const Window& w, T weight,
-                                            const Constants<T>& c, const void* currents, const int* table, bool much) {
+__device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Window& w,
+                                            T weight, const Constants<T>& c, const void* currents, bool much) {
     unsigned int looks = 0;
     const unsigned int kicked = crew.kicked[member], summed = crew.summed[member], start = (unsigned int)w.step;
     const int steps = (int)w.steps;
@@ -107,21 +103,17 @@ __device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int memb
     if (neuron.marks & CURRENT) neuron.current = static_cast<const T*>(currents)[lane];
     Agenda agenda = {kicked | summed, max(signed_gap(crew.check[member], start), 0)};
     agenda.wait_until(signed_gap(neuron.anchor, start));
-    const int* sums = table + column(m, lane);
     unsigned int fired = 0;
-    const bool plain = steps <= (int)STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
-                       signed_gap(start + steps, neuron.anchor) < (int)NEAR;
+    const bool plain = !(neuron.marks & (CLOSED | CURRENT)) && signed_gap(start + steps, neuron.anchor) < (int)NEAR;
     if (plain && much) {
         looks = steps;
-        fired = march(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight);
+        fired = march(neuron, agenda, steps, start, c, crew, member, summed, kicked, weight);
     } else if (plain) {
-        fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
+        fired = hurry(neuron, agenda, steps, start, c, crew, member, nullptr, summed, kicked, weight, looks);
     }
     for (int i = agenda.next(); i < steps; i = agenda.next()) {
         ++looks;
-        int sum = summed >> i & 1 ? i < (int)STAGED ? crew.sums[i][member] : TOO_LARGE : 0;
-        if (sum == TOO_LARGE) sum = sums[i * ROW];
-        State<T> adds = {T(0), c.w_syn * (T)sum};
+        State<T> adds = {T(0), c.w_syn * (T)crew.peek(i, member)};
         if (kicked >> i & 1) adds.u = weight;
         fired |= (unsigned int)happen(neuron, agenda, i, start, c, &crew.near, adds) << i;
     }
@@ -129,7 +121,9 @@ __device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int memb
     crew.anchor[member] = neuron.anchor;
     crew.check[member] = start + agenda.look;
     atomicMin(&crew.wait[member >> 5], agenda.look);
-    if (m.counts_active) atomicAdd(&crew.looks, looks);
+    for (unsigned int left = summed; left; left &= left - 1) crew.sums[(__ffs(left) - 1) * crew.row + member] = 0;
+    crew.summed[member] = 0;
+    if (crew.model.counts_active) atomicAdd(&crew.looks, looks);
     return fired;
 }
 

@@ -82,6 +82,8 @@ pub struct Meter {
     pub bin: Bin,
     /// Running rates. Kept whether or not somebody looks, so that whoever begins to look sees the past in them.
     pub running: Vec<Running>,
+    /// The backend keeps the running rates, and fills in `running` when somebody looks.
+    pub averages_elsewhere: bool,
     waiting: Vec<Spike>,
     series: Vec<Series>,
     trace_row: Vec<[f32; 2]>,
@@ -112,6 +114,7 @@ impl Meter {
             active: 0,
             bin: Bin::default(),
             running: vec![Running::default(); n],
+            averages_elsewhere: false,
             waiting: vec![],
             series: vec![Series::default(); GROWING.len()],
             trace_row: vec![],
@@ -221,15 +224,27 @@ impl Meter {
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
-        let gain = (1000.0 / (self.tau_steps * self.dt_ms)) as f32;
-        // One loop for both: the hash is a chain that waits for itself, the rates fill its gaps.
         let mut hash = self.hash;
+        lanes.iter().for_each(|lane| hash.push_spike(step32, *lane));
+        self.hash = hash;
+        if self.averages_elsewhere {
+            return;
+        }
+        let gain = self.gain();
         for lane in lanes {
-            hash.push_spike(step32, *lane);
             let r = &mut self.running[*lane as usize];
             *r = Running { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
         }
-        self.hash = hash;
+    }
+
+    /// What a spike adds to a running rate, Hz.
+    pub fn gain(&self) -> f32 {
+        (1000.0 / (self.tau_steps * self.dt_ms)) as f32
+    }
+
+    /// What is left of a running rate after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as long as anything is.
+    pub fn fade_tables(&self) -> (&[f32], &[f32]) {
+        (&self.fade.fine, &self.fade.coarse)
     }
 
     /// Takes v and g of traced neurons; ascending over all calls for the step.

@@ -61,12 +61,16 @@ device_struct! {
         segment_mask: u32,
         /// Chunks of a window from which on all warps look instead of keeping account of who was reached
         dense_chunks: u32,
-        /// Chunks of a window from which on blocks share the next ones out instead of each pushing its own
-        shared_chunks: u32,
         /// Steps of a whole window: rows of a table of arrivals
         window: u32,
         /// Threshold in single precision, for the bound on crossings
         theta_f: f32,
+        /// What a spike adds to a running rate, Hz
+        gain: f32,
+        /// Entries of the coarse table of fading rates
+        n_coarse: u32,
+        /// Padding to eight bytes
+        pad: u32,
     }
 }
 
@@ -127,6 +131,16 @@ device_struct! {
 }
 
 device_struct! {
+    /// A running rate, touched only by spikes.
+    pub struct Average {
+        /// Right after the last spike, Hz
+        hz: f32,
+        /// The step of the last spike
+        step: u32,
+    }
+}
+
+device_struct! {
     /// A source of kicks.
     pub struct Source {
         /// Added to u per event, mV
@@ -181,7 +195,7 @@ device_struct! {
 kernels! {
     /// A window of steps, in launch order, and what happens between windows.
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
-    using [Model, Window, Segment, Chunk, Source, Kick, Overflow, Gain] {
+    using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
         #[block(256)]
@@ -215,18 +229,19 @@ kernels! {
             segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>,
             touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
-            chunks: InOut<Chunk>, counters: InOut<u32>
+            chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
         );
 
-        /// Many windows in one launch: neurons in shared memory, blocks meet once per window, the spikes of a block are
-        /// pushed at once into the arrivals of the next window. Items: synaptic events.
+        /// Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
+        /// their own neurons receive is looked up and added in shared memory. Items: synaptic events.
         #[block(544)]
         fn reside(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
-            rows: In<u32>, words: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
-            marks: In<u32>, currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
-            wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
-            counters: InOut<u32>, gate: InOut<u32>, ahead: InOut<u64>
+            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<Source>,
+            chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
+            anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>,
+            chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>,
+            rates: InOut<Average>, fade: In<f32>
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
@@ -280,14 +295,24 @@ device_struct! {
 
 kernels! {
     /// What noisy leaky units have of their own: between `deliver` and `order`.
-    pub struct UnitKernels in "spiking/leaky.cu" using [Model, Window, Segment, Chunk, Source, Kick, Overflow, Gain, Units] {
+    pub struct UnitKernels in "spiking/leaky.cu" using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain, Units] {
         /// One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
         #[block(256)]
         fn leak(
             model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
             segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
             kicks: In<Kick>, marks: In<u32>, currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>,
-            kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>
+            kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, rates: InOut<Average>, fade: In<f32>
+        );
+
+        /// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
+        #[block(544)]
+        fn board(
+            model: In<Model>, units: In<Units>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
+            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, marks: In<u32>,
+            currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
+            counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>, rates: InOut<Average>,
+            fade: In<f32>
         );
 
         /// Samples v of chosen units.
@@ -296,6 +321,13 @@ kernels! {
             windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
+    }
+}
+
+impl UnitKernels {
+    /// Whether that many blocks of `board` are at work at the same time, which they must be: they wait for each other.
+    pub fn can_board(&self, grid: Grid) -> Result<bool, GpuError> {
+        self.board.fits_at_once(grid)
     }
 }
 

@@ -2,15 +2,19 @@
 
 use super::{
     Shape,
+    dealt::Dealt,
     drive::Image,
-    kernels::{Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
+    kernels::{Average, Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
     sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
     units::UnitStep,
 };
 use crate::{
     data::Csr,
     gpu::{Buf, Cell, Gpu, GpuError, Pass, kernel::Grid, layout::CudaType},
-    kinds::spiking::layout::TABLE,
+    kinds::spiking::{
+        layout::TABLE,
+        measure::{Meter, Running},
+    },
 };
 use std::sync::Arc;
 
@@ -36,8 +40,16 @@ pub struct Memory {
     touched: Buf<u8>,
     /// Where blocks that meet count themselves.
     gate: Buf<u32>,
-    /// Scratch: events of trains, a block of steps per neuron.
-    ahead: Buf<u64>,
+    /// The wiring dealt to resident blocks, and where these tell each other who fired; empty without them.
+    heads: Buf<u32>,
+    tails: Buf<u32>,
+    tail_starts: Buf<u32>,
+    posts: Buf<u64>,
+    /// The tag of the next window: none was used since the posts were cleared.
+    next_tag: u32,
+    /// Running rates, and how they fade: by single steps, then by 1024.
+    pub rates: Buf<Average>,
+    fade: Buf<f32>,
     gain_of: Buf<u16>,
     gains: Buf<Gain>,
     sources: Buf<Source>,
@@ -83,7 +95,6 @@ impl Memory {
             chunk_mask: sizes.chunk_ring - 1,
             segment_mask: sizes.segment_ring - 1,
             dense_chunks: tuning.dense_chunks,
-            shared_chunks: tuning.shared_chunks,
             window: sizes.window,
             ..Model::default()
         };
@@ -104,7 +115,13 @@ impl Memory {
             arrivals: Buf::zeros(gpu, "arrivals", sizes.arrivals())?,
             touched: Buf::zeros(gpu, "warps reached", 2 * padded)?,
             gate: Buf::zeros(gpu, "gate", 1)?,
-            ahead: Buf::zeros(gpu, "kicks to come", if sizes.tables == 2 { n } else { 1 })?,
+            heads: Buf::zeros(gpu, "heads of the wiring by block", 1)?,
+            tails: Buf::zeros(gpu, "tails of the wiring by block", 1)?,
+            tail_starts: Buf::zeros(gpu, "places of the tails", 1)?,
+            posts: Buf::zeros(gpu, "posts of blocks", 1)?,
+            next_tag: 1,
+            rates: Buf::zeros(gpu, "running rates", n)?,
+            fade: Buf::zeros(gpu, "fading of rates", 1)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
             sources: Buf::zeros(gpu, "sources of kicks", 1)?,
@@ -218,6 +235,8 @@ impl Memory {
                 &mut self.kick_bits,
                 &mut self.spikes,
                 &mut self.chunks,
+                &mut self.rates,
+                &self.fade,
             )?;
             if shape.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
@@ -252,17 +271,64 @@ impl Memory {
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
+            &mut self.rates,
+            &self.fade,
         )
     }
 
-    /// Whether the situation is one that `reside` knows: at most one source of kicks, weights as they are, nobody traced.
+    /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
+    /// nobody traced.
     pub fn is_plain(&self) -> bool {
         let model = self.model.value();
-        model.n_sources <= 1 && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
+        model.n_sources <= u32::from(self.units.is_none()) && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
+    }
+
+    /// Makes room for resident blocks.
+    pub fn move_in(&mut self, dealt: &Dealt, post_words: usize) -> Result<(), GpuError> {
+        let gpu = &self.gpu;
+        self.heads = Buf::from_slice(gpu, "heads of the wiring by block", &dealt.heads)?;
+        self.tails = Buf::from_slice(gpu, "tails of the wiring by block", &dealt.tails)?;
+        self.tail_starts = Buf::from_slice(gpu, "places of the tails", &dealt.starts)?;
+        self.posts = Buf::zeros(gpu, "posts of blocks", post_words)?;
+        Ok(())
     }
 
     /// Launches the first `windows` of the plan at once; all but the last are whole.
     pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        if self.next_tag.checked_add(windows).is_none() {
+            self.posts.clear()?;
+            self.next_tag = 1;
+        }
+        let first_tag = self.next_tag;
+        self.next_tag += windows;
+        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
+            return kernels.board(
+                pass,
+                grid,
+                self.model.buf(),
+                constants.buf(),
+                &self.windows,
+                windows,
+                &mut self.segments,
+                &self.rows,
+                &self.words,
+                &self.heads,
+                &self.tails,
+                &self.tail_starts,
+                &self.marks,
+                &self.currents,
+                &mut self.states,
+                &mut self.arrivals,
+                &mut self.spikes,
+                &mut self.chunks,
+                &mut self.counters,
+                &mut self.gate,
+                &mut self.posts,
+                first_tag,
+                &mut self.rates,
+                &self.fade,
+            );
+        }
         kernels.reside(
             pass,
             grid,
@@ -273,6 +339,9 @@ impl Memory {
             &mut self.segments,
             &self.rows,
             &self.words,
+            &self.heads,
+            &self.tails,
+            &self.tail_starts,
             &self.sources,
             &self.chances,
             &self.masks,
@@ -283,13 +352,15 @@ impl Memory {
             &mut self.anchors,
             &mut self.checks,
             &mut self.wakes,
-            &mut self.touched,
             &mut self.arrivals,
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
             &mut self.gate,
-            &mut self.ahead,
+            &mut self.posts,
+            first_tag,
+            &mut self.rates,
+            &self.fade,
         )
     }
 
@@ -400,7 +471,31 @@ impl Memory {
         self.currents.clear()?;
         self.marks.clear()?;
         self.states.clear()?;
+        self.rates.clear()?;
         self.anchors.clear()
+    }
+
+    /// How running rates fade, and what a spike adds. `true` when a buffer had to be replaced.
+    pub fn fade(&mut self, meter: &Meter) -> Result<bool, GpuError> {
+        let (fine, coarse) = meter.fade_tables();
+        let gpu = self.gpu.clone();
+        let replaced = fill(&gpu, &mut self.fade, &[fine, coarse].concat())?;
+        let mut model = self.model.value();
+        (model.gain, model.n_coarse) = (meter.gain(), coarse.len() as u32);
+        self.model.set(model)?;
+        Ok(replaced)
+    }
+
+    /// The running rates as they are now.
+    pub fn running(&self) -> Result<Vec<Running>, GpuError> {
+        let rates = self.rates.read_range(0..self.n as usize)?;
+        Ok(rates.into_iter().map(|r| Running { hz: r.hz, step: r.step }).collect())
+    }
+
+    /// The reverse.
+    pub fn set_running(&mut self, running: &[Running]) -> Result<(), GpuError> {
+        let rates: Vec<Average> = running.iter().map(|r| Average { hz: r.hz, step: r.step }).collect();
+        self.rates.write_at(0, &rates)
     }
 
     /// Bytes held, by owner.
@@ -410,15 +505,19 @@ impl Memory {
             + 2 * self.currents.bytes()
             + 2 * self.marks.bytes()
             + self.checks.bytes()
+            + self.rates.bytes()
             + self.kick_bits.bytes()
-            + self.ahead.bytes()
             + 2 * self.wakes.bytes()
             + self.propagators.bytes();
         vec![
             ("wiring", self.rows.bytes() + self.words.bytes() + self.overflow.bytes()),
+            ("wiring by block", self.heads.bytes() + self.tails.bytes() + self.tail_starts.bytes()),
             ("neurons", neurons),
             ("arrivals", self.arrivals.bytes() + self.touched.bytes()),
-            ("spikes in flight", self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes()),
+            (
+                "spikes in flight",
+                self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes() + self.posts.bytes(),
+            ),
             ("drives", self.masks.bytes() + self.kicks.bytes() + self.gain_of.bytes()),
             ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, Buf::bytes)),
         ]

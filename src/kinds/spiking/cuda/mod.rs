@@ -16,8 +16,9 @@
 //!
 //! Where all neurons find room in the shared memory of the device (1,088 per multiprocessor) and the situation is plain
 //! (one source of kicks, weights as they are, nobody traced), `reside` takes up to 64 windows in one launch: neurons
-//! stay where they are, blocks meet once or twice per window. It leaves memory as the two launches do, so either can
-//! go on from where the other ended.
+//! stay where they are, and what arrives at them is added up there. Blocks meet once per window, read who fired, and look
+//! up in a wiring that is [dealt](dealt::Dealt) to them what concerns their own neurons. It leaves memory as the two
+//! launches do, so either can go on from where the other ended.
 //!
 //! # What costs nothing
 //!
@@ -36,11 +37,13 @@
 //! | [`kernels`] | the declarations shared with CUDA |
 //! | `sizes` | how much of everything, before anything is allocated |
 //! | `memory` | what lies on the device |
+//! | `dealt` | the wiring as resident blocks read it |
 //! | `drive` | drives and lesions, as the kernels read them |
 //! | `queue` | windows planned, in flight, read back |
 //! | `state` | saved states |
 //! | `units` | what differs for noisy leaky units |
 
+mod dealt;
 mod drive;
 pub mod kernels;
 mod memory;
@@ -58,9 +61,11 @@ use super::{
     setup::Setup,
 };
 use crate::{
+    data::Csr,
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
     sim::{Scene, SimError},
 };
+use dealt::Dealt;
 use drive::Hand;
 use kernels::{Kernels, Window};
 use memory::Memory;
@@ -130,16 +135,18 @@ impl<T: Real> CudaSim<T> {
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let residence = sizes.residence(tuning.residence, gpu.multiprocessors).filter(|_| !is_leaky);
-        let residence = match residence {
-            Some(grid) if kernels.can_reside(grid)? => Some(grid),
-            _ => None,
-        };
         let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
         if is_leaky {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
             memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
         }
+        let can_reside = |grid| memory.units.as_ref().map_or_else(|| kernels.can_reside(grid), |u| u.kernels.can_board(grid));
+        let residence = match sizes.residence(tuning.residence, gpu.multiprocessors, is_leaky) {
+            Some(grid) if can_reside(grid)? && move_in(gpu, &mut memory, &sizes, grid, &desk.setup.wiring)? => {
+                Some(grid)
+            }
+            _ => None,
+        };
         let mut sim = Self {
             queue: Queue::new(gpu, &sizes, desk.constants.delay)?,
             graphs: Graphs::default(),
@@ -156,6 +163,8 @@ impl<T: Real> CudaSim<T> {
             memory,
         };
         sim.upload_constants()?;
+        sim.desk.meter.averages_elsewhere = true;
+        sim.memory.fade(&sim.desk.meter)?;
         gpu.synchronize()?;
         Ok(sim)
     }
@@ -332,6 +341,20 @@ impl<T: Real> CudaSim<T> {
         let none = vec![T::ZERO; saved.len()];
         let currents = if currents.is_empty() { none } else { currents };
         Ok(saved.into_iter().zip(currents).map(of).collect())
+    }
+}
+
+/// Deals the wiring to resident blocks, where that is possible and leaves enough memory to others.
+fn move_in(gpu: &Gpu, memory: &mut Memory, sizes: &Sizes, grid: Grid, wiring: &Csr) -> Result<bool, GpuError> {
+    let Grid::Meeting { blocks, .. } = grid else { return Ok(false) };
+    let posts = sizes.post_words(blocks);
+    let bytes = Dealt::most_bytes(sizes.n.into(), sizes.connections, blocks.into()) + 8 * posts as u64;
+    if bytes > gpu.memory()?.free / 2 {
+        return Ok(false);
+    }
+    match Dealt::new(wiring, blocks) {
+        Some(dealt) => memory.move_in(&dealt, posts).map(|()| true),
+        None => Ok(false),
     }
 }
 

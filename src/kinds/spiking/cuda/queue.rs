@@ -239,7 +239,8 @@ impl Queue {
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
         if flight.is_measured && flight.is_resident {
-            pass.work("reside", events, 8 * events); // a word read, a word added to
+            // A word read for each.
+            pass.work(if memory.units.is_some() { "board" } else { "reside" }, events, 4 * events);
         } else if flight.is_measured {
             pass.work("deliver", events, 8 * events);
             pass.work(if memory.units.is_some() { "leak" } else { "advance" }, n_spikes as u64, 0);
@@ -295,10 +296,8 @@ fn meter_window(meter: &mut Meter, window: &Window, keys: &mut [u32], counters: 
     for i in 0..window.steps {
         let step = window.step + u64::from(i);
         let from = at;
-        while at < keys.len() && keys[at] >> LANE_BITS == i {
-            keys[at] &= (1 << LANE_BITS) - 1;
-            at += 1;
-        }
+        at += keys[at..].partition_point(|key| key >> LANE_BITS == i);
+        keys[from..at].iter_mut().for_each(|key| *key &= (1 << LANE_BITS) - 1);
         meter.spikes(step, &keys[from..at]);
         if samples.n > 0 && (step + 1).is_multiple_of(meter.trace_every) {
             let from = (samples.window * LONGEST as usize + i as usize) * samples.n * 2;

@@ -52,6 +52,9 @@ impl<T: Real> Simulation for CudaSim<T> {
         if let Some(units) = &mut self.memory.units {
             units.derive(&self.desk.params)?;
         }
+        if self.memory.fade(&self.desk.meter)? {
+            self.forget_graphs();
+        }
         Ok(Effect::Applied)
     }
 
@@ -76,10 +79,12 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.desk.meter.taps() {
-            if !frame.wants(PROBES[usize::from(probe)].shape) {
-                continue;
-            }
+        let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
+        let wanted: Vec<ProbeId> = self.desk.meter.taps().filter(wanted).collect();
+        if wanted.iter().any(|p| matches!(*p, probes::LAST_SPIKE | probes::RATE_FIELD)) {
+            self.fetch_averages()?;
+        }
+        for probe in wanted {
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
@@ -100,11 +105,13 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn save(&mut self) -> Result<Vec<u8>, SimError> {
+        self.fetch_averages()?;
         if self.memory.units.is_some() { self.save_units() } else { state::write(self) }
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        if self.memory.units.is_some() { self.load_units(bytes) } else { state::read(self, bytes) }
+        if self.memory.units.is_some() { self.load_units(bytes)? } else { state::read(self, bytes)? }
+        Ok(self.memory.set_running(&self.desk.meter.running)?)
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
@@ -136,6 +143,12 @@ impl<T: Real> Simulation for CudaSim<T> {
 }
 
 impl<T: Real> CudaSim<T> {
+    /// Running rates as the device has them, for whoever looks at those of the meter.
+    fn fetch_averages(&mut self) -> Result<(), SimError> {
+        self.desk.meter.running = self.memory.running()?;
+        Ok(())
+    }
+
     /// Milliseconds since each neuron's last spike, -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let now = (self.desk.step as u32).wrapping_sub(1);

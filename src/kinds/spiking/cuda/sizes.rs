@@ -1,6 +1,6 @@
 //! How much of everything, before anything is allocated.
 
-use super::kernels::{Model, Segment, Window};
+use super::kernels::{Model, Window};
 use crate::{
     data::Csr,
     gpu::{Memory as DeviceMemory, kernel::Grid},
@@ -26,6 +26,8 @@ pub const LANE_BITS: u32 = 26;
 pub const SORTED_BY_DEVICE: usize = 8192;
 /// Neurons of a block of `reside` at most, as in `ensemble.cuh`.
 const MOST: u32 = 1088;
+/// Blocks of `reside` at most.
+const MOST_POSTS: u32 = 256;
 /// Neurons a block of `reside` has at least, where there are several: less is not worth the meeting.
 const WORTH: u32 = 256;
 /// Longest delay, steps: every step may be a segment of its own.
@@ -41,9 +43,6 @@ pub struct Tuning {
     /// Chunks of a window from which on all warps look. Keeping account of who was reached costs a store per event,
     /// looking at everybody about 2 µs.
     pub dense_chunks: u32,
-    /// Chunks of a window from which on resident blocks share the next ones out, at the price of meeting once more,
-    /// instead of each pushing those of its own neurons.
-    pub shared_chunks: u32,
     /// Entries of the rings at most; more than the neurons.
     pub ring: u32,
     /// Whether neurons stay in shared memory over many windows.
@@ -63,14 +62,7 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self {
-            graph: 16,
-            deliver_warps: 32,
-            dense_chunks: 500,
-            shared_chunks: 1500,
-            ring: 1 << 26,
-            residence: Residence::Auto,
-        }
+        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
     }
 }
 
@@ -87,8 +79,8 @@ pub struct Sizes {
     pub row_chunks: u32,
     /// Steps per window.
     pub window: u32,
-    /// Tables of arrivals: two where windows may follow each other within a launch.
-    pub tables: u32,
+    /// Steps from a spike to its effect.
+    pub delay: u32,
     /// Entries of the ring of spikes.
     pub spike_ring: u32,
     /// Entries of the ring of chunks.
@@ -141,7 +133,7 @@ impl Sizes {
             overflow,
             row_chunks: row_chunks as u32,
             window,
-            tables: if delay == window && n <= MOST * 256 { 2 } else { 1 },
+            delay,
             spike_ring: ring(2 * u64::from(n) * u64::from(window)),
             chunk_ring: ring(row_chunks * u64::from(delay + window)),
             segment_ring: (delay + 4 * GRAPH).next_power_of_two(),
@@ -162,23 +154,32 @@ impl Sizes {
     /// Entries of the tables of arrivals.
     pub const fn arrivals(&self) -> usize {
         // Whoever reads a window in batches may read beyond its end.
-        self.tables as usize * self.window as usize * self.stride() as usize + LONGEST as usize * 32
+        self.window as usize * self.stride() as usize + LONGEST as usize * 32
     }
 
     /// How `reside` is launched on a device with that many multiprocessors; `None` where neurons do not find room.
-    pub fn residence(&self, residence: Residence, multiprocessors: u32) -> Option<Grid> {
+    pub fn residence(&self, residence: Residence, multiprocessors: u32, is_leaky: bool) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match residence {
             Residence::Off => return None,
             Residence::Auto if self.stride() <= MOST => 1,
-            Residence::Auto => multiprocessors.min(self.stride() / WORTH),
-            Residence::Blocks(blocks) => blocks.clamp(1, groups),
+            Residence::Auto => multiprocessors.min(self.stride() / WORTH).min(MOST_POSTS),
+            Residence::Blocks(blocks) => blocks.clamp(1, groups.min(MOST_POSTS)),
         };
         let span = groups.div_ceil(blocks) * 32;
-        let shared_bytes = ensemble_bytes(self.real_bytes as u32);
-        let fits = span <= MOST && self.tables == 2;
+        // Units keep a fixed amount.
+        let shared_bytes = if is_leaky { 0 } else { ensemble_bytes(self.real_bytes as u32) + span * self.window * 4 };
+        // What is on its way when a launch ends, the chunks of two windows, finds room in any case.
+        let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
+        let fits = span <= MOST && self.delay == self.window && has_room;
         // Two neurons per thread.
         fits.then_some(Grid::Meeting { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
+    }
+
+    /// Words of the posts of that many resident blocks: two for each, with a count and a key for each spike there may be.
+    pub const fn post_words(&self, blocks: u32) -> usize {
+        let span = (self.stride() / 32).div_ceil(blocks) * 32;
+        2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
     /// Bytes of the rings.
@@ -190,8 +191,7 @@ impl Sizes {
     pub fn bytes(&self) -> Vec<(&'static str, u64)> {
         let n = u64::from(self.stride());
         let rows = (u64::from(self.n) + 1) * 4 + self.connections * 4 + self.overflow * 8;
-        let states = n * (3 * self.real_bytes + self.real_bytes + 5 * 4 + if self.tables == 2 { 8 } else { 0 })
-            + u64::from(self.warps()) * 10;
+        let states = n * (3 * self.real_bytes + self.real_bytes + 7 * 4) + u64::from(self.warps()) * 10;
         vec![
             ("wiring", rows),
             ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
@@ -218,13 +218,12 @@ impl Sizes {
     }
 }
 
-/// `Ensemble` of `ensemble.cuh`: propagators of 128 steps; per neuron its state, four words, arrivals of 24 steps, a
-/// place and marks; counts, bounds, a volley of 384 spikes.
+/// `Ensemble` of `ensemble.cuh` without the arrivals: propagators of 128 steps; per neuron its state, kicks to come, four
+/// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let volley = 4 * 384 * 4 + 5 * 4;
-    let plan = size_of::<Model>() as u32 + (2 * size_of::<Window>() + size_of::<Segment>()) as u32 + 24;
-    let neuron = 2 * real + 4 * 4 + 24 * 2 + 2 + 1;
-    let all = 128 * 4 * real + MOST * neuron + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + volley + plan;
+    let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32 + 2 * 8 + 2 * 4 + 2 * 4;
+    let neuron = 2 * real + 8 + 8 + 4 * 4 + 2 + 1;
+    let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
 }
 
@@ -261,7 +260,8 @@ mod tests {
             (neuron, format!("COPIES = {COPIES}, COUNTERS = COPIES * LONGEST + LONGEST;")),
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
-            (resident, format!("MOST = {MOST}, ")),
+            (resident, format!("MOST = {MOST};")),
+            (resident, format!("MOST_POSTS = {MOST_POSTS};")),
             (resident, format!("sizeof(Ensemble<double>) == {}", ensemble_bytes(8))),
             (resident, format!("sizeof(Ensemble<float>) == {}", ensemble_bytes(4))),
         ] {
@@ -273,13 +273,14 @@ mod tests {
     #[test]
     fn neurons_reside_where_they_find_room() {
         let sizes = |n: u64, delay| Sizes::told(n, 100 * n, 0, delay, 8).expect("it fits");
-        let grid = |n, delay, residence| sizes(n, delay).residence(residence, 132);
-        let shared_bytes = ensemble_bytes(8);
-        let meeting = |blocks, block| Some(Grid::Meeting { blocks, block, shared_bytes });
-        assert_eq!(grid(138_639, 18, Residence::Auto), meeting(132, 544));
-        assert_eq!(grid(1_000, 18, Residence::Auto), meeting(1, 512));
-        assert_eq!(grid(2_000, 18, Residence::Auto), meeting(8, 128));
-        assert_eq!(grid(2_000, 18, Residence::Blocks(3)), meeting(3, 352));
+        let grid = |n, delay, residence| sizes(n, delay).residence(residence, 132, false);
+        let meeting = |blocks, block: u32, span: u32| {
+            Some(Grid::Meeting { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
+        };
+        assert_eq!(grid(138_639, 18, Residence::Auto), meeting(132, 544, 1056));
+        assert_eq!(grid(1_000, 18, Residence::Auto), meeting(1, 512, 1024));
+        assert_eq!(grid(2_000, 18, Residence::Auto), meeting(8, 128, 256));
+        assert_eq!(grid(2_000, 18, Residence::Blocks(3)), meeting(3, 352, 704));
         assert_eq!(grid(150_000, 18, Residence::Auto), None);
         assert_eq!(grid(1_000, 33, Residence::Auto), None);
         assert_eq!(grid(1_000, 18, Residence::Off), None);
