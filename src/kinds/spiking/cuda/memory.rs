@@ -280,7 +280,10 @@ impl Memory {
     /// nobody traced.
     pub fn is_plain(&self) -> bool {
         let model = self.model.value();
-        model.n_sources <= u32::from(self.units.is_none()) && model.has_gains == 0 && model.n_overflow == 0 && self.n_traced == 0
+        model.n_sources <= u32::from(self.units.is_none())
+            && model.has_gains == 0
+            && model.n_overflow == 0
+            && self.n_traced == 0
     }
 
     /// Makes room for resident blocks.

@@ -140,7 +140,8 @@ impl<T: Real> CudaSim<T> {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
             memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
         }
-        let can_reside = |grid| memory.units.as_ref().map_or_else(|| kernels.can_reside(grid), |u| u.kernels.can_board(grid));
+        let can_reside =
+            |grid| memory.units.as_ref().map_or_else(|| kernels.can_reside(grid), |u| u.kernels.can_board(grid));
         let residence = match sizes.residence(tuning.residence, gpu.multiprocessors, is_leaky) {
             Some(grid) if can_reside(grid)? && move_in(gpu, &mut memory, &sizes, grid, &desk.setup.wiring)? => {
                 Some(grid)

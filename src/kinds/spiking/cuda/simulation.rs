@@ -110,7 +110,11 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        if self.memory.units.is_some() { self.load_units(bytes)? } else { state::read(self, bytes)? }
+        if self.memory.units.is_some() {
+            self.load_units(bytes)?
+        } else {
+            state::read(self, bytes)?
+        }
         Ok(self.memory.set_running(&self.desk.meter.running)?)
     }
 

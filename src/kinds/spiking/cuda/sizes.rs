@@ -221,7 +221,11 @@ impl Sizes {
 /// `Ensemble` of `ensemble.cuh` without the arrivals: propagators of 128 steps; per neuron its state, kicks to come, four
 /// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32 + 2 * 8 + 2 * 4 + 2 * 4;
+    let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4
+        + (size_of::<Model>() + 2 * size_of::<Window>()) as u32
+        + 2 * 8
+        + 2 * 4
+        + 2 * 4;
     let neuron = 2 * real + 8 + 8 + 4 * 4 + 2 + 1;
     let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
