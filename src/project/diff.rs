@@ -148,8 +148,8 @@ mod tests {
             [
                 "notes: (empty) → first line second",
                 "lif.tau_m: 20 ms → 17 ms",
-                "− selections “MN9”",
-                "+ selections “Sugar”: class = motor",
+                "− selections “MN9”: Plain",
+                "+ selections “Sugar”: class = motor, Plain",
                 "run.speed: 0 → 2",
             ]
         );

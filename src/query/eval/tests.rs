@@ -108,7 +108,7 @@ fn mistakes_are_explained() {
         ("all all", "at `all`: `all` was not expected here"),
         ("class = optic side = left", "was not expected here; join tests with `and` or `or`"),
         ("file = nowhere.csv", "nowhere.csv: not found"),
-        ("rate > 20 mV", "at `20 mV`: `20 mV` is not a number in Hz"),
+        ("rate > 20 mV", "at `20 mV`: `20 mV` is a voltage; expected a frequency in Hz"),
         ("rate ~ 20", "`rate` is a number: compare it with"),
         ("rate > 20, 30", "at `30`: one number is enough here"),
         ("class > optic", "`class` is a category: compare it with =, !=, ~ or !~"),

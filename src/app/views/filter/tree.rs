@@ -194,7 +194,7 @@ impl Tree {
             let inner = self.query_of(set, self.nodes[n as usize].children.clone(), hidden);
             parts.push(format!("({column} = {} and ({inner}))", name(n)));
         }
-        parts.join(" or ")
+        if parts.is_empty() { "not all".to_owned() } else { parts.join(" or ") }
     }
 }
 

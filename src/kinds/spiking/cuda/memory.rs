@@ -1,16 +1,14 @@
 //! What lies on the device, and the launches over it.
 
 use super::{
-    Shape,
-    dealt::Dealt,
     drive::Image,
     kernels::{Average, Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
-    sizes::{COUNTERS, GRAPH, LONGEST, SPAN, Sizes, Tuning},
+    sizes::{COUNTERS, GRAPH, LONGEST, Sizes, Tuning},
     units::UnitStep,
 };
 use crate::{
     data::Csr,
-    gpu::{Buf, Cell, Gpu, GpuError, Pass, kernel::Grid, layout::CudaType},
+    gpu::{Buf, Cell, Gpu, GpuError, Pass, layout::CudaType},
     kinds::spiking::{
         layout::TABLE,
         measure::{Meter, Running},
@@ -20,57 +18,57 @@ use std::sync::Arc;
 
 /// Device memory of one simulation.
 pub struct Memory {
-    gpu: Arc<Gpu>,
-    n: u32,
-    deliver_threads: u32,
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) n: u32,
+    pub(super) deliver_threads: u32,
     pub model: Cell<Model>,
     pub propagators: Buf<u32>,
     pub windows: Buf<Window>,
     pub segments: Buf<Segment>,
     /// The segment of each window of the graph that is running.
-    now: Buf<Segment>,
+    pub(super) now: Buf<Segment>,
     pub chunks: Buf<Chunk>,
     pub spikes: Buf<u32>,
     /// Two halves of `GRAPH` windows each, `COUNTERS` per window.
     pub counters: Buf<u32>,
-    rows: Buf<u32>,
-    words: Buf<u32>,
-    overflow: Buf<Overflow>,
-    arrivals: Buf<i32>,
-    touched: Buf<u8>,
+    pub(super) rows: Buf<u32>,
+    pub(super) words: Buf<u32>,
+    pub(super) overflow: Buf<Overflow>,
+    pub(super) arrivals: Buf<i32>,
+    pub(super) touched: Buf<u8>,
     /// Where blocks that meet count themselves.
-    gate: Buf<u32>,
+    pub(super) gate: Buf<u32>,
     /// The wiring dealt to resident blocks, and where these tell each other who fired; empty without them.
-    heads: Buf<u32>,
-    tails: Buf<u32>,
-    tail_starts: Buf<u32>,
-    posts: Buf<u64>,
+    pub(super) heads: Buf<u32>,
+    pub(super) tails: Buf<u32>,
+    pub(super) tail_starts: Buf<u32>,
+    pub(super) posts: Buf<u64>,
     /// The tag of the next window: none was used since the posts were cleared.
-    next_tag: u32,
+    pub(super) next_tag: u32,
     /// Running rates, and how they fade: by single steps, then by 1024.
     pub rates: Buf<Average>,
-    fade: Buf<f32>,
-    gain_of: Buf<u16>,
-    gains: Buf<Gain>,
-    sources: Buf<Source>,
-    chances: Buf<u64>,
-    masks: Buf<u32>,
-    trains: Buf<u32>,
-    kicks: Buf<Kick>,
-    kick_bits: Buf<u32>,
-    new_marks: Buf<u32>,
-    new_currents: Buf<u32>,
+    pub(super) fade: Buf<f32>,
+    pub(super) gain_of: Buf<u16>,
+    pub(super) gains: Buf<Gain>,
+    pub(super) sources: Buf<Source>,
+    pub(super) chances: Buf<u64>,
+    pub(super) masks: Buf<u32>,
+    pub(super) trains: Buf<u32>,
+    pub(super) kicks: Buf<Kick>,
+    pub(super) kick_bits: Buf<u32>,
+    pub(super) new_marks: Buf<u32>,
+    pub(super) new_currents: Buf<u32>,
     pub marks: Buf<u32>,
     pub currents: Buf<u32>,
     pub states: Buf<u32>,
     pub anchors: Buf<u32>,
-    checks: Buf<u32>,
-    wakes: Buf<u32>,
-    traced: Buf<u32>,
-    n_traced: u32,
+    pub(super) checks: Buf<u32>,
+    pub(super) wakes: Buf<u32>,
+    pub(super) traced: Buf<u32>,
+    pub(super) n_traced: u32,
     /// `[window][step][neuron][v, g]`.
     pub samples: Buf<f32>,
-    potentials: Option<Buf<f32>>,
+    pub(super) potentials: Option<Buf<f32>>,
     /// Set for networks of noisy leaky units.
     pub units: Option<UnitStep>,
 }
@@ -145,231 +143,6 @@ impl Memory {
             units: None,
             gpu: gpu.clone(),
         })
-    }
-
-    /// One window: what arrives, who fires.
-    pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
-        let model = self.model.buf();
-        kernels.deliver(
-            pass,
-            self.deliver_threads + self.n.next_multiple_of(256),
-            model,
-            &self.windows,
-            index,
-            &mut self.segments,
-            &mut self.now,
-            &self.chunks,
-            &self.rows,
-            &self.words,
-            &self.overflow,
-            &self.gain_of,
-            &self.gains,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &mut self.kick_bits,
-            &mut self.arrivals,
-            &mut self.touched,
-            &mut self.counters,
-        )?;
-        if shape.kicks {
-            let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
-            kernels.mark_kicks(
-                pass,
-                4096,
-                model,
-                &self.windows,
-                index,
-                &self.segments,
-                kicks,
-                bits,
-                &mut self.touched,
-            )?;
-        }
-        if shape.traced && self.units.is_none() {
-            kernels.trace(
-                pass,
-                self.n_traced,
-                model,
-                &self.propagators,
-                &self.windows,
-                index,
-                &self.segments,
-                &self.sources,
-                &self.chances,
-                &self.masks,
-                &self.trains,
-                &self.kicks,
-                &self.marks,
-                &self.currents,
-                &self.states,
-                &self.anchors,
-                &self.arrivals,
-                &self.kick_bits,
-                self.n_traced,
-                &self.traced,
-                &mut self.samples,
-            )?;
-        }
-        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
-            kernels.leak(
-                pass,
-                self.n,
-                model,
-                constants.buf(),
-                &self.windows,
-                index,
-                &self.now,
-                &mut self.segments,
-                &self.rows,
-                &self.sources,
-                &self.chances,
-                &self.masks,
-                &self.trains,
-                &self.kicks,
-                &self.marks,
-                &self.currents,
-                &mut self.states,
-                &mut self.arrivals,
-                &mut self.kick_bits,
-                &mut self.spikes,
-                &mut self.chunks,
-                &mut self.rates,
-                &self.fade,
-            )?;
-            if shape.traced {
-                let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
-                kernels.trace_units(pass, n, &self.windows, index, &self.now, &self.states, n, traced, samples)?;
-            }
-            return Ok(());
-        }
-        kernels.advance(
-            pass,
-            self.n.next_multiple_of(SPAN) / 2, // two neurons per thread
-            model,
-            &self.propagators,
-            &self.windows,
-            index,
-            &self.now,
-            &mut self.segments,
-            &self.rows,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &self.kicks,
-            &self.marks,
-            &self.currents,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-            &mut self.touched,
-            &mut self.arrivals,
-            &mut self.kick_bits,
-            &mut self.spikes,
-            &mut self.chunks,
-            &mut self.counters,
-            &mut self.rates,
-            &self.fade,
-        )
-    }
-
-    /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
-    /// nobody traced.
-    pub fn is_plain(&self) -> bool {
-        let model = self.model.value();
-        model.n_sources <= u32::from(self.units.is_none())
-            && model.has_gains == 0
-            && model.n_overflow == 0
-            && self.n_traced == 0
-    }
-
-    /// Makes room for resident blocks.
-    pub fn move_in(&mut self, dealt: &Dealt, post_words: usize) -> Result<(), GpuError> {
-        let gpu = &self.gpu;
-        self.heads = Buf::from_slice(gpu, "heads of the wiring by block", &dealt.heads)?;
-        self.tails = Buf::from_slice(gpu, "tails of the wiring by block", &dealt.tails)?;
-        self.tail_starts = Buf::from_slice(gpu, "places of the tails", &dealt.starts)?;
-        self.posts = Buf::zeros(gpu, "posts of blocks", post_words)?;
-        Ok(())
-    }
-
-    /// Launches the first `windows` of the plan at once; all but the last are whole.
-    pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        if self.next_tag.checked_add(windows).is_none() {
-            self.posts.clear()?;
-            self.next_tag = 1;
-        }
-        let first_tag = self.next_tag;
-        self.next_tag += windows;
-        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
-            return kernels.board(
-                pass,
-                grid,
-                self.model.buf(),
-                constants.buf(),
-                &self.windows,
-                windows,
-                &mut self.segments,
-                &self.rows,
-                &self.words,
-                &self.heads,
-                &self.tails,
-                &self.tail_starts,
-                &self.marks,
-                &self.currents,
-                &mut self.states,
-                &mut self.arrivals,
-                &mut self.spikes,
-                &mut self.chunks,
-                &mut self.counters,
-                &mut self.gate,
-                &mut self.posts,
-                first_tag,
-                &mut self.rates,
-                &self.fade,
-            );
-        }
-        kernels.reside(
-            pass,
-            grid,
-            self.model.buf(),
-            &self.propagators,
-            &self.windows,
-            windows,
-            &mut self.segments,
-            &self.rows,
-            &self.words,
-            &self.heads,
-            &self.tails,
-            &self.tail_starts,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &self.marks,
-            &self.currents,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-            &mut self.arrivals,
-            &mut self.spikes,
-            &mut self.chunks,
-            &mut self.counters,
-            &mut self.gate,
-            &mut self.posts,
-            first_tag,
-            &mut self.rates,
-            &self.fade,
-        )
-    }
-
-    /// Sorts the spikes of the first `windows` of the plan.
-    pub fn launch_order(&mut self, kernels: &Kernels, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        kernels.order(pass, windows * 1024, self.model.buf(), &self.windows, &self.segments, &mut self.spikes)
     }
 
     /// Copies a situation to where kernels find it. `true` when a buffer had to be replaced.

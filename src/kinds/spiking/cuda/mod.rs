@@ -37,6 +37,7 @@
 //! | [`kernels`] | the declarations shared with CUDA |
 //! | `sizes` | how much of everything, before anything is allocated |
 //! | `memory` | what lies on the device |
+//! | `launches` | the launches of a window, and of many at once |
 //! | `dealt` | the wiring as resident blocks read it |
 //! | `drive` | drives and lesions, as the kernels read them |
 //! | `queue` | windows planned, in flight, read back |
@@ -46,6 +47,7 @@
 mod dealt;
 mod drive;
 pub mod kernels;
+mod launches;
 mod memory;
 mod queue;
 mod simulation;

@@ -256,6 +256,7 @@ mod tests {
         let entry = include_str!("../../../../kernels/spiking/entry.cuh");
         let append = include_str!("../../../../kernels/spiking/advance.cuh");
         let resident = include_str!("../../../../kernels/spiking/ensemble.cuh");
+        let meeting = include_str!("../../../../kernels/spiking/meeting.cuh");
         for (source, line) in [
             (neuron, format!("LONGEST = {LONGEST};")),
             (neuron, format!("TABLE = {TABLE};")),
@@ -264,8 +265,8 @@ mod tests {
             (neuron, format!("COPIES = {COPIES}, COUNTERS = COPIES * LONGEST + LONGEST;")),
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
-            (resident, format!("MOST = {MOST};")),
-            (resident, format!("MOST_POSTS = {MOST_POSTS};")),
+            (meeting, format!("MOST = {MOST};")),
+            (meeting, format!("MOST_POSTS = {MOST_POSTS};")),
             (resident, format!("sizeof(Ensemble<double>) == {}", ensemble_bytes(8))),
             (resident, format!("sizeof(Ensemble<float>) == {}", ensemble_bytes(4))),
         ] {

@@ -1,0 +1,234 @@
+//! The launches of a window, and of many at once.
+
+use super::{Shape, kernels::Kernels, memory::Memory, sizes::SPAN, units::UnitStep};
+use crate::{
+    gpu::{Buf, GpuError, Pass, kernel::Grid},
+    kinds::spiking::cuda::dealt::Dealt,
+};
+
+impl Memory {
+    /// One window: what arrives, who fires.
+    pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
+        let model = self.model.buf();
+        kernels.deliver(
+            pass,
+            self.deliver_threads + self.n.next_multiple_of(256),
+            model,
+            &self.windows,
+            index,
+            &mut self.segments,
+            &mut self.now,
+            &self.chunks,
+            &self.rows,
+            &self.words,
+            &self.overflow,
+            &self.gain_of,
+            &self.gains,
+            &self.sources,
+            &self.chances,
+            &self.masks,
+            &self.trains,
+            &mut self.kick_bits,
+            &mut self.arrivals,
+            &mut self.touched,
+            &mut self.counters,
+        )?;
+        if shape.kicks {
+            let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
+            kernels.mark_kicks(
+                pass,
+                4096,
+                model,
+                &self.windows,
+                index,
+                &self.segments,
+                kicks,
+                bits,
+                &mut self.touched,
+            )?;
+        }
+        if shape.traced && self.units.is_none() {
+            kernels.trace(
+                pass,
+                self.n_traced,
+                model,
+                &self.propagators,
+                &self.windows,
+                index,
+                &self.segments,
+                &self.sources,
+                &self.chances,
+                &self.masks,
+                &self.trains,
+                &self.kicks,
+                &self.marks,
+                &self.currents,
+                &self.states,
+                &self.anchors,
+                &self.arrivals,
+                &self.kick_bits,
+                self.n_traced,
+                &self.traced,
+                &mut self.samples,
+            )?;
+        }
+        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
+            kernels.leak(
+                pass,
+                self.n,
+                model,
+                constants.buf(),
+                &self.windows,
+                index,
+                &self.now,
+                &mut self.segments,
+                &self.rows,
+                &self.sources,
+                &self.chances,
+                &self.masks,
+                &self.trains,
+                &self.kicks,
+                &self.marks,
+                &self.currents,
+                &mut self.states,
+                &mut self.arrivals,
+                &mut self.kick_bits,
+                &mut self.spikes,
+                &mut self.chunks,
+                &mut self.rates,
+                &self.fade,
+            )?;
+            if shape.traced {
+                let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
+                kernels.trace_units(pass, n, &self.windows, index, &self.now, &self.states, n, traced, samples)?;
+            }
+            return Ok(());
+        }
+        kernels.advance(
+            pass,
+            self.n.next_multiple_of(SPAN) / 2, // two neurons per thread
+            model,
+            &self.propagators,
+            &self.windows,
+            index,
+            &self.now,
+            &mut self.segments,
+            &self.rows,
+            &self.sources,
+            &self.chances,
+            &self.masks,
+            &self.trains,
+            &self.kicks,
+            &self.marks,
+            &self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+            &mut self.touched,
+            &mut self.arrivals,
+            &mut self.kick_bits,
+            &mut self.spikes,
+            &mut self.chunks,
+            &mut self.counters,
+            &mut self.rates,
+            &self.fade,
+        )
+    }
+
+    /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
+    /// nobody traced.
+    pub fn is_plain(&self) -> bool {
+        let model = self.model.value();
+        model.n_sources <= u32::from(self.units.is_none())
+            && model.has_gains == 0
+            && model.n_overflow == 0
+            && self.n_traced == 0
+    }
+
+    /// Makes room for resident blocks.
+    pub fn move_in(&mut self, dealt: &Dealt, post_words: usize) -> Result<(), GpuError> {
+        let gpu = &self.gpu;
+        self.heads = Buf::from_slice(gpu, "heads of the wiring by block", &dealt.heads)?;
+        self.tails = Buf::from_slice(gpu, "tails of the wiring by block", &dealt.tails)?;
+        self.tail_starts = Buf::from_slice(gpu, "places of the tails", &dealt.starts)?;
+        self.posts = Buf::zeros(gpu, "posts of blocks", post_words)?;
+        Ok(())
+    }
+
+    /// Launches the first `windows` of the plan at once; all but the last are whole.
+    pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        if self.next_tag.checked_add(windows).is_none() {
+            self.posts.clear()?;
+            self.next_tag = 1;
+        }
+        let first_tag = self.next_tag;
+        self.next_tag += windows;
+        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
+            return kernels.board(
+                pass,
+                grid,
+                self.model.buf(),
+                constants.buf(),
+                &self.windows,
+                windows,
+                &mut self.segments,
+                &self.rows,
+                &self.words,
+                &self.heads,
+                &self.tails,
+                &self.tail_starts,
+                &self.marks,
+                &self.currents,
+                &mut self.states,
+                &mut self.arrivals,
+                &mut self.spikes,
+                &mut self.chunks,
+                &mut self.counters,
+                &mut self.gate,
+                &mut self.posts,
+                first_tag,
+                &mut self.rates,
+                &self.fade,
+            );
+        }
+        kernels.reside(
+            pass,
+            grid,
+            self.model.buf(),
+            &self.propagators,
+            &self.windows,
+            windows,
+            &mut self.segments,
+            &self.rows,
+            &self.words,
+            &self.heads,
+            &self.tails,
+            &self.tail_starts,
+            &self.sources,
+            &self.chances,
+            &self.masks,
+            &self.trains,
+            &self.marks,
+            &self.currents,
+            &mut self.states,
+            &mut self.anchors,
+            &mut self.checks,
+            &mut self.wakes,
+            &mut self.arrivals,
+            &mut self.spikes,
+            &mut self.chunks,
+            &mut self.counters,
+            &mut self.gate,
+            &mut self.posts,
+            first_tag,
+            &mut self.rates,
+            &self.fade,
+        )
+    }
+
+    /// Sorts the spikes of the first `windows` of the plan.
+    pub fn launch_order(&mut self, kernels: &Kernels, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        kernels.order(pass, windows * 1024, self.model.buf(), &self.windows, &self.segments, &mut self.spikes)
+    }
+}
