@@ -68,7 +68,8 @@ struct Boarders {
     const Units u;
     const float* fade;
     unsigned int member, lane;
-    bool owns, closed[2];
+    bool owns, closed[2], fired[2] = {false, false};
+    unsigned int last_step = 0;
     float v[2], current[2], unit[2];
     Average rate[2];
 
@@ -91,9 +92,19 @@ struct Boarders {
         }
     }
 
+    // Takes the spikes of the step before into the running rates.
+    __device__ void take_rates() {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            if (fired[h]) rate[h] = average(crew.model, fade, rate[h], last_step, 1);
+            fired[h] = false;
+        }
+    }
+
     // Draws noise.
     __device__ void prepare(const Window& w) {
         if (!owns) return;
+        take_rates();
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const unsigned int word = draw_of_step(crew.model.seed, u.noise, w.step, lane + h);
@@ -123,13 +134,15 @@ struct Boarders {
             v[h] = 0.0f;
             dealt.announce(lane + h);
             put(&post[1 + atomicAdd(&n_spikes, 1)], tag, lane + h);
-            rate[h] = average(crew.model, fade, rate[h], (unsigned int)w.step, 1);
+            fired[h] = true;
         }
+        last_step = (unsigned int)w.step;
         __syncthreads();
     }
 
     __device__ void store(unsigned int* states, Average* rates) {
         if (!owns) return;
+        take_rates();
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             states[lane + h] = (unsigned int)__float_as_int(v[h]);

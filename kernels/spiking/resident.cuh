@@ -36,7 +36,7 @@ template <typename T> struct Residents {
     const Dealt& dealt;
     const void *propagators, *currents;
     const float* fade;
-    unsigned int member, mine, group, lane;
+    unsigned int member, mine, group, lane, last_start = 0;
     bool owns, driven[2];
 
     __device__ Residents(Ensemble<T>& crew, const Deal& deal, const Dealt& dealt, const void* propagators,
@@ -64,7 +64,7 @@ template <typename T> struct Residents {
                 crew.check[member + h] = checks[lane + h];
                 crew.rate[member + h] = rates[lane + h];
                 crew.marks[member + h] = (unsigned char)marks[lane + h];
-                crew.kicked[member + h] = crew.summed[member + h] = 0;
+                crew.kicked[member + h] = crew.summed[member + h] = crew.fired[member + h] = 0;
             }
             if ((me & 15) == 0) crew.wake[mine] = wakes[group];
         }
@@ -79,8 +79,21 @@ template <typename T> struct Residents {
         }
     }
 
+    // Takes the spikes of the window before into the running rates.
+    __device__ void take_rates() {
+        if (!owns) return;
+#pragma unroll 1
+        for (unsigned int h = 0; h < 2; ++h) {
+            const unsigned int fired = crew.fired[member + h];
+            if (!fired) continue;
+            crew.rate[member + h] = average(crew.model, fade, crew.rate[member + h], last_start, fired);
+            crew.fired[member + h] = 0;
+        }
+    }
+
     // Draws kicks.
     __device__ void prepare(const Window& w) {
+        take_rates();
         if (threadIdx.x <= LONGEST) crew.count[threadIdx.x] = 0;
         const unsigned long long block = w.step >> 6, last_block = (w.step + w.steps - 1) >> 6;
         const unsigned int skip = (unsigned int)w.step & 63, steps = w.steps;
@@ -112,6 +125,7 @@ template <typename T> struct Residents {
     __device__ void step(const Window& w, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
         const Model& m = crew.model;
         const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
+        last_start = start;
         if (me == 0) crew.drawn_block = (w.step + w.steps - 1) >> 6;
         const unsigned long long both = owns ? *reinterpret_cast<const unsigned long long*>(&crew.summed[member]) |
                                                    *reinterpret_cast<const unsigned long long*>(&crew.kicked[member])
@@ -152,15 +166,15 @@ template <typename T> struct Residents {
             if (!fired) continue;
             dealt.announce(whom);
             unsigned int to = 1 + atomicAdd(&n_spikes, __popc(fired));
-            for (unsigned int left = fired; left; left &= left - 1)
-                put(&post[to++], tag, (__ffs(left) - 1) << LANE_BITS | whom);
-            crew.rate[who] = average(crew.model, fade, crew.rate[who], (unsigned int)w.step, fired);
+            crew.fired[who] = fired;
+            for (; fired; fired &= fired - 1) put(&post[to++], tag, (__ffs(fired) - 1) << LANE_BITS | whom);
         }
     }
 
     // Back to where others find them.
     __device__ void store(void* states, unsigned int* anchors, unsigned int* checks, unsigned int* wakes, Average* rates) {
         if (!owns) return;
+        take_rates();
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             static_cast<State<T>*>(states)[lane + h] = crew.state[member + h];

@@ -287,7 +287,9 @@ impl<T: Real> CudaSim<T> {
             self.forget_graphs();
         }
         let mut model = self.memory.model.value();
-        model.n_sources = image.sources.len() as u32;
+        // Sources that never give anything are none.
+        let gives = image.masks.iter().any(|m| *m != 0) || !image.kicks.is_empty();
+        model.n_sources = if gives { image.sources.len() as u32 } else { 0 };
         model.has_gains = u32::from(!image.gains.is_empty());
         self.memory.model.set(model)?;
         self.memory.enter(&self.kernels, step as u32)?;

@@ -226,7 +226,7 @@ const fn ensemble_bytes(real: u32) -> u32 {
         + 2 * 8
         + 2 * 4
         + 2 * 4;
-    let neuron = 2 * real + 8 + 8 + 4 * 4 + 2 + 1;
+    let neuron = 2 * real + 8 + 8 + 5 * 4 + 2 + 1;
     let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
 }
