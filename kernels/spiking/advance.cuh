@@ -87,18 +87,20 @@ __device__ inline unsigned int hurry(Neuron<T>& neuron, Agenda& agenda, int step
     for (int i = min(input, look); i < steps; i = min(input, look)) {
         ++looks;
         const Propagator<T> p = crew.near[i + 1 - anchor];
-        const bool comes = i == input;
-        if (comes) sum = crew.exact(sum, i, sums);
+        const bool is_input = i == input;
+        if (is_input) sum = crew.exact(sum, i, sums);
+        // Arrivals may cancel each other; a look in vain changes nothing.
+        const bool comes = is_input && (sum != 0 || kicked >> i & 1);
         const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
         const bool fires = u_i > c.theta;
         anchor = fires ? i + pause : comes ? i + 1 : anchor;
         const int now = fires ? anchor - 1 : i;
-        inputs = comes ? inputs & (inputs - 1) : inputs;
+        inputs = is_input ? inputs & (inputs - 1) : inputs;
         inputs = !fires ? inputs : anchor < 32 ? inputs & (WHOLE << anchor) : 0;
         input = inputs ? __ffs(inputs) - 1 : 32;
         const bool sums_come = input < steps && summed >> (input & 31) & 1;
-        sum = comes || fires ? sums_come ? crew.peek(input, member) : 0 : sum;
+        sum = is_input || fires ? sums_come ? crew.peek(input, member) : 0 : sum;
         const T from_u = fires ? c.u_reset : comes ? u_i + kick : u_i;
         const T from_g = fires ? T(0) : comes ? g_i + arrived : g_i;
         u = fires || comes ? from_u : u;

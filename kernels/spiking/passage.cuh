@@ -35,19 +35,14 @@ __device__ inline void fetch_arrivals(Ensemble<T>& crew, unsigned int member, un
     }
 }
 
-// How much will happen to two neighbours. Arrivals that cancel each other are none.
+// How much will happen to two neighbours, at most: arrivals may cancel each other.
 template <typename T>
 __device__ inline uint2 muster(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m, const Window& w,
                                int& wait) {
     unsigned int due[2];
 #pragma unroll
     for (unsigned int h = 0; h < 2; ++h) {
-        unsigned int summed = crew.summed[member + h];
-        for (unsigned int left = summed; left; left &= left - 1) {
-            const unsigned int i = __ffs(left) - 1;
-            if (crew.peek(i, member + h) == 0) summed &= ~(1u << i);
-        }
-        crew.summed[member + h] = summed;
+        const unsigned int summed = crew.summed[member + h];
         const int gap = signed_gap(crew.check[member + h], (unsigned int)w.step);
         const unsigned int much = __popc(crew.kicked[member + h] | summed) + (gap < (int)w.steps);
         due[h] = lane + h < m.n ? min(much, LONGEST) : 0;
@@ -60,8 +55,7 @@ __device__ inline uint2 muster(Ensemble<T>& crew, unsigned int member, unsigned 
 // last, and the chain from step to step is short.
 template <typename T>
 __device__ inline unsigned int march(Neuron<T>& neuron, Agenda& agenda, int steps, unsigned int start, const Constants<T>& c,
-                                     const Ensemble<T>& crew, unsigned int member, unsigned int summed,
-                                     unsigned int kicked, T weight) {
+                                     const Ensemble<T>& crew, unsigned int member, unsigned int kicked, T weight) {
     T u = neuron.u, g = neuron.g, last_u = u, last_g = g;
     const int pause = neuron.marks & DRIVEN ? 1 : (int)c.refractory;
     int anchor = signed_gap(neuron.anchor, start);
@@ -70,7 +64,7 @@ __device__ inline unsigned int march(Neuron<T>& neuron, Agenda& agenda, int step
     for (int i = 0; i < steps; ++i) {
         const Propagator<T> p = crew.near[max(i + 1 - anchor, 0)];
         const int sum = crew.peek(i, member); // 0 where nothing arrives
-        const bool awake = anchor <= i, comes = awake && (kicked | summed) >> i & 1;
+        const bool awake = anchor <= i, comes = awake && (sum != 0 || kicked >> i & 1);
         const T kick = kicked >> i & 1 ? weight : T(0), arrived = c.w_syn * (T)sum;
         const T u_i = p.a * u + p.b * g, g_i = p.d * g;
         const bool fires = awake && u_i > c.theta;
@@ -107,9 +101,13 @@ __device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int memb
     const bool plain = !(neuron.marks & (CLOSED | CURRENT)) && signed_gap(start + steps, neuron.anchor) < (int)NEAR;
     if (plain && much) {
         looks = steps;
-        fired = march(neuron, agenda, steps, start, c, crew, member, summed, kicked, weight);
+        fired = march(neuron, agenda, steps, start, c, crew, member, kicked, weight);
     } else if (plain) {
         fired = hurry(neuron, agenda, steps, start, c, crew, member, nullptr, summed, kicked, weight, looks);
+    }
+    for (unsigned int left = agenda.inputs & ~kicked; left; left &= left - 1) {
+        const unsigned int i = __ffs(left) - 1;
+        if (crew.peek(i, member) == 0) agenda.inputs &= ~(1u << i);
     }
     for (int i = agenda.next(); i < steps; i = agenda.next()) {
         ++looks;

@@ -24,11 +24,12 @@ use std::{
 
 /// Steps before the clock starts.
 const UNTIMED_STEPS: u32 = 400;
+
 /// Steps per call of `advance`: about what the engine arrives at when a batch shall take 8 ms.
-const fn batch_on(device: &Device) -> u32 {
+fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     match device {
         Device::Cpu { .. } => 1000,
-        Device::Cuda(_) => 8000,
+        Device::Cuda(_) => (0.8 / secs_per_step).round() as u32,
     }
 }
 
@@ -213,12 +214,13 @@ fn measure(
     sim.sample(&mut Frame::default())?;
 
     let steps = (options.bio_s / Card::secs_per_step(&params)).round().max(1.0) as u64;
+    let batch = batch_on(&options.device, Card::secs_per_step(&params));
     let mut fired = vec![false; setup.n() as usize];
     let mut stretches = vec![];
     for repeat in 0..options.repeats.max(1) {
         let done = |left: u64| (f64::from(repeat + 1) - left as f64 / steps as f64) / f64::from(options.repeats.max(1));
         let report = |left| progress.report(case.name, done(left) as f32);
-        stretches.push(stretch(&mut *sim, steps, batch_on(&options.device), &mut fired, report)?);
+        stretches.push(stretch(&mut *sim, steps, batch, &mut fired, report)?);
     }
     stretches.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
     let Stretch { wall_s, spikes, synaptic_events } = stretches[stretches.len() / 2];
@@ -240,7 +242,7 @@ fn measure(
         build_s,
         mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
         note: note(case, setup, options, spikes as f64 / bio_s, n_active),
-        timings: profile(&mut *sim, batch_on(&options.device))?,
+        timings: profile(&mut *sim, batch)?,
     })
 }
 

@@ -228,7 +228,7 @@ impl<T: Real> CudaSim<T> {
         let most = if residence.is_some() { (4 * self.tuning.graph).min(GRAPH) } else { self.tuning.graph };
         // Launches become shorter towards the end, so that little is left to be read when nothing runs any more.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
-        let room = left.min(u64::from(most)).min(left.div_ceil(3).max(8)) as u32;
+        let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
         let n = if residence.is_some() { room } else { 1 << room.ilog2() };
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape =
