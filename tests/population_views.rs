@@ -126,7 +126,7 @@ fn a_rectangle_on_the_circle_catches_those_who_take_part() {
 #[test]
 fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     let mut stage = staged("scatter", 2000);
-    stage.drag(pos2(46.0, 40.0), vec2(660.0, 400.0), Modifiers::NONE);
+    stage.drag(pos2(50.0, 58.0), vec2(662.0, 388.0), Modifiers::NONE);
     assert_eq!(stage.selection().len(), 1800, "everyone who takes part");
     stage.drag_path(&[(60.0, 440.0), (60.0, 250.0), (250.0, 440.0), (61.0, 441.0)], Modifiers::ALT);
     let low = stage.selection();
