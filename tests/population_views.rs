@@ -6,7 +6,6 @@
 #[allow(dead_code)]
 mod brain;
 #[path = "support/stage.rs"]
-#[allow(dead_code)]
 mod stage;
 
 use egui::{Modifiers, pos2, vec2};

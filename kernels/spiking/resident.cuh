@@ -1,28 +1,31 @@
-// Many windows in one launch: neurons live in the shared memory of their multiprocessor, blocks wait for each other once
-// per window. Groups of 32 neurons are dealt to the blocks in turn, so that neighbours, who are often active together,
-// burden different ones. A block pushes the spikes of its neurons at once into the arrivals of the next window, of which
-// there are two tables; the chunks of their rows are noted as well, because the spikes of the last window, which nobody
-// pushes, are on their way when the launch ends: the first window of the next launch begins with a delivery.
+// Many windows in one launch: neurons live in the shared memory of their multiprocessor, and what arrives at them is added up
+// there. Groups of 32 neurons are dealt to the blocks in turn, so that neighbours, who are often active together, burden
+// different ones. After each window blocks tell each other who fired (posts.cuh); the loop over windows is in turns.cuh.
 //
 // For the plain case only: at most one source of kicks and none listed, weights as they are, nobody traced. Everything
 // else is done in two launches per window, which may take over whenever a launch has ended. Code for rare cases would
 // cost registers here, and with them the loads that are in flight together.
 //
-// Measured on an H200, fly stand-in, double precision, microseconds per window of 18 steps in launches of 64 windows:
-// quiet (sugar21) / gustatory408 / busy (broad10: 345,000 synaptic events a window). Two launches per window: 11.0 / 18.5 /
-// 30.0 with gaps.
-//   10.2 / 16.2 / 26.1 blocks push their own spikes, all conveniences in the kernel
+// Measured on an H200, fly stand-in, double precision, microseconds per window of 18 steps: quiet (sugar21) / gustatory408 /
+// busy (broad10: 2,066 spikes, 345,000 synaptic events). Two launches per window: 11.0 / 18.5 / 30.0.
+//   10.2 / 16.2 / 26.1 blocks push their own spikes into arrivals in global memory, all conveniences in the kernel
 //    8.7 / 14.2 / 24.0 model and plan in shared memory, loads of arrivals together, `hurry` without jumps
 //    9.3 / 13.7 / 22.4 whoever has three events or more is taken step by step (`march`), the second round goes backwards
-//    9.9 / 13.7 / 22.3 trains drawn by blocks of 64 steps; propagators number by number (bank conflicts gone); arrivals
-//                      zeroed apart
-//   11.4 / 14.9 / 23.7 blocks share busy windows out (1.6 less than each its own at 1,500 chunks and more, 0.8 to 2 more in
-//                      quiet ones: by load); trains kept in memory
-//   11.0 / 14.6 / 24.2 arrivals by group, step and neuron instead of by step and neuron: no gain by itself
-//    9.0 / 12.8 / 23.5 the plain case only (half the code, no spills), 18 loads of arrivals in flight. Kept
-// Where a busy window goes (cycles of 44,000): sharing out with its meeting 15,700 (the additions alone are 6,900 at the
-// 94 G/s of the second-level cache), stepping 8,200, lining up spikes 8,000, reading arrivals 6,300 (10 MB; at least 5,000),
-// drawing 6,000. So 100 times real time need fewer bytes (two steps in a word) and cheaper meetings.
+//    9.9 / 13.7 / 22.3 trains drawn by blocks of 64 steps; propagators number by number (bank conflicts gone)
+//   11.4 / 14.9 / 23.7 blocks share busy windows out: 1.6 less in busy ones, 0.8 to 2 more in quiet ones
+//    9.0 / 12.8 / 23.5 the plain case only (half the code, no spills), 18 loads of arrivals in flight
+// From here on nothing is pushed: the wiring is dealt to blocks, arrivals are added in shared memory. Launches of `reside`
+// of 13 windows on average, with their two events; the line above is 125.9 / 175.5 / 321 us so:
+//  106.5 / 163.4 / 493  each lane reads all connections of a head that has several: neurons with many hold their warp up
+//  104.5 / 145.5 / 346  four lanes to a head, a backlog per warp
+//  102.8 / 139.6 / 264  connections noted four at a time, taken by all threads of the block
+//  103.3 / 129.8 / 247  no meeting: tagged words, counts first, spikes shared evenly among threads. Kept
+//  112.8 / 148.1 / 266  running rates updated where a neuron fires: two table look-ups in everybody's way
+//  103.9 / 136.6 / 253  the same while others are waited for. Kept
+//  arrivals that cancel each other looked for in `muster`: 9 % of a busy window; now noticed where they are taken
+// Where a busy window goes (of 32,600 cycles under the profiler, before the last two lines): stepping 8,900 with the wait at
+// its end, reading spikes and heads 8,000, waiting for other blocks 2,800, tails 4,300, sorting by events 4,200, kicks and
+// filing 2,900.
 #pragma once
 #include "spiking/passage.cuh"
 #include "spiking/turns.cuh"
