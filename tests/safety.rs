@@ -272,8 +272,12 @@ fn changes_by_other_programs_are_noticed() {
     assert!(folder.0.join("kept.ron.bak").exists(), "one backup is kept");
 }
 
+/// Panics are reported for the whole process: tests that cause one take turns.
+static PANICS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[test]
 fn a_fault_of_the_engine_is_contained() {
+    let _alone = PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let faults = Arc::new(Mutex::new(1));
     let builder = move |_: &Project, scene: &neuropil::sim::Scene, _: &neuropil::sim::Progress| {
         let mut sim = fake::Fake::new(scene.seed);
@@ -300,6 +304,7 @@ fn a_fault_of_the_engine_is_contained() {
 
 #[test]
 fn a_crash_is_written_down_and_offered() {
+    let _alone = PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let folder = Folder::new("crash");
     crash::remember("the last line of the log");
     crash::install(folder.0.clone());

@@ -164,8 +164,7 @@ fn pictures() {
         matrix.until("central by");
         matrix.shoot(&format!("matrix-drilled-{theme}"));
         matrix.select(&[17, 18]);
-        matrix.press("Partners");
-        matrix.until(" inputs, ");
+        matrix.press_until("Partners", " inputs, ");
         matrix.settle();
         matrix.shoot(&format!("partners-{theme}"));
         matrix.press("Synapses");

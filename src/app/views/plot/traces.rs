@@ -247,7 +247,8 @@ fn lane_label(
         color,
     );
     let name = set.label(element);
-    let kept: String = if name.len() > 14 { format!("…{}", &name[name.len().saturating_sub(12)..]) } else { name };
+    let n = name.chars().count();
+    let kept: String = if n > 14 { format!("…{}", name.chars().skip(n - 12).collect::<String>()) } else { name };
     painter.text(pos2(area.left() + 9.0, y), Align2::LEFT_CENTER, kept, kit::mono(ui), ctx.tokens.text);
     if tall {
         let value =
