@@ -164,9 +164,118 @@ fn tuning_table() {
     }
 }
 
+/// Where the time of a step goes: device alone (the sum of all launches, by events), with the host, and with spikes read.
+/// `cuda_fly --ignored --nocapture parts`. Not a test.
+#[test]
+#[ignore = "a measurement"]
+fn parts_of_a_step() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let wanted = |name: &str| std::env::var("NEUROPIL_CASE").map_or(true, |only| only == name);
+    let cases = [("sugar21", 8_000), ("gustatory408", 8_000), ("broad10", 8_000), ("fastfly", 800)];
+    for (case, steps) in cases.into_iter().filter(|c| wanted(c.0)) {
+        let params = drive(&shared, case);
+        let mut sim = CudaSim::<f64>::new(&params, &scene(), setup.clone(), &gpu).expect("it starts");
+        let mut timed = |taps: &[Tap], keeps: bool| {
+            sim.tap(taps).expect("tapped");
+            let mut kept = vec![];
+            let mut micros: Vec<f64> = (0..8)
+                .map(|_| {
+                    let since = Instant::now();
+                    sim.advance(steps, &mut Pass::default()).expect("it runs");
+                    let mut frame = Frame::default();
+                    sim.sample(&mut frame).expect("it reads");
+                    let micros = since.elapsed().as_secs_f64() * 1e6 / f64::from(steps);
+                    if keeps {
+                        kept.push(frame);
+                    }
+                    micros
+                })
+                .collect();
+            micros.sort_by(f64::total_cmp);
+            micros[4]
+        };
+        let spikes = [Tap { probe: probes::SPIKES, elements: vec![] }];
+        let (untapped, read, kept) = (timed(&[], false), timed(&spikes, false), timed(&spikes, true));
+        for _ in 0..2 {
+            let mut pass = Pass::default();
+            let since = Instant::now();
+            pass.begin(1, 0, true, true);
+            sim.advance(steps, &mut pass).expect("it runs");
+            pass.end(steps, since.elapsed().as_nanos() as u64).expect("ends");
+            gpu.synchronize().expect("waits");
+            pass.collect().expect("collects");
+            let batch = pass.batches.pop().expect("a batch");
+            println!("{case}: batch of {steps} steps: {:.0} µs", batch.nanos as f64 * 1e-3);
+            if std::env::var_os("NEUROPIL_SPANS").is_some() {
+                for s in &batch.measured.expect("measured").spans {
+                    println!(
+                        "  {:?} {} at {:.0} for {:.1} µs, {} B",
+                        s.lane,
+                        s.name,
+                        s.start as f64 * 1e-3,
+                        s.nanos as f64 * 1e-3,
+                        s.bytes
+                    );
+                }
+            }
+        }
+        let mut pass = Pass::default();
+        let mut device: Vec<(&str, f64, u32)> = vec![];
+        for _ in 0..200 {
+            // Short calls: the first launch of a call is the one that is measured.
+            let mut one = Pass::measuring();
+            sim.advance(steps / 8, &mut one).expect("it runs");
+            sim.advance(steps / 80, &mut pass).expect("it runs");
+            for t in &one.timings {
+                match device.iter_mut().find(|d| d.0 == t.name) {
+                    Some(d) => (d.1, d.2) = (d.1 + t.nanos as f64 * 1e-3, d.2 + t.launches),
+                    None => device.push((t.name, t.nanos as f64 * 1e-3, t.launches)),
+                }
+            }
+        }
+        let device: Vec<String> =
+            device.iter().map(|(n, us, k)| format!("{n} {:.1} of {k}", us / f64::from(*k))).collect();
+        println!(
+            "{case:13} µs a step: {untapped:.3} untapped, {read:.3} with spikes, {kept:.3} with spikes kept; µs a launch: {}",
+            device.join(", ")
+        );
+    }
+}
+
 fn advance_plainly(sim: &mut dyn Simulation, steps: u32) {
     for _ in 0..steps.div_ceil(4000) {
         sim.advance(4000.min(steps), &mut Pass::default()).expect("it runs");
         sim.sample(&mut Frame::default()).expect("it reads");
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn page_locked() {
+    use neuropil::gpu::{Buf, Mark, Pinned};
+    let Some(gpu) = gpu() else { return };
+    for n in [1 << 10, 1 << 14, 1 << 18, 1 << 20] {
+        let buf = Buf::<u32>::zeros(&gpu, "x", n).unwrap();
+        let mut pinned = Pinned::<u32>::zeros(&gpu, n).unwrap();
+        for _ in 0..3 {
+            let a = Instant::now();
+            let mark = Mark::now(&gpu).unwrap();
+            buf.download_beside(0..n, &mut pinned, 0, &mark).unwrap();
+            let asked = a.elapsed();
+            let values = pinned.get().unwrap();
+            let copied = a.elapsed();
+            let b = Instant::now();
+            let v: Vec<u32> = values.to_vec();
+            let read = b.elapsed();
+            let b = Instant::now();
+            let mut h = neuropil::num::hash::StreamHash::default();
+            v.iter().for_each(|l| h.push_spike(7, *l));
+            println!(
+                "{n} words: asked {asked:?} copied {copied:?} to_vec {read:?} hashed {:?} {}",
+                b.elapsed(),
+                h.hex()
+            );
+        }
     }
 }

@@ -120,7 +120,7 @@ struct Boarders {
         pair = make_int2(0, 0);
     }
 
-    __device__ void step(const Window& w, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
+    __device__ void step(const Window& w, unsigned int* list, unsigned int& n_spikes) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             if (!owns || lane + h >= crew.model.n) continue;
@@ -133,7 +133,7 @@ struct Boarders {
             if (v[h] < 1.0f) continue;
             v[h] = 0.0f;
             dealt.announce(lane + h);
-            put(&post[1 + atomicAdd(&n_spikes, 1)], tag, lane + h);
+            crew.tell(list, atomicAdd(&n_spikes, 1), 0, member + h, lane + h);
             fired[h] = true;
         }
         last_step = (unsigned int)w.step;

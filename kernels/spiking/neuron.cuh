@@ -21,8 +21,10 @@ constexpr unsigned int LONGEST = 32;
 constexpr unsigned int STAGED = 24;
 constexpr int TOO_LARGE = -32768;
 // Counters of a window: synaptic events of each step, in several copies on lines of their own, because additions to one
-// line wait for each other; then the neurons looked at.
+// line wait for each other; then the neurons looked at; and two words further the fingerprint of its spikes, where resident
+// blocks make it.
 constexpr unsigned int COPIES = 8, COUNTERS = COPIES * LONGEST + LONGEST;
+constexpr unsigned int FINGERPRINT = COPIES * LONGEST + 2;
 // Arrivals lie by group of 32 neurons, step and neuron: what a warp reads of a window lies together. (By step and neuron,
 // the rows of a window lie in many pages of memory.) Distance of two steps:
 constexpr unsigned int ROW = 32;

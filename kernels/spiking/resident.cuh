@@ -125,7 +125,7 @@ template <typename T> struct Residents {
 
     // All neurons to whom something happens. Whoever has as much to do as others is taken together with them, as in
     // `advance`.
-    __device__ void step(const Window& w, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
+    __device__ void step(const Window& w, unsigned int* list, unsigned int& n_spikes) {
         const Model& m = crew.model;
         const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
         last_start = start;
@@ -150,13 +150,13 @@ template <typename T> struct Residents {
         if (due.x) crew.who[crew.count[due.x] + place.x] = (unsigned short)member;
         if (due.y) crew.who[crew.count[due.y] + place.y] = (unsigned short)(member + 1);
         __syncthreads();
-        run(w, post, tag, n_spikes);
+        run(w, list, n_spikes);
         __syncthreads();
         if (owns && (me & 15) == 0) crew.wake[mine] = start + crew.wait[mine];
     }
 
     // Those with most to do come first; a second round is taken by those who had least in the first.
-    __device__ void run(const Window& w, unsigned long long* post, unsigned int tag, unsigned int& n_spikes) {
+    __device__ void run(const Window& w, unsigned int* list, unsigned int& n_spikes) {
         const Constants<T> c(crew.model, propagators); // made here, lest it hold registers all the time
         const unsigned int me = threadIdx.x, n_all = crew.count[0];
         for (unsigned int round = 0; round * blockDim.x < n_all; ++round) {
@@ -168,9 +168,9 @@ template <typename T> struct Residents {
             unsigned int fired = pass_through(crew, who, whom, w, (T)crew.weight, c, currents, much);
             if (!fired) continue;
             dealt.announce(whom);
-            unsigned int to = 1 + atomicAdd(&n_spikes, __popc(fired));
+            unsigned int to = atomicAdd(&n_spikes, __popc(fired));
             crew.fired[who] = fired;
-            for (; fired; fired &= fired - 1) put(&post[to++], tag, (__ffs(fired) - 1) << LANE_BITS | whom);
+            for (; fired; fired &= fired - 1) crew.tell(list, to++, __ffs(fired) - 1, who, whom);
         }
     }
 

@@ -2,7 +2,7 @@
 // run. Who the neurons are is up to the crowd; it gives
 //     prepare(w)            done while others finish: whatever does not depend on them
 //     fetch(w, arrivals)    takes up what was delivered into the first window
-//     step(w, post, tag, n) runs a window, writes its spikes to the post and their number to n; ends with a barrier
+//     step(w, list, n)      runs a window, tells its spikes and their number n; ends with a barrier where there are any
 #pragma once
 #include "spiking/posts.cuh"
 
@@ -31,26 +31,27 @@ __device__ inline void meet(unsigned int* gate) {
 
 // The end of a launch after `n_run` windows: the last spikes go to the ring, and what is still on its way becomes chunks.
 template <typename C>
-__device__ inline void leave(C& crew, const Trip& t, const unsigned long long* own, unsigned long long half, unsigned int n_run) {
+__device__ inline void leave(C& crew, const Trip& t, const unsigned int* lists, unsigned long long half, unsigned int n_run) {
     const Model& m = crew.model;
     const unsigned int me = threadIdx.x;
     if (n_run) {
         const unsigned int last = ~n_run & 1, before = n_run & 1; // sides
         const Window w = t.windows[n_run - 1];
-        const unsigned long long* post = own + last * half;
-        file(m, post, crew.n_spikes[last], crew.ring_at[last], 0, nullptr, t.rows, t.spikes);
+        const unsigned int* list = lists + last * half;
+        file(m, list, crew.n_spikes[last], crew.ring_at[last], (unsigned int)w.step, t.counters + w.slot * COUNTERS, 0,
+             nullptr, t.rows, t.spikes);
         unsigned int chunk_start = crew.chunk_start;
         // A last window that is shorter than the delay leaves the rest of the one before; its own chunks come behind.
         if (n_run > 1 && w.steps < m.window) {
             const Window& long_one = t.windows[n_run - 2];
             unsigned int* n_chunks = &t.segments[long_one.segment].n_chunks;
-            leave_chunks(m, own + before * half, crew.n_spikes[before], w.steps, (unsigned int)long_one.step, chunk_start,
+            leave_chunks(m, lists + before * half, crew.n_spikes[before], w.steps, (unsigned int)long_one.step, chunk_start,
                          n_chunks, t.rows, t.chunks);
             meet(t.gate);
             chunk_start += __ldcg(n_chunks);
             if (blockIdx.x == 0 && me == 0) t.segments[w.segment].chunk_start = chunk_start;
         }
-        leave_chunks(m, post, crew.n_spikes[last], 0, (unsigned int)w.step, chunk_start, &t.segments[w.segment].n_chunks,
+        leave_chunks(m, list, crew.n_spikes[last], 0, (unsigned int)w.step, chunk_start, &t.segments[w.segment].n_chunks,
                      t.rows, t.chunks);
     }
     if (n_run < t.n_windows && blockIdx.x == 0) {
@@ -65,6 +66,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
     const unsigned int me = threadIdx.x, post_size = deal.post_size(m);
     const unsigned long long half = (unsigned long long)gridDim.x * post_size;
     unsigned long long* const own = t.posts + (unsigned long long)blockIdx.x * post_size;
+    unsigned int* const lists = reinterpret_cast<unsigned int*>(own + deal.list_at(m)); // 2 half from side to side
     const Verdict first = begin(m, crew.plan[0], t.segments, nullptr, blockIdx.x == 0);
     if (!first.halted)
         deliver_chunks<false>(m, crew.plan[0], true, blockIdx.x, gridDim.x, t.segments, t.chunks, t.rows, t.words, nullptr,
@@ -79,7 +81,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         const Window& w = crew.plan[side];
         // While others finish, the spikes of the window before the last are filed.
         if (me == 0) {
-            if (index) put(&own[other * half], tag - 1, crew.n_spikes[other]);
+            if (index) put_first(crew, &own[other * half], crew.n_spikes[other], tag - 1);
             if (index && m.counts_active)
                 atomicAdd(&t.counters[crew.plan[other].slot * COUNTERS + COPIES * LONGEST], crew.looks);
             crew.looks = crew.n_work = 0;
@@ -87,8 +89,9 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         if (!is_over) crowd.prepare(w);
         if (index >= 2) {
             const Window& then = crew.plan[other];
-            file(m, own + side * half, crew.n_spikes[side], crew.ring_at[side], then.steps,
-                 t.counters + then.slot * COUNTERS, t.rows, t.spikes);
+            unsigned int* counters = t.counters + then.slot * COUNTERS; // behind those of the window before
+            file(m, lists + side * 2 * half, crew.n_spikes[side], crew.ring_at[side], (unsigned int)then.step - m.window,
+                 counters - COUNTERS, then.steps, counters, t.rows, t.spikes);
         }
         if (index) await_posts(crew, t.posts + other * half, post_size, tag - 1);
         __syncthreads();
@@ -116,17 +119,16 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         if (is_last) break;
         if (me == 32 && index + 1 < t.n_windows) crew.plan[other] = t.windows[index + 1];
         if (total) {
-            receive(crew, w.steps, total, t.posts + other * half, post_size, tag - 1, dealt);
+            receive_all(crew, w.steps, total, t.posts + other * half, post_size, tag - 1, dealt);
+        } else {
+            if (index == 0) crowd.fetch(w, t.arrivals);
             __syncthreads();
-            work_off(crew, dealt.tails);
-        } else if (index == 0) {
-            crowd.fetch(w, t.arrivals);
         }
-        __syncthreads();
-        crowd.step(w, own + side * half, tag, crew.n_spikes[side]);
+        crowd.step(w, lists + side * 2 * half, crew.n_spikes[side]);
+        put_rest(crew, own + side * half, lists + side * 2 * half, crew.n_spikes[side], tag);
     }
     meet(t.gate); // for what the first block has written about segments
-    leave(crew, t, own, half, index);
+    leave(crew, t, lists, 2 * half, index);
 }
 
 }  // namespace spiking

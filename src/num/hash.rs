@@ -26,6 +26,11 @@ impl StreamHash {
         self.0 = self.0.wrapping_add((once ^ once >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93));
     }
 
+    /// Adds a sum of scrambled spikes that was made elsewhere.
+    pub const fn push_sum(&mut self, sum: u64) {
+        self.0 = self.0.wrapping_add(sum);
+    }
+
     /// Sixteen hexadecimal digits.
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)

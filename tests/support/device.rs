@@ -3,7 +3,7 @@
 use neuropil::{
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, Params, Source,
+        Card, Effect, Intervention, NeuronModel, Params, Source,
         cpu::CpuSim,
         cuda::{CudaSim, Residence, Tuning},
         layout::Real,
@@ -83,6 +83,10 @@ pub fn fly(shared: &Path) -> Arc<Setup> {
 
 pub fn drive(shared: &Path, case: &str) -> Params {
     let mut params = Params::default();
+    if case == "fastfly" {
+        params.network.model = NeuronModel::NoisyLeaky; // its noise is part of the model
+        return params;
+    }
     let list = |name: &str| format!("file = '{}'", shared.join(format!("data/fly_standin/stim_{name}.csv")).display());
     params.interventions.push(match case {
         "broad10" => Intervention {

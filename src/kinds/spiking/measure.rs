@@ -84,6 +84,8 @@ pub struct Meter {
     pub running: Vec<Running>,
     /// The backend keeps the running rates, and fills in `running` when somebody looks.
     pub averages_elsewhere: bool,
+    /// Who feeds the spikes adds them to the fingerprint.
+    pub hashes_elsewhere: bool,
     waiting: Vec<Spike>,
     series: Vec<Series>,
     trace_row: Vec<[f32; 2]>,
@@ -115,6 +117,7 @@ impl Meter {
             bin: Bin::default(),
             running: vec![Running::default(); n],
             averages_elsewhere: false,
+            hashes_elsewhere: false,
             waiting: vec![],
             series: vec![Series::default(); GROWING.len()],
             trace_row: vec![],
@@ -224,9 +227,11 @@ impl Meter {
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
-        let mut hash = self.hash;
-        lanes.iter().for_each(|lane| hash.push_spike(step32, *lane));
-        self.hash = hash;
+        if !self.hashes_elsewhere {
+            let mut hash = self.hash;
+            lanes.iter().for_each(|lane| hash.push_spike(step32, *lane));
+            self.hash = hash;
+        }
         if self.averages_elsewhere {
             return;
         }

@@ -1,9 +1,10 @@
 //! The wiring as resident blocks read it: for each neuron and each block of targets, what the neuron's spikes bring to it.
 //!
 //! Groups of 32 neurons are dealt to the blocks in turn. A *head* per neuron and block is 0 where nothing is connected, the
-//! connection itself where there is one, and where there are several, their number and place among the block's *tails*.
-//! A block that is told who fired then finds what concerns it by one look, mostly, and adds it up in its own memory: no
-//! additions between multiprocessors. The price is four bytes per neuron and block: 73 MB for a fly on 132 blocks.
+//! connection itself where there is one, and where there are several, their place among the block's *tails*, where they lie
+//! in quads that a thread reads at once. A block that is told who fired then finds what concerns it by one look, mostly, and
+//! adds it up in its own memory: no additions between multiprocessors. The price is four bytes per neuron and block: 73 MB
+//! for a fly on 132 blocks, and as much again for the tails.
 
 use crate::data::Csr;
 
@@ -11,7 +12,9 @@ use crate::data::Csr;
 const MEMBER_BITS: u32 = 11;
 /// Bits below the count in a connection: the target, and one that is set.
 const COUNT_SHIFT: u32 = MEMBER_BITS + 1;
-/// Connections a head can tell the number of.
+/// Connections of a quad.
+const QUAD: usize = 4;
+/// Quads a head can tell the number of.
 const TOLD: usize = 31;
 
 /// A wiring dealt to blocks.
@@ -19,16 +22,17 @@ const TOLD: usize = 31;
 pub struct Dealt {
     /// By neuron, then block.
     pub heads: Vec<u32>,
-    /// Connections of those who have several to a block, by block.
+    /// Connections of those who have several to a block, by block, in quads that are filled up with zeros.
     pub tails: Vec<u32>,
-    /// Where the tails of each block begin.
+    /// Where the tails of each block begin; whole quads.
     pub starts: Vec<u32>,
 }
 
 impl Dealt {
     /// Bytes of a wiring dealt to that many blocks, at most.
     pub const fn most_bytes(n: u64, connections: u64, blocks: u64) -> u64 {
-        4 * (n * blocks + connections + connections / 32 + 2 * blocks + 1)
+        // Two to a quad at worst, and a quad with their number for each 124.
+        4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 
     /// Deals a wiring to blocks. `None` when a count or a number of connections does not fit.
@@ -38,8 +42,8 @@ impl Dealt {
         }
         let n_blocks = blocks as usize;
         let mut heads = Vec::with_capacity(wiring.n() as usize * n_blocks);
-        // A place that is not used, lest a head with a long list at the first place be 0.
-        let mut tails = vec![vec![0_u32]; n_blocks];
+        // The first quad is not used, lest a head with a long list be 0.
+        let mut tails = vec![vec![0_u32; QUAD]; n_blocks];
         let mut hands: Vec<Vec<u32>> = vec![vec![]; n_blocks];
         for pre in 0..wiring.n() {
             for word in wiring.row(pre) {
@@ -72,12 +76,14 @@ fn head(hand: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     if hand.len() <= 1 {
         return Some(hand.first().copied().unwrap_or(0));
     }
-    let place = u32::try_from(tails.len()).ok().filter(|p| *p < 1 << 26)?;
-    let told = if hand.len() <= TOLD { hand.len() as u32 } else { 0 };
+    let place = u32::try_from(tails.len() / QUAD).ok().filter(|p| *p < 1 << 26)?;
+    let n_quads = hand.len().div_ceil(QUAD);
+    let told = if n_quads <= TOLD { n_quads as u32 } else { 0 };
     if told == 0 {
-        tails.push(hand.len() as u32);
+        tails.extend([(n_quads as u32) << 1, 0, 0, 0]);
     }
     tails.extend(hand);
+    tails.resize(tails.len().next_multiple_of(QUAD), 0);
     Some(place << 6 | told << 1)
 }
 
@@ -100,13 +106,16 @@ mod tests {
                 add(head);
                 continue;
             }
-            let mut from = (head >> 6) as usize + dealt.starts[block as usize] as usize;
-            let mut len = head >> 1 & 31;
-            if head != 0 && len == 0 {
-                len = dealt.tails[from];
-                from += 1;
+            if head == 0 {
+                continue;
             }
-            dealt.tails[from..from + len as usize].iter().copied().for_each(&mut add);
+            let mut from = (head >> 6) as usize * QUAD + dealt.starts[block as usize] as usize;
+            let mut quads = (head >> 1 & 31) as usize;
+            if quads == 0 {
+                quads = dealt.tails[from] as usize >> 1;
+                from += QUAD;
+            }
+            dealt.tails[from..from + quads * QUAD].iter().copied().filter(|w| *w != 0).for_each(&mut add);
         }
         all
     }

@@ -1,6 +1,12 @@
 //! The launches of a window, and of many at once.
 
-use super::{Shape, kernels::Kernels, memory::Memory, sizes::SPAN, units::UnitStep};
+use super::{
+    Shape,
+    kernels::Kernels,
+    memory::Memory,
+    sizes::{SPAN, TAGS},
+    units::UnitStep,
+};
 use crate::{
     gpu::{Buf, GpuError, Pass, kernel::Grid},
     kinds::spiking::cuda::dealt::Dealt,
@@ -158,7 +164,7 @@ impl Memory {
 
     /// Launches the first `windows` of the plan at once; all but the last are whole.
     pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        if self.next_tag.checked_add(windows).is_none() {
+        if self.next_tag + windows > TAGS {
             self.posts.clear()?;
             self.next_tag = 1;
         }

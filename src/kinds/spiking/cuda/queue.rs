@@ -3,7 +3,7 @@
 use super::{
     kernels::{Segment, Window},
     memory::Memory,
-    sizes::{COPIES, COUNTERS, GRAPH, LANE_BITS, LONGEST, SORTED_BY_DEVICE, Sizes},
+    sizes::{COPIES, COUNTERS, FINGERPRINT, GRAPH, LANE_BITS, LONGEST, SORTED_BY_DEVICE, Sizes},
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
@@ -227,6 +227,7 @@ impl Queue {
             _ => &[],
         };
         let (mut at, mut events) = (0, 0_u64);
+        meter.hashes_elsewhere = flight.is_resident;
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
             self.lanes.clear();
             self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
@@ -235,6 +236,10 @@ impl Queue {
                 self.lanes.sort_unstable();
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
+            if flight.is_resident {
+                let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
+                meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
+            }
             let samples = Samples { all: samples, window: i, n: flight.n_traced };
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }

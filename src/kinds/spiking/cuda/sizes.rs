@@ -16,6 +16,10 @@ pub const LONGEST: u32 = 32;
 pub const COPIES: usize = 8;
 /// Counters of a window: [`COPIES`] times one per step, then the neurons looked at.
 pub const COUNTERS: usize = (COPIES + 1) * LONGEST as usize;
+/// Where among them the fingerprint of the spikes is, two words, where resident blocks make it.
+pub const FINGERPRINT: usize = COPIES * LONGEST as usize + 2;
+/// Tags of windows that resident blocks tell each other apart by, as in `posts.cuh`; 0 is none.
+pub const TAGS: u32 = 1 << 16;
 /// Neurons of a block of `advance`, as in `step.cuh`.
 pub const SPAN: u32 = 512;
 /// Connections of a chunk.
@@ -26,10 +30,16 @@ pub const LANE_BITS: u32 = 26;
 pub const SORTED_BY_DEVICE: usize = 8192;
 /// Neurons of a block of `reside` at most, as in `ensemble.cuh`.
 const MOST: u32 = 1088;
+/// Quads of connections that are noted at most, as in `meeting.cuh`.
+const WORK: u32 = 2560;
+/// Spikes of a block that are kept near, as in `meeting.cuh`.
+const OWN: u32 = 1024;
 /// Blocks of `reside` at most.
 const MOST_POSTS: u32 = 256;
 /// Neurons a block of `reside` has at least, where there are several: less is not worth the meeting.
 const WORTH: u32 = 256;
+/// Steps in which everybody may fire until spikes are read: two launches of 64 windows with a quarter of all neurons in each.
+const READ_STEPS: u32 = 32;
 /// Longest delay, steps: every step may be a segment of its own.
 const LONGEST_DELAY: u32 = 1 << 16;
 
@@ -124,8 +134,10 @@ impl Sizes {
             )));
         }
         let window = delay.min(LONGEST);
-        // Room for a window in which everybody fires in every step, beside as much again (what waits to be read) or
-        // a whole delay of it (what is on its way).
+        // Room for a window in which everybody fires in every step, beside what waits to be read: as much again, and where
+        // windows are short, what several of them may bring.
+        let waits = u64::from(n) * u64::from(window + window.max(READ_STEPS));
+        // The same beside a whole delay of it, which is on its way.
         let ring = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(1 << 12) as u32;
         Ok(Self {
             n,
@@ -134,7 +146,7 @@ impl Sizes {
             row_chunks: row_chunks as u32,
             window,
             delay,
-            spike_ring: ring(2 * u64::from(n) * u64::from(window)),
+            spike_ring: ring(waits),
             chunk_ring: ring(row_chunks * u64::from(delay + window)),
             segment_ring: (delay + 4 * GRAPH).next_power_of_two(),
             real_bytes,
@@ -221,13 +233,14 @@ impl Sizes {
 /// `Ensemble` of `ensemble.cuh` without the arrivals: propagators of 128 steps; per neuron its state, kicks to come, four
 /// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let told = (8 + MOST_POSTS + MOST_POSTS / 32 + 4) * 4
+    let told = (8 + 2 * MOST_POSTS + MOST_POSTS / 32 + 4) * 4
         + (size_of::<Model>() + 2 * size_of::<Window>()) as u32
         + 2 * 8
         + 2 * 4
         + 2 * 4;
     let neuron = 2 * real + 8 + 8 + 5 * 4 + 2 + 1;
-    let all = 128 * 4 * real + MOST * neuron + 64 * 8 + 2048 * 8 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
+    let all =
+        128 * 4 * real + MOST * neuron + 64 * 8 + WORK * 8 + OWN * 2 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
     all.next_multiple_of(2 * real)
 }
 
@@ -266,6 +279,9 @@ mod tests {
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
             (meeting, format!("MOST = {MOST};")),
+            (neuron, "FINGERPRINT = COPIES * LONGEST + 2;".to_owned()),
+            (meeting, format!("WORK = {WORK};")),
+            (meeting, format!("OWN = {OWN};")),
             (meeting, format!("MOST_POSTS = {MOST_POSTS};")),
             (resident, format!("sizeof(Ensemble<double>) == {}", ensemble_bytes(8))),
             (resident, format!("sizeof(Ensemble<float>) == {}", ensemble_bytes(4))),
