@@ -23,6 +23,21 @@
 //  112.8 / 148.1 / 266  running rates updated where a neuron fires: two table look-ups in everybody's way
 //  103.9 / 136.6 / 253  the same while others are waited for. Kept
 //  arrivals that cancel each other looked for in `muster`: 9 % of a busy window; now noticed where they are taken
+// The next lines are wall time per step, us, of sugar21 / gustatory408 / broad10 and of a step of `board` (fastfly, 4,000 spikes
+// and 780,000 events), each with the whole host; the line before is 0.383 / 0.480 / 0.921 / 32.3, of which 13 were windows
+// halted because the ring of spikes was too short for many small windows.
+//  0.383 / 0.480 / 0.921 / 19.4  a ring for 32 steps in which everybody fires
+//  0.353 / 0.474 / 1.037 / 19.4  keys copied to shared memory first, quads of connections read by one lane each
+//  0.355 / 0.478 / 1.045 / 19.8  the same, each block beginning elsewhere: not a matter of all asking one place at once
+//  0.359 / 0.479 / 0.977 / 15.1  without the copy; 2 or 8 at once instead of 4: 0.995, 1.035 in broad10
+//  0.358 / 0.481 / 0.919 / 15.8  three keys of 16 bits to a word, the first two with the count; quads at once for few spikes, by
+//                                four lanes for many; fingerprints of spikes made here (fastfly with all spikes read: 50 -> 17)
+//  0.507 / 0.674 / 1.129 / 20.5  the other way round: blocks read the rows of their own spikes, sort the connections by block in
+//                                shared memory and send 132 letters. A third of the instructions, but reading rows takes a
+//                                median block 11,500 cycles and the slowest 33,000 (rows lie anywhere in 60 MB), letters 9,500
+// Where a step of `board` goes (ncu, of 30,000 cycles): finding and reading keys 21 %, waiting for heads 12 %, noting 14 %,
+// tails 14 %, waiting for other blocks 12 %, barriers 9 %, noise and rates 7 %. It issues 38,800 instructions per
+// multiprocessor at 1.3 per cycle; 300 times real time would leave 6,500 cycles.
 // Where a busy window goes (of 32,600 cycles under the profiler, before the last two lines): stepping 8,900 with the wait at
 // its end, reading spikes and heads 8,000, waiting for other blocks 2,800, tails 4,300, sorting by events 4,200, kicks and
 // filing 2,900.

@@ -93,6 +93,9 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
             file(m, lists + side * 2 * half, crew.n_spikes[side], crew.ring_at[side], (unsigned int)then.step - m.window,
                  counters - COUNTERS, then.steps, counters, t.rows, t.spikes);
         }
+        Window next; // on its way while others are waited for
+        const bool has_next = me == blockDim.x - 1 && index + 1 < t.n_windows;
+        if (has_next) next = t.windows[index + 1];
         if (index) await_posts(crew, t.posts + other * half, post_size, tag - 1);
         __syncthreads();
         const unsigned int total = index ? spikes_before(crew, gridDim.x + 31) : 0, start = crew.start[other] + total;
@@ -117,7 +120,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
             }
         }
         if (is_last) break;
-        if (me == 32 && index + 1 < t.n_windows) crew.plan[other] = t.windows[index + 1];
+        if (has_next) crew.plan[other] = next;
         if (total) {
             receive_all(crew, w.steps, total, t.posts + other * half, post_size, tag - 1, dealt);
         } else {
