@@ -2,7 +2,7 @@
 
 use neuropil::{
     engine::{Command as Do, Engine, Event},
-    project::{self, RunFolder, RunStart, RunWriter},
+    project::{self, RunFolder, RunStart, RunWriter, Status},
     sim::{Device, Progress},
 };
 use serde_json::Value as Json;
@@ -304,6 +304,34 @@ fn an_interrupt_closes_the_run() {
         assert!(!run.manifest.digest.hash.is_empty());
         fs::remove_dir_all(&out).unwrap();
     }
+}
+
+/// A series that ends before its time, by whatever cause, is not left as if it still ran.
+#[test]
+fn interrupted_trials_close_the_series() {
+    let temp = Temp::new("series");
+    let out = temp.join("run");
+    let mut command = neuropil();
+    command.arg("run").arg(example("balanced.ron")).args(SMALL).args(["--duration", "1000s", "--trials", "3", "--out"]);
+    let mut child = command.arg(&out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let first = out.join("trials").join("0000").join("spikes.u32");
+    for _ in 0..200 {
+        std::thread::sleep(Duration::from_millis(25));
+        if fs::metadata(&first).is_ok_and(|m| m.len() > 0) {
+            break;
+        }
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    if !sent.is_ok_and(|s| s.success()) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        eprintln!("SKIPPED: no `kill` to interrupt with");
+        return;
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let manifest = RunFolder::open(&out).unwrap().manifest;
+    assert!(matches!(&manifest.status, Status::Failed(why) if why.contains("of 3 trials")), "{:?}", manifest.status);
+    assert!(!manifest.stopped.is_empty());
 }
 
 #[test]

@@ -112,6 +112,11 @@ fn the_first_ten_minutes() {
     let said = headless(&file, &folder.join("headless-2"));
     assert_eq!(said["hash"], undone.manifest.digest.hash, "what was saved is what was seen");
     let kept = Project { workspace: None, ..w.state().session().project.clone() };
+
+    // Anybody can have it again from its folder alone.
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Replay(undone.path.clone()));
+    until(&mut w, "it was run again", |w| w.state().messages().iter().any(|m| m.contains("run again is identical")));
     drop(w);
 
     let mut w = open(Start { path: Some(file), ..start(false) });

@@ -7,6 +7,10 @@ mod window;
 
 use egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable;
+use neuropil::{
+    params::{self, path},
+    project,
+};
 use window::{Window, assign, open, start, until, value};
 
 fn fresh() -> Window {
@@ -182,6 +186,44 @@ fn edits_are_waited_for_until_the_engine_has_them() {
     });
     assert!(was_pending, "for a frame at least");
     assert!(w.state().session().live.build_time.is_some());
+}
+
+#[test]
+fn a_parameter_follows_a_formula() {
+    let mut w = fresh();
+    type_into(&mut w, "lif.tau_syn value", "= lif.tau_m / 2");
+    enter(&mut w);
+    assert_eq!(value(&w, "lif.tau_syn"), "10 ms");
+    assert!(w.query_by_label("Formula of lif.tau_syn").is_some() && w.query_by_label("lif.tau_syn value").is_none());
+    assert!(w.query_by_label("lif.tau_syn = lif.tau_m / 2").is_some(), "all links are listed");
+    assert_eq!(w.state().session().history.labels().0, Some("link lif.tau_syn to lif.tau_m / 2"));
+    assign(&mut w, "lif.tau_m=30");
+    w.run();
+    assert_eq!(value(&w, "lif.tau_syn"), "15 ms");
+    type_into(&mut w, "lif.tau_m value", "= 2 * lif.tau_syn");
+    enter(&mut w);
+    assert!(w.state().messages().iter().any(|m| m.contains("it would follow itself")), "{:?}", w.state().messages());
+    assert_eq!(value(&w, "lif.tau_m"), "30 ms");
+    // The file keeps it, and another value for it is refused.
+    let text = project::write(&w.state().session().project).expect("written");
+    let (mut again, warnings) = project::read(&text).expect("read");
+    assert_eq!((again.links.len(), warnings.len()), (1, 0));
+    let here = std::path::Path::new(".");
+    again.set("lif.tau_m=40", here).expect("set");
+    assert_eq!(
+        again.model.params().get(path::find(again.model.params(), "lif.tau_syn").expect("path").0),
+        params::Value::Real(20.0)
+    );
+    let refused = again.set("lif.tau_syn=1", here).expect_err("linked").to_string();
+    assert!(refused.contains("follows `lif.tau_m / 2`"), "{refused}");
+    w.get_by_label("Unlink lif.tau_syn").click();
+    w.run();
+    assert_eq!((value(&w, "lif.tau_syn"), w.state().session().project.links.len()), ("15 ms".into(), 0));
+    for _ in 0..3 {
+        w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+        w.run();
+    }
+    assert_eq!((value(&w, "lif.tau_syn"), w.state().session().is_dirty()), ("5 ms".into(), false));
 }
 
 #[test]

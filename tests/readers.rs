@@ -134,6 +134,23 @@ fn the_neuron_table_says_how_many_there_are() {
     assert_eq!(categories, [("class", "k m k".to_owned()), ("nt", "ACH ACH GABA".to_owned())]);
 }
 
+/// `root_id,name,class` and two rows, as gzip packs them.
+const PACKED: &[u8] = &[
+    0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x2b, 0xca, 0xcf, 0x2f, 0x89, 0xcf, 0x4c, 0xd1, 0xc9,
+    0x4b, 0xcc, 0x4d, 0xd5, 0x49, 0xce, 0x49, 0x2c, 0x2e, 0xe6, 0x32, 0x37, 0x32, 0x30, 0x35, 0x37, 0xb5, 0x34, 0x31,
+    0x30, 0x33, 0x33, 0x30, 0x32, 0xb4, 0x34, 0x32, 0x33, 0xd5, 0x49, 0xd4, 0xc9, 0xe6, 0x32, 0x34, 0xd4, 0x49, 0xd2,
+    0xc9, 0xe5, 0x02, 0x00, 0x34, 0xbd, 0x94, 0xe4, 0x31, 0x00, 0x00, 0x00,
+];
+
+#[test]
+fn a_packed_neuron_table_is_read_as_it_is() {
+    let c = Folder::with(&[EDGES, ("neurons.csv.gz", PACKED)]).read().expect("readable");
+    assert_eq!(c.neurons.ids, [720_575_940_660_219_265, 11]);
+    assert_eq!((c.neurons.names.join(" "), c.neurons.categories[0].texts.join(" ")), ("a b".into(), "k m".into()));
+    let torn = message(Folder::with(&[EDGES, ("neurons.csv.gz", &PACKED[..PACKED.len() - 9])]).read());
+    assert!(torn.contains("neurons.csv.gz") && torn.contains("the compressed text is damaged"), "{torn}");
+}
+
 #[test]
 fn wrong_neuron_tables_are_refused_by_line() {
     let wrong = |nodes: &str| message(Folder::with(&[EDGES, ("nodes.csv", nodes.as_bytes())]).read());

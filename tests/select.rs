@@ -142,6 +142,26 @@ fn a_rectangle_in_the_raster_selects_who_spikes_there() {
     assert!(stage.selection().len() >= some, "Ctrl adds");
 }
 
+/// A thin line along the diagonal catches fewer than the rectangle around it, and takes out what it catches again.
+#[test]
+fn a_lasso_in_the_raster_selects_who_spikes_inside() {
+    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    for _ in 0..10 {
+        stage.feed(1_000);
+    }
+    stage.settle();
+    stage.drag(egui::pos2(300.0, 120.0), egui::vec2(400.0, 200.0), egui::Modifiers::SHIFT);
+    let all = stage.selection();
+    let line = [(300.0, 120.0), (500.0, 225.0), (700.0, 320.0), (696.0, 322.0), (496.0, 231.0), (302.0, 124.0)];
+    stage.drag_path(&line, egui::Modifiers::ALT);
+    let some = stage.selection();
+    assert!(!some.is_empty() && some.len() < all.len() / 2, "{} of {}", some.len(), all.len());
+    assert!(some.iter().all(|e| all.contains(e)), "all of them are in the rectangle");
+    stage.select(&all);
+    stage.drag_path(&line, egui::Modifiers::ALT | egui::Modifiers::COMMAND);
+    assert_eq!(stage.selection().len(), all.len() - some.len(), "Ctrl+Alt takes them out");
+}
+
 #[test]
 fn pictures() {
     let Some(graphics) = graphics() else { return };

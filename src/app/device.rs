@@ -7,7 +7,10 @@ use crate::{
         ceilings::{self, Ceilings},
     },
     kinds::Model,
-    project::{DeviceChoice, RunPlan},
+    project::{
+        DeviceChoice, RunFolder, RunPlan,
+        replay::{Verdict, replay},
+    },
     sim::{Bytes, Device, Place, Progress, Scene, SimError, Simulation},
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -95,14 +98,7 @@ impl Devices {
 
     /// Runs a model on one CPU thread and on the device in use, and compares. On the CPU, with at least two threads.
     pub fn compare(&self, model: &Model, scene: &Scene, steps: u64, progress: &Progress) -> Result<Parity, SimError> {
-        let chosen = self.chosen();
-        let (subject, name) = match self.gpu.get() {
-            Some(Ok(gpu)) if chosen.is_gpu => (Device::Cuda(gpu.clone()), chosen.name),
-            _ => {
-                let (device, described) = cpu(chosen.threads.max(2), "");
-                (device, described.name)
-            }
-        };
+        let (subject, name) = self.in_use();
         let (reference, described) = cpu(1, "");
         let prepared = model.prepare(scene, progress)?;
         let mut reference = prepared.start(scene.seed, &reference)?;
@@ -110,6 +106,39 @@ impl Devices {
         let every = (steps / LOOKS).max(1) as u32;
         let parity = parity::compare(&mut *reference, &mut *subject, (steps, every), progress)?;
         Ok(Parity { names: (described.name, name), ..parity })
+    }
+
+    /// The device in use, and its name.
+    fn in_use(&self) -> (Device, String) {
+        let chosen = self.chosen();
+        match self.gpu.get() {
+            Some(Ok(gpu)) if chosen.is_gpu => (Device::Cuda(gpu.clone()), chosen.name),
+            _ => {
+                let (device, described) = cpu(chosen.threads.max(2), "");
+                (device, described.name)
+            }
+        }
+    }
+
+    /// Runs a recorded run again on the device in use and compares, event by event; a series, trial by trial.
+    pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
+        let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
+        let mut verdict = Verdict::Differs("there is nothing in it".into());
+        for trial in &trials {
+            verdict = self.replay_one(trial, progress)?;
+            if let Verdict::Differs(_) = verdict {
+                break;
+            }
+        }
+        Ok(verdict)
+    }
+
+    fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
+        let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
+        project.seed = run.manifest.setup_seed;
+        let prepared = project.model.prepare(&project.scene(&run.manifest.base), progress)?;
+        let mut sim = prepared.start(run.manifest.seed, &self.in_use().0)?;
+        replay(run, &mut *sim, progress)
     }
 
     /// What the device in use can do at best. Takes seconds.

@@ -11,9 +11,42 @@ use crate::{
     kinds::Model,
     project::{self, Project},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// Since when the open document has had unsaved changes.
+#[derive(Default)]
+pub struct Autosave(Option<Instant>);
+
+impl Autosave {
+    /// Whether it is time to save, and in how long it will be.
+    fn due(&mut self, is_dirty: bool, every: Duration) -> Result<(), Duration> {
+        if !is_dirty || every.is_zero() {
+            self.0 = None;
+            return Err(Duration::MAX);
+        }
+        let left = every.saturating_sub(self.0.get_or_insert_with(Instant::now).elapsed());
+        if left.is_zero() {
+            self.0 = None;
+            return Ok(());
+        }
+        Err(left)
+    }
+}
 
 impl App {
+    /// Saves a document that has a file, when the user wants that now and then.
+    pub(super) fn autosave(&mut self, ctx: &egui::Context) {
+        let is_dirty = self.session.is_dirty() && self.session.path.is_some() && !self.is_modal();
+        match self.autosave.due(is_dirty, Duration::from_secs_f64(self.settings.work.autosave_s)) {
+            Ok(()) => self.save(),
+            Err(Duration::MAX) => {}
+            Err(left) => ctx.request_repaint_after(left),
+        }
+    }
+
     /// Does it now, or asks first when there is something to lose.
     pub(super) fn unless_dirty(&mut self, intent: Intent) {
         if self.session.is_dirty() || self.session.live.recording.is_some() {
@@ -89,8 +122,7 @@ impl App {
     /// The same, and the file as it is in a window of its own.
     pub(super) fn restore_beside_file(&mut self, left: Leftover) {
         let path = left.path.clone().unwrap_or_default();
-        let second = std::env::current_exe().and_then(|exe| std::process::Command::new(exe).arg(path).spawn());
-        if let Err(e) = second {
+        if let Err(e) = (self.second_window)(&path) {
             self.say(Level::Error, format!("No second window: {e}"));
         }
         self.restore(left);

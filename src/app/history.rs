@@ -3,11 +3,11 @@
 use super::inspector::item_name;
 use crate::{
     params::{ParamId, Params, Value, path},
-    project::{Project, diff},
+    project::{Difference, Project, diff},
 };
 use std::sync::Arc;
 
-/// Steps kept; older ones are forgotten.
+/// Steps kept when nobody says otherwise; older ones are forgotten.
 const MAX_STEPS: usize = 200;
 /// Bytes the steps may hold together: a set of a hundred thousand listed elements is no small text.
 const MAX_BYTES: usize = 64 << 20;
@@ -28,13 +28,14 @@ pub struct History {
     committed: Arc<Project>,
     seen: Arc<Project>,
     seen_at: f64,
+    most: usize,
 }
 
 impl History {
     /// An empty history of a document as it is now.
     pub fn new(project: &Project) -> Self {
         let committed = Arc::new(project.clone());
-        Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0 }
+        Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0, most: MAX_STEPS }
     }
 
     /// Looks at the document once a frame and cuts a step when an interaction has ended: no pointer button down,
@@ -65,9 +66,17 @@ impl History {
         self.future.clear();
     }
 
+    /// Keeps so many steps from now on.
+    pub fn keep(&mut self, most: usize) {
+        if self.most != most.max(1) {
+            self.most = most.max(1);
+            self.forget_oldest();
+        }
+    }
+
     fn forget_oldest(&mut self) {
         let mut bytes = 0;
-        let kept = self.past.iter().rev().take(MAX_STEPS).take_while(|step| {
+        let kept = self.past.iter().rev().take(self.most).take_while(|step| {
             bytes += weight(&step.project);
             bytes <= MAX_BYTES
         });
@@ -148,6 +157,9 @@ pub fn describe(old: &Project, new: &Project) -> String {
     if old.model.name() != new.model.name() {
         return format!("change the model to {}", new.model.title());
     }
+    if old.links != new.links {
+        return describe_links(old, new);
+    }
     let params = new.model.params();
     let changes = params.changes_since(old.model.params());
     match changes.as_slice() {
@@ -161,6 +173,14 @@ pub fn describe(old: &Project, new: &Project) -> String {
             Some(list) => describe_list(old, new, list.id),
             None => format!("change {} parameters", many.len()),
         },
+    }
+}
+
+fn describe_links(old: &Project, new: &Project) -> String {
+    match diff(old, new).into_iter().find(|d| d.what.starts_with("link ")) {
+        Some(Difference { what, new: Some(formula), .. }) => format!("{what} to {}", short(&formula)),
+        Some(Difference { what, .. }) => format!("remove the {what}"),
+        None => "change a link".into(),
     }
 }
 

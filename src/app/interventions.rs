@@ -159,6 +159,10 @@ pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let is_enabled =
         |item: &usize| field("enabled").is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
     let step = |ms: f64| ms * 1e-3 / secs_per_step;
+    let pulses = |item| {
+        let (every, on) = (real(item, field("every_ms")?), real(item, field("pulse_ms")?));
+        (every > 0.0).then(|| (step(every).max(1.0), step(on)))
+    };
     let span = |item| {
         let end = real(item, to);
         let named = if let Value::Text(text) = params.get(at(group, item, name)) { text } else { String::new() };
@@ -167,6 +171,7 @@ pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
             label: if named.is_empty() { effect.to_owned() } else { named },
             from: step(real(item, from)),
             to: if end > 0.0 { step(end) } else { f64::INFINITY },
+            pulses: pulses(item),
             is_lesion: effect.starts_with("Silence") || effect.starts_with("Scale") || effect.starts_with("Sign"),
         }
     };

@@ -5,7 +5,11 @@ use crate::{
     sim::Tap,
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// What a file is wanted for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub enum Done {
     Runs(Vec<super::library::Run>),
     /// What of the model fits a search in the palette.
     Found(String, Vec<super::palette::Found>),
+    /// A recorded run was run again: its name, and whether it came out the same.
+    Replayed(String, Result<crate::project::replay::Verdict, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.
@@ -63,6 +69,41 @@ pub enum Done {
     Compared(Box<Result<crate::engine::parity::Parity, String>>),
     /// What the device can do at best: read (none was kept) or measured.
     Ceilings(Result<Option<Box<crate::gpu::ceilings::Ceilings>>, String>),
+}
+
+/// Whoever waits longer than this has gone to do something else.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Since when there has been something to wait for.
+#[derive(Default)]
+pub struct Attention(Option<Instant>);
+
+impl Attention {
+    /// Looks once a frame; whether something long has just ended.
+    pub fn has_ended(&mut self, is_busy: bool, now: Instant) -> bool {
+        if is_busy {
+            self.0.get_or_insert(now);
+            return false;
+        }
+        self.0.take().is_some_and(|since| now.saturating_duration_since(since) > LONG)
+    }
+}
+
+impl super::App {
+    /// A window in the background asks the desktop for attention when a run or a job has ended that took long. What has
+    /// ended is in the messages.
+    pub(super) fn attract(&mut self, ctx: &egui::Context) {
+        let live = &self.session.live;
+        let is_busy = live.running
+            || live.progress().is_some()
+            || self.profile.comparison.progress.is_some()
+            || self.library.again.is_some();
+        let is_away = ctx.input(|i| i.viewport().focused) == Some(false);
+        if self.attention.has_ended(is_busy, Instant::now()) && is_away {
+            let wish = egui::UserAttentionType::Informational;
+            ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(wish));
+        }
+    }
 }
 
 /// Starts threads and collects what they end with.
@@ -135,7 +176,7 @@ impl Jobs {
     /// Shows the system's file dialog.
     pub fn pick(&mut self, purpose: Purpose, start: Option<PathBuf>) -> Result<(), String> {
         self.spawn("dialog", move || {
-            let since = std::time::Instant::now();
+            let since = Instant::now();
             let mut dialog = rfd::FileDialog::new();
             if let Some(folder) = start.as_deref().and_then(std::path::Path::parent) {
                 dialog = dialog.set_directory(folder);
@@ -149,5 +190,27 @@ impl Jobs {
             };
             Done::Picked { purpose, path, took: since.elapsed() }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_took_long_asks_for_attention() {
+        let mut attention = Attention::default();
+        let start = Instant::now();
+        let after = |secs| start + Duration::from_secs(secs);
+        for (busy, secs, ends) in [
+            (true, 0, false),
+            (false, 20, false),
+            (true, 21, false),
+            (true, 40, false),
+            (false, 60, true),
+            (false, 99, false),
+        ] {
+            assert_eq!(attention.has_ended(busy, after(secs)), ends, "at {secs} s");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{settings, text};
 use crate::{
     params::path,
     project::{Project, RunFolder, Status, run},
+    sim::Progress,
 };
 use std::{
     path::{Path, PathBuf},
@@ -41,6 +42,14 @@ pub struct Run {
     pub problem: Option<String>,
 }
 
+/// A run that is being run again.
+pub struct Again {
+    /// Its name.
+    pub name: String,
+    /// How far it is.
+    pub progress: Arc<Progress>,
+}
+
 /// All runs of the project.
 #[derive(Default)]
 pub struct Library {
@@ -50,6 +59,8 @@ pub struct Library {
     pub selected: Option<PathBuf>,
     /// Whether the folder is being read for the first time.
     pub is_reading: bool,
+    /// The run that is being run again.
+    pub again: Option<Again>,
     /// Where recordings of the open project go.
     pub folder: PathBuf,
 }

@@ -71,6 +71,7 @@ impl App {
                     palette.take(query, found);
                 }
             }
+            Done::Replayed(name, verdict) => self.replayed(&name, verdict),
             Done::Revealed(Ok(())) => {}
             Done::Revealed(Err(folder)) => {
                 self.say(Level::Warning, format!("No file manager answered. The folder is {}", folder.display()));

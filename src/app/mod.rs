@@ -101,6 +101,8 @@ pub struct App {
     pub(crate) log: log::Log,
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
+    autosave: guard::Autosave,
+    attention: jobs::Attention,
     journal: journal::Journal,
     outside: outside::Outside,
     /// Questions that wait for the one that is open.
@@ -113,6 +115,7 @@ pub struct App {
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
     may_close: bool,
+    second_window: fn(&std::path::Path) -> std::io::Result<()>,
     render_state: Option<egui_wgpu::RenderState>,
     title: String,
     placement: placement::Placement,
@@ -168,6 +171,8 @@ impl App {
             outside: outside::Outside::new(jobs.outbox(), ctx)?,
             questions: Default::default(),
             jobs,
+            autosave: guard::Autosave::default(),
+            attention: jobs::Attention::default(),
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.as_deref()),
             used: recent::Used::load(start.state_dir.as_deref()),
@@ -178,6 +183,7 @@ impl App {
             native_dialogs: start.native_dialogs,
             after_save: None,
             may_close: false,
+            second_window: start.second_window,
             render_state: cc.wgpu_render_state.clone(),
             title: String::new(),
             placement: placement::Placement::default(),
@@ -371,6 +377,7 @@ impl App {
     /// Settings that were changed take effect at once and are kept.
     fn follow_settings(&mut self, ctx: &egui::Context) {
         self.log.limit = self.settings.work.log_lines as usize;
+        self.session.history.keep(self.settings.work.undo_steps as usize);
         if self.settings != self.applied {
             self.applied = self.settings.clone();
             self.settings.apply(ctx);
@@ -416,8 +423,10 @@ impl eframe::App for App {
         if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }
+        self.autosave(&ctx);
         self.journal.keep(&self.session);
         self.outside.follow(self.session.path.as_deref());
+        self.attract(&ctx);
         self.session.live.latency.drawn();
         self.update_title(&ctx);
         ctx.input(|i| self.placement.follow(i.viewport(), ctx_zoom));

@@ -30,6 +30,7 @@ impl App {
             return self.say(Level::Warning, why);
         }
         match command {
+            UiCommand::NewLike => self.unless_dirty(Intent::New(self.session.project.model.name())),
             UiCommand::New(kind) => self.unless_dirty(Intent::New(kind)),
             UiCommand::Example(name) => self.unless_dirty(Intent::Example(name)),
             UiCommand::ImportData => self.unless_dirty(Intent::Example("shiu")),
@@ -88,6 +89,10 @@ impl App {
             UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,
             UiCommand::ZoomToRange => self.time.axis.zoom_to_range(),
             UiCommand::ClearRange => self.time.axis.range = None,
+            UiCommand::FocusSelection => views::ask_focus(ctx),
+            UiCommand::ColorMenu => self.palette = Some(Palette::with("Colour by ")),
+            UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.exhibit, at),
+            UiCommand::ToggleRange => self.toggle_range(),
             UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
             UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.exhibit),
             UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,
@@ -97,6 +102,12 @@ impl App {
             UiCommand::Delete => self.delete_item(),
             UiCommand::RefreshRuns => self.list_runs(),
             UiCommand::RevealRun(folder) => self.reveal(folder),
+            UiCommand::Replay(folder) => self.replay(&folder),
+            UiCommand::CancelReplay => {
+                if let Some(again) = &self.library.again {
+                    again.progress.cancel();
+                }
+            }
             UiCommand::NewWorkspace => self.workspace.duplicate(),
             UiCommand::CloseWorkspace => self.workspace.close(),
             UiCommand::Maximise => self.workspace.maximise(),
@@ -130,6 +141,15 @@ impl App {
             UiCommand::PanelHelp => self.panel_help(),
             UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about())),
             UiCommand::System => self.dialog = Some(Dialog::Text("System", super::system::describe(self))),
+        }
+    }
+
+    /// Says what has become of the colours: the panel may be covered by the tooltip of another.
+    fn toggle_range(&mut self) {
+        match self.workspace.toggle_range(&self.session.live.exhibit) {
+            Some(true) => self.say(Level::Info, "The range of the colours stays as it is"),
+            Some(false) => self.say(Level::Info, "The range of the colours follows the data"),
+            None => self.say(Level::Info, "The colours of this panel have no range"),
         }
     }
 

@@ -4,14 +4,15 @@ use super::{
     App,
     commands::UiCommand,
     jobs::Done,
-    library::Library,
+    library::{Again, Library},
     log::Level,
     recorded::{self, Opened},
     text,
 };
 use crate::{
     export::{self, Format},
-    project::{RunFolder, RunStart, RunWriter},
+    project::{RunFolder, RunStart, RunWriter, replay::Verdict},
+    sim::Progress,
 };
 use std::{
     path::{Path, PathBuf},
@@ -20,6 +21,39 @@ use std::{
 };
 
 impl App {
+    /// Runs a recorded run again on a thread, and compares.
+    pub(super) fn replay(&mut self, folder: &Path) {
+        let run = match RunFolder::open(folder) {
+            Ok(run) => run,
+            Err(e) => return self.say(Level::Error, e.to_string()),
+        };
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let (devices, progress) = (self.devices.clone(), Arc::new(Progress::default()));
+        let (shared, called) = (progress.clone(), name.clone());
+        let job = move || Done::Replayed(called, devices.replay(&run, &shared).map_err(|e| e.to_string()));
+        match self.jobs.spawn("replay", job) {
+            Ok(()) => self.library.again = Some(Again { name, progress }),
+            Err(why) => self.say(Level::Error, why),
+        }
+    }
+
+    /// A recorded run was run again.
+    pub(super) fn replayed(&mut self, name: &str, verdict: Result<Verdict, String>) {
+        let was_cancelled = self.library.again.take().is_some_and(|again| again.progress.is_cancelled());
+        match verdict {
+            _ if was_cancelled => {}
+            Ok(Verdict::Identical { steps, spikes, digest }) => {
+                let (spikes, steps) = (text::count(spikes), text::count(steps));
+                self.say(
+                    Level::Info,
+                    format!("{name} run again is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
+                );
+            }
+            Ok(Verdict::Differs(what)) => self.say(Level::Error, format!("{name} run again is different: {what}")),
+            Err(why) => self.say(Level::Error, format!("{name} could not be run again: {why}")),
+        }
+    }
+
     /// Starts or ends a recording.
     pub(super) fn toggle_recording(&mut self) {
         if self.session.live.recording.is_some() {

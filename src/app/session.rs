@@ -131,6 +131,7 @@ impl Session {
     /// Once a frame, after the widgets: undo steps are cut, the engine is told what changed. `true` while a step
     /// waits to be cut.
     pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
+        self.project.follow_links();
         self.live.reconcile(&self.project.model);
         let speed = self.project.run.speed;
         self.live.limit_speed((speed > 0.0).then_some(speed));

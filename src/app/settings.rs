@@ -86,6 +86,15 @@ params! {
         #[param(range = 1000.0..=100_000.0, scale = Log)]
         log_lines: u32 = 100_000,
 
+        /// Steps that can be undone; each holds the whole project.
+        #[param(range = 10.0..=1000.0, hard = 1.0..=10_000.0, scale = Log)]
+        undo_steps: u32 = 200,
+
+        /// Saves the open project's file this often while it has unsaved changes; 0 leaves saving to you. Unsaved work
+        /// survives a crash either way.
+        #[param(unit = S, range = 0.0..=600.0, hard = 0.0..=86_400.0)]
+        autosave_s: f64 = 0.0,
+
         /// Messages stay on screen for this long; errors stay until they are closed.
         #[param(unit = Ms, range = 1000.0..=20_000.0)]
         messages_ms: f64 = 4000.0,

@@ -20,14 +20,14 @@ pub(crate) struct Panels {
 
 /// Whether a panel is a drawer, and whether it was open before it became one.
 #[derive(Default)]
-struct Narrow {
+pub(super) struct Narrow {
     is: bool,
     was_open: bool,
 }
 
 impl Narrow {
     /// A panel that becomes a drawer is closed; one that has room again is as it was.
-    fn fit(&mut self, is: bool, open: &mut bool) {
+    pub fn fit(&mut self, is: bool, open: &mut bool) {
         match (self.is, is) {
             (false, true) => self.was_open = std::mem::take(open),
             (true, false) => *open |= self.was_open,

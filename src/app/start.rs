@@ -3,7 +3,7 @@
 use super::{APP_ID, App, crash, keymap, live::Builder, placement, settings, software};
 use crate::project::Project;
 use etcetera::BaseStrategy;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How the window starts.
 pub struct Start {
@@ -27,6 +27,8 @@ pub struct Start {
     pub reset_settings: bool,
     /// As if nothing had ever been kept, drawn without the graphics processor.
     pub safe_mode: bool,
+    /// Opens a project in a window of its own.
+    pub second_window: fn(&Path) -> std::io::Result<()>,
     /// How simulations are made; none is the usual way.
     pub builder: Option<Builder>,
 }
@@ -45,9 +47,16 @@ impl Default for Start {
             reset_layout: false,
             reset_settings: false,
             safe_mode: false,
+            second_window,
             builder: None,
         }
     }
+}
+
+/// The same program once more.
+fn second_window(path: &Path) -> std::io::Result<()> {
+    let exe = std::env::current_exe()?;
+    std::process::Command::new(exe).arg(path).spawn().map(drop)
 }
 
 impl Start {
@@ -103,4 +112,35 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
 /// The program's icon; the empty icon if the file is damaged.
 fn icon() -> egui::IconData {
     eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn resets_take_effect_before_anything_is_read_and_lose_nothing() {
+        let folder = std::env::temp_dir().join(format!("neuropil-start-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in [settings::FILE, keymap::FILE] {
+            std::fs::write(folder.join(file), "()").unwrap();
+        }
+        let fresh = || Start { config_dir: Some(folder.clone()), ..Start::default() };
+        let plain = fresh().prepare();
+        assert!(!plain.reset_layout && files(&folder) == ["keymap.ron", "settings.ron"]);
+        let safe = Start { safe_mode: true, ..fresh() }.prepare();
+        assert!(safe.reset_layout && safe.config_dir.is_none(), "nothing that was kept is read or written");
+        assert_eq!(files(&folder), ["keymap.ron", "settings.ron"]);
+        let reset = Start { reset_settings: true, ..fresh() }.prepare();
+        assert!(reset.config_dir.is_some() && !reset.reset_layout);
+        assert_eq!(files(&folder), ["keymap.ron.bak", "settings.ron.bak"], "what was set is kept beside");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -59,7 +59,14 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let stepping = Instant::now();
     let series =
         Series { job, folder: &folder, prepared: &*prepared, taps: &taps, plan: &plan, chosen: &chosen, n, until };
-    let trials = series.run()?;
+    let trials = match series.run() {
+        Ok(trials) => trials,
+        Err(error) => {
+            // The trials that were done are complete runs of their own; the series is not.
+            writer.fail(&error.to_string())?;
+            return Err(error);
+        }
+    };
     let wall_s = stepping.elapsed().as_secs_f64();
     let secs_per_step = job.project.model.secs_per_step();
     let digest = combined(&trials);

@@ -71,7 +71,9 @@ pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
     match super::sheet::ending(path).as_str() {
         "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),
         "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path)?)),
-        "gz" => Err(DataError::format(path, "compressed text is not read; unpack it first")),
+        "gz" => {
+            Err(DataError::format(path, "a compressed edge list is not read: unpack it first, or write it as Parquet"))
+        }
         _ => Err(DataError::format(path, "not an edge list: .parquet or .csv expected")),
     }
 }

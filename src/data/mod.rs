@@ -17,6 +17,7 @@ mod edges_csv;
 mod edges_parquet;
 mod fingerprint;
 mod footer;
+mod gunzip;
 mod neurons;
 mod pack;
 mod pages;

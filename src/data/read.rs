@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 ///
 /// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse
 /// counts) or a folder with `edges.parquet` or `edges.csv` and, when there is one, `neurons.parquet`,
-/// `neurons.csv` or `nodes.csv`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
+/// `neurons.csv` or `nodes.csv`, plain or as `.csv.gz`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
 /// `Connectivity_*.parquet`. `neurons` names a neuron table elsewhere, `annotations` the table of FlyWire
 /// annotations, joined by root id.
 ///
@@ -93,7 +93,7 @@ impl Files {
         }
         let there = |names: &[&str]| names.iter().map(|n| path.join(n)).find(|p| p.is_file());
         if let Some(edges) = there(&["edges.parquet", "edges.csv"]) {
-            let neurons = there(&["neurons.parquet", "neurons.csv", "nodes.csv"]);
+            let neurons = there(&["neurons.parquet", "neurons.csv", "neurons.csv.gz", "nodes.csv", "nodes.csv.gz"]);
             return Ok(Self { edges, neurons, published: false });
         }
         let mut names: Vec<String> = std::fs::read_dir(path)

@@ -2,12 +2,13 @@
 
 use super::{
     DataError, Watcher,
+    gunzip::Gunzip,
     parquet_file::{Holds, ParquetFile, Whole},
     tell, words,
 };
 use std::{
     fs::File,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -98,9 +99,8 @@ impl Sheet {
     pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Self, DataError> {
         match ending(path).as_str() {
             "parquet" => read_parquet(path, wanted, watch),
-            "csv" | "tsv" | "txt" => read_text(path, wanted, watch),
-            "gz" => Err(DataError::format(path, "compressed text is not read; unpack it first")),
-            _ => Err(DataError::format(path, "not a table: .parquet, .csv or .tsv expected")),
+            "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, watch),
+            _ => Err(DataError::format(path, "not a table: .parquet, .csv, .tsv or .csv.gz expected")),
         }
     }
 
@@ -203,9 +203,11 @@ fn not_unsigned(text: &str) -> String {
 fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Sheet, DataError> {
     let file = File::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
-    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let is_packed = ending(path) == "gz";
+    let plain: Box<dyn Read> = if is_packed { Box::new(Gunzip::new(BufReader::new(file))) } else { Box::new(file) };
+    let mut reader = BufReader::with_capacity(1 << 18, plain);
     let start = reader.fill_buf().map_err(|e| DataError::io(path, e))?;
-    if start.iter().all(u8::is_ascii_whitespace) && (start.len() as u64) == n_bytes {
+    if start.iter().all(u8::is_ascii_whitespace) && (is_packed || (start.len() as u64) == n_bytes) {
         return Err(DataError::format(path, "the file is empty; a header line expected"));
     }
     let header = start.split(|b| *b == b'\n').next().unwrap_or_default();
@@ -225,7 +227,9 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher)
             column.push(record.get(*i).unwrap_or_default());
         }
         if lines.len().is_multiple_of(LOOK_EVERY) {
-            tell(watch, &label, position.map_or(0, |p| p.byte()) as f32 / n_bytes.max(1) as f32)?;
+            // Such tables are packed to about a fifth.
+            let n_plain = if is_packed { n_bytes * 5 } else { n_bytes };
+            tell(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / n_plain.max(1) as f32).min(1.0))?;
         }
     }
     let columns = kept.iter().map(|i| names[*i].clone()).zip(columns.into_iter().map(Cells::Text)).collect();

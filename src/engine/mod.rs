@@ -166,6 +166,12 @@ pub struct Engine {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
+/// What a panic that was caught had to say.
+pub fn why_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let why = panic.downcast_ref::<String>().map(String::as_str);
+    why.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given")
+}
+
 impl Engine {
     /// Starts the thread. `wake` is called after every frame and event: `ctx.request_repaint()` in
     /// the app, nothing in tests.
@@ -191,8 +197,7 @@ impl Engine {
             let last_words = outbox.clone();
             let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, &wake);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
-                let why = panic.downcast_ref::<String>().map(String::as_str);
-                let why = why.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given");
+                let why = why_of(&*panic);
                 let what = format!("a fault inside the program ({why}); the project is untouched, rebuild to go on");
                 last_words.send(Event::Failed(SimError::Diverged(what))).ok();
                 wake();

@@ -41,7 +41,15 @@ impl Quantity {
 
 /// Reads an expression. An error is a clause about what is wrong with it: "`foo` is neither a unit nor a function".
 pub fn evaluate(text: &str) -> Result<Quantity, String> {
-    let mut parser = Parser { rest: text, depth: 0 };
+    evaluate_with(text, &|name| Err(format!("`{name}` is neither a unit nor a function")))
+}
+
+/// What a name with dots stands for, or why for nothing.
+type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
+
+/// The same with names that have a dot in them, `lif.tau_m`, which are asked for.
+pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
+    let mut parser = Parser { rest: text, depth: 0, names };
     let quantity = parser.sum()?;
     match parser.peek() {
         None => Ok(quantity),
@@ -64,6 +72,7 @@ fn is_word(c: char) -> bool {
 struct Parser<'a> {
     rest: &'a str,
     depth: u32,
+    names: Names<'a>,
 }
 
 impl<'a> Parser<'a> {
@@ -139,7 +148,13 @@ impl<'a> Parser<'a> {
         }
         match self.peek() {
             Some(c) if c.is_ascii_digit() || c == '.' || c == ',' => self.number(),
-            Some(c) if is_word(c) => self.named(),
+            Some(c) if is_word(c) => match dotted(self.rest) {
+                Some(name) => {
+                    self.rest = &self.rest[name.len()..];
+                    (self.names)(name)
+                }
+                None => self.named(),
+            },
             Some(c) => Err(format!("`{c}` does not belong there")),
             None => Err("a number is missing".into()),
         }
@@ -204,6 +219,12 @@ impl<'a> Parser<'a> {
         let value = plain.parse::<f64>().ok().filter(|x| x.is_finite());
         value.map(Quantity::plain).ok_or_else(|| format!("`{text}` is not a number"))
     }
+}
+
+/// A name with a dot in it, when the text begins with one.
+fn dotted(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
+    Some(text[..end].trim_end_matches('.')).filter(|name| name.contains('.'))
 }
 
 /// Digits, separators, and an exponent when one follows: the `e` of `2e` is Euler's.

@@ -8,6 +8,7 @@
 mod declare;
 pub mod dimension;
 pub mod expression;
+pub mod link;
 pub mod path;
 pub mod reference;
 mod spec;

@@ -10,6 +10,8 @@ use super::{
 pub enum Unit {
     /// Dimensionless.
     One,
+    /// Seconds.
+    S,
     /// Milliseconds.
     Ms,
     /// Millivolts.
@@ -31,6 +33,7 @@ impl Unit {
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::One => "",
+            Self::S => "s",
             Self::Ms => "ms",
             Self::Mv => "mV",
             Self::Hz => "Hz",
@@ -45,6 +48,7 @@ impl Unit {
     pub const fn dimension(self) -> (Dimension, i32) {
         match self {
             Self::One => (Dimension::NONE, 0),
+            Self::S => (Dimension::TIME, 0),
             Self::Ms => (Dimension::TIME, -3),
             Self::Mv => (Dimension::VOLTAGE, -3),
             Self::Hz => (Dimension::FREQUENCY, 0),

@@ -46,9 +46,23 @@ pub fn diff(old: &Project, new: &Project) -> Vec<Difference> {
     if old.model.name() == new.model.name() {
         params(old.model.params(), new.model.params(), &mut out);
     }
+    links(old, new, &mut out);
     let plan = |p: &Project| PlanTree { run: p.run.clone() };
     params(&plan(old), &plan(new), &mut out);
     out
+}
+
+fn links(old: &Project, new: &Project, out: &mut Vec<Difference>) {
+    let formula = |p: &Project, path: &str| p.links.iter().find(|l| l.path == path).map(|l| l.formula.clone());
+    for link in old.links.iter().filter(|l| formula(new, &l.path).is_none()) {
+        out.push(Difference { what: format!("link {}", link.path), old: Some(link.formula.clone()), new: None });
+    }
+    for link in &new.links {
+        let was = formula(old, &link.path);
+        if was.as_ref() != Some(&link.formula) {
+            out.push(Difference { what: format!("link {}", link.path), old: was, new: Some(link.formula.clone()) });
+        }
+    }
 }
 
 fn params(old: &dyn Params, new: &dyn Params, out: &mut Vec<Difference>) {

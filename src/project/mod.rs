@@ -29,7 +29,7 @@ use crate::{
     choices,
     kinds::Model,
     param_tree, params,
-    params::{Change, ParamId, PathText, Value, ValueType, path::PathError},
+    params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
     sim::{ProbeSpec, Scene, Shape, Tap},
 };
 use std::path::Path;
@@ -96,6 +96,9 @@ pub struct Project {
     pub run: RunPlan,
     /// Names of the probes a run records. `v[12, 55]` records a probe over elements for these elements.
     pub record: Vec<String>,
+    /// Parameters that follow others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// The window's layout, in the app's own words.
     pub workspace: Option<String>,
 }
@@ -110,6 +113,7 @@ impl Default for Project {
             model: Model::default(),
             run: RunPlan::default(),
             record: vec![],
+            links: vec![],
             workspace: None,
         }
     }
@@ -152,11 +156,21 @@ impl Project {
             }
             _ => {
                 let mut change = params::path::parse(self.model.params(), text)?;
+                if let Some(link) = link::of(self.model.params(), &self.links, change.id) {
+                    let why = format!("it follows `{}`; take the link out of the project first", link.formula);
+                    return Err(PathError::Value { path: path.to_owned(), why });
+                }
                 self.make_absolute(&mut change, here);
                 self.model.params_mut().set(&change);
+                self.follow_links();
             }
         }
         Ok(())
+    }
+
+    /// Sets every parameter that follows others. What could not be followed, in words.
+    pub fn follow_links(&mut self) -> Vec<String> {
+        if self.links.is_empty() { vec![] } else { link::follow(self.model.params_mut(), &self.links) }
     }
 
     /// A path given on a command line means the folder the command was given in, not the project's.

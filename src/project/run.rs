@@ -50,7 +50,7 @@ pub enum Status {
     Running,
     /// Closed properly.
     Complete,
-    /// The disk failed; what was written before is valid.
+    /// It ended before its time: the disk, the device, or an interrupt. What was written before is valid.
     Failed(String),
 }
 

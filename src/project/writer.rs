@@ -150,6 +150,14 @@ impl RunWriter {
         self
     }
 
+    /// Closes a run that came to nothing, and says why in its manifest.
+    pub fn fail(mut self, why: &str) -> io::Result<()> {
+        self.manifest.status = Status::Failed(why.to_owned());
+        self.manifest.stopped = run::now_utc();
+        self.manifest.wall_s = self.started.elapsed().as_secs_f64();
+        save_manifest(&self.folder, &self.manifest)
+    }
+
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -12,6 +12,7 @@ impl UiCommand {
         const ALT_CTRL: Modifiers = Modifiers { alt: true, ..Modifiers::COMMAND };
         const NUMBERS: [Key; workspace::WITH_KEYS] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
         let (modifiers, key) = match self {
+            Self::NewLike => (CTRL, Key::N),
             Self::Open => (CTRL, Key::O),
             Self::Save => (CTRL, Key::S),
             Self::SaveAs => (SHIFT_CTRL, Key::S),
@@ -34,6 +35,9 @@ impl UiCommand {
             Self::Silence => (Modifiers::NONE, Key::X),
             Self::Probe => (Modifiers::NONE, Key::P),
             Self::SelectNone => (Modifiers::NONE, Key::Escape),
+            Self::FocusSelection => (Modifiers::NONE, Key::F),
+            Self::ColorMenu => (Modifiers::NONE, Key::C),
+            Self::ToggleRange => (Modifiers::NONE, Key::R),
             Self::Rename => (Modifiers::NONE, Key::F2),
             Self::Delete => (Modifiers::NONE, Key::Delete),
             Self::Workspace(at) if *at < workspace::WITH_KEYS => (CTRL, NUMBERS[*at]),
@@ -83,6 +87,12 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
         let asked = app.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
         if !typing && asked && input.consume_key(Modifiers::NONE, Key::Questionmark) {
             return Some(UiCommand::Help);
+        }
+        // Next to the full stop, which steps on.
+        for (modifiers, steps) in [(Modifiers::SHIFT, -10), (Modifiers::NONE, -1)] {
+            if !typing && input.consume_key(modifiers, Key::Comma) {
+                return Some(UiCommand::MoveCursor(steps));
+            }
         }
         all.into_iter().find(|command| {
             let Some(shortcut) = app.keymap.of(command) else { return false };

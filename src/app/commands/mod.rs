@@ -17,6 +17,8 @@ use std::path::PathBuf;
 /// Something the user can ask of the window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
+    /// A new project of the kind that is open.
+    NewLike,
     /// A new project of this kind.
     New(&'static str),
     /// A project that comes with the program, by name; it runs.
@@ -93,6 +95,14 @@ pub enum UiCommand {
     ClearRange,
     /// Nothing is selected.
     SelectNone,
+    /// Frames the selection in the views of space.
+    FocusSelection,
+    /// Offers what the panel with the keyboard can be coloured by.
+    ColorMenu,
+    /// Colours it by the one at this place.
+    ColorBy(usize),
+    /// Keeps the range of its colours, or lets it follow the data.
+    ToggleRange,
     /// Shows a view.
     ShowView(&'static str),
     /// One more panel with a view.
@@ -141,6 +151,10 @@ pub enum UiCommand {
     Delete,
     /// Reads the recorded runs again.
     RefreshRuns,
+    /// Runs a recorded run again and compares.
+    Replay(PathBuf),
+    /// Stops that.
+    CancelReplay,
     /// Shows a run's folder.
     RevealRun(PathBuf),
     /// What can be set.
@@ -176,7 +190,8 @@ pub const MENUS: [&str; 6] = ["File", "Edit", "Simulation", "View", "Window", "H
 impl UiCommand {
     /// All commands, in menu order. Recent files and views come from the app.
     pub fn all(app: &App) -> Vec<Self> {
-        let mut all: Vec<Self> = Model::all().iter().map(|m| Self::New(m.name())).collect();
+        let mut all = vec![Self::NewLike];
+        all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
         all.extend((0..app.recent.places.len()).map(Self::OpenRecent));
@@ -211,6 +226,8 @@ impl UiCommand {
             Self::RefreshRuns,
         ]);
         all.extend(workspace::view_names(app).map(Self::ShowView));
+        all.extend([Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
+        all.extend((0..app.workspace.colorings(&app.session.live.exhibit).0.len()).map(Self::ColorBy));
         all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
         all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
         all.extend([Theme::Dark, Theme::Light, Theme::System].map(Self::Theme));
@@ -244,9 +261,13 @@ impl UiCommand {
     /// Which menu it is in, and whether a line goes above it.
     pub const fn menu(&self) -> (&'static str, bool) {
         match self {
-            Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => ("File", false),
+            Self::NewLike | Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => {
+                ("File", false)
+            }
             Self::OpenRun(_) => ("File", false),
-            Self::Example(_) => ("", false),
+            Self::Example(_) | Self::ColorBy(_) => ("", false),
+            Self::FocusSelection => ("View", true),
+            Self::ColorMenu | Self::ToggleRange => ("View", false),
             Self::Save | Self::Quit => ("File", true),
             Self::Export(f) => ("File", matches!(f, Format::Csv)),
             Self::Undo
@@ -262,7 +283,7 @@ impl UiCommand {
                 ("Simulation", false)
             }
             Self::RunToEnd | Self::ToggleUpdates | Self::MeasureCeilings | Self::Compare(_) => ("Simulation", false),
-            Self::RefreshRuns | Self::RevealRun(_) => ("Simulation", false),
+            Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => ("Simulation", false),
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_)
             | Self::CloseWorkspace
@@ -295,6 +316,7 @@ impl UiCommand {
                 | Self::ApplyLayout(_)
                 | Self::Example(_)
                 | Self::CancelLoading
+                | Self::ColorBy(_)
                 | Self::ContinueOnCpu
         )
     }
@@ -335,6 +357,11 @@ impl UiCommand {
                 let place = app.recent.places.get(*i);
                 needs(place.is_some_and(|p| !p.is_missing), "The file is not there any more")
             }
+            Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
+            Self::ColorMenu | Self::ColorBy(_) => {
+                let (options, _) = app.workspace.colorings(&live.exhibit);
+                needs(!options.is_empty(), "This panel has no colours to choose")
+            }
             Self::Compare(_) => needs(
                 live.is_loaded() && app.profile.comparison.progress.is_none(),
                 "There is no simulation, or it is being compared",
@@ -343,6 +370,8 @@ impl UiCommand {
                 live.is_loaded() && !app.profile.machine.measuring,
                 "There is no device in use, or it is being measured",
             ),
+            Self::Replay(_) => needs(app.library.again.is_none(), "Another run is being run again"),
+            Self::CancelReplay => needs(app.library.again.is_some(), "No run is being run again"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
             Self::UndoLayout => needs(app.workspace.steps().0 > 0, "The layout was not changed"),
             Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change was undone"),

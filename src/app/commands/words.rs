@@ -19,6 +19,11 @@ impl UiCommand {
                 let title = Model::by_name(kind).map_or(*kind, |m| m.title());
                 return format!("New project: {}", title.to_lowercase());
             }
+            Self::ColorBy(at) => {
+                let (options, now) = app.workspace.colorings(&live.exhibit);
+                let name = options.get(*at).map_or("", String::as_str);
+                return format!("Colour by {name}{}", if *at == now { ", as now" } else { "" });
+            }
             Self::Travel(steps) if *steps < 0 => return format!("Undo {} steps", steps.unsigned_abs()),
             Self::Travel(steps) => return format!("Redo {steps} steps"),
             Self::RunToEnd => {
@@ -73,6 +78,10 @@ impl UiCommand {
             }
             Self::PlayPast if app.time.player.is_playing => "Pause the playback",
             Self::Loop if app.time.axis.is_looping => "Do not loop the range",
+            Self::NewLike => "New project",
+            Self::FocusSelection => "Focus the selection",
+            Self::ColorMenu => "Colour by…",
+            Self::ToggleRange => "Keep the range of colours, or let it follow",
             Self::Open => "Open…",
             Self::Save => "Save",
             Self::SaveAs => "Save as…",
@@ -115,6 +124,8 @@ impl UiCommand {
             Self::Delete => "Delete",
             Self::RefreshRuns => "Read the runs again",
             Self::RevealRun(_) => "Open the run’s folder",
+            Self::Replay(_) => "Run again exactly",
+            Self::CancelReplay => "Stop running it again",
             Self::Settings => "Settings…",
             Self::Keys => "Change keys…",
             Self::System => "System information",
@@ -126,7 +137,13 @@ impl UiCommand {
     /// One sentence more.
     pub const fn tooltip(&self) -> &'static str {
         match self {
+            Self::NewLike => "Starts from the defaults of the kind that is open",
             Self::New(_) => "Starts from the defaults of this kind",
+            Self::FocusSelection => "The views of space frame the selected elements",
+            Self::ColorMenu | Self::ColorBy(_) => {
+                "What the elements in the panel that was clicked last are coloured by"
+            }
+            Self::ToggleRange => "In the panel that was clicked last",
             Self::Open | Self::OpenRecent(_) => {
                 "Opens a project file; the present simulation runs on until the new one is ready"
             }
@@ -196,6 +213,9 @@ impl UiCommand {
             Self::Delete => "Takes the chosen item out of the project; undo brings it back",
             Self::RefreshRuns => "Looks into the folder of runs beside the project",
             Self::RevealRun(_) => "In the desktop’s file manager",
+            Self::Replay(_) | Self::CancelReplay => {
+                "From its folder alone, with every live edit at its step; every event is compared with the recorded ones"
+            }
             Self::Settings => "Colours, sizes, numbers, autosave",
             Self::Keys => "Other keys for any command",
             Self::System => "Devices, drivers, folders, environment: to copy into a report",
@@ -206,7 +226,9 @@ impl UiCommand {
     /// Its glyph, when it has one.
     pub const fn icon(&self) -> &'static str {
         match self {
-            Self::New(_) => icons::FILE_PLUS,
+            Self::NewLike | Self::New(_) => icons::FILE_PLUS,
+            Self::FocusSelection => icons::CROSSHAIR,
+            Self::ColorMenu | Self::ColorBy(_) | Self::ToggleRange => icons::SLIDERS,
             Self::Open | Self::OpenRecent(_) => icons::FOLDER,
             Self::OpenRun(_) => icons::FLASK,
             Self::Example(_) => icons::BRAIN,
@@ -257,6 +279,8 @@ impl UiCommand {
             Self::Duplicate => icons::COPY,
             Self::Delete => icons::TRASH,
             Self::RefreshRuns | Self::RevealRun(_) => icons::FLASK,
+            Self::Replay(_) => icons::REWIND,
+            Self::CancelReplay => icons::CLOSE,
             Self::Settings => icons::GEAR,
             Self::Keys => icons::COMMAND,
             Self::System => icons::CPU,

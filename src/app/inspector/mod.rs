@@ -2,6 +2,7 @@
 //! about the selection. Widgets edit the document in place; undo, saving and the engine follow from comparing.
 
 mod actions;
+mod linked;
 mod list;
 pub mod number;
 mod presets;
@@ -16,7 +17,7 @@ use super::{
     widgets,
 };
 use crate::{
-    params::{GroupSpec, ParamId, Params},
+    params::{GroupSpec, ParamId, Params, link, link::Link},
     project::PlanTree,
 };
 use egui::{
@@ -58,6 +59,8 @@ impl Inspector {
 pub(super) struct Rows<'a> {
     params: &'a mut dyn Params,
     defaults: &'a dyn Params,
+    /// Parameters that follow others, where that is possible.
+    links: Option<&'a mut Vec<Link>>,
     /// Edits that wait for a rebuild.
     waiting: &'a [ParamId],
     /// The simulation that follows them, when one does.
@@ -75,6 +78,11 @@ pub(super) struct Rows<'a> {
 impl Rows<'_> {
     fn needs_rebuild(&self, id: ParamId) -> bool {
         self.live.is_some_and(|live| live.needs_rebuild(self.params, id))
+    }
+
+    /// What a parameter follows.
+    fn link(&self, id: ParamId) -> Option<&Link> {
+        link::of(self.params, self.links.as_deref()?, id)
     }
 
     fn is_changed(&self, id: ParamId) -> bool {
@@ -150,6 +158,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let cost = rebuild::cost(&session.live, &session.project.model, place);
     let mut rows = Rows {
         params: session.project.model.params_mut(),
+        links: Some(&mut session.project.links),
         defaults: session.defaults.params(),
         waiting: &waiting,
         live: Some(&session.live),
@@ -234,6 +243,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
     let mut rows = Rows {
         params,
         defaults,
+        links: None,
         waiting: &[],
         live: None,
         cost: "",
@@ -252,6 +262,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
     let mut rows = Rows {
         params: &mut plan,
         defaults: &defaults,
+        links: None,
         waiting: &[],
         live: None,
         cost: "",
@@ -288,6 +299,7 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
                 .on_hover_text("Of every random draw")
         });
         ui.add_space(4.0);
+        linked::list_ui(ui, project);
         let notes =
             TextEdit::multiline(&mut project.notes).desired_rows(3).hint_text("Notes").desired_width(f32::INFINITY);
         ui.add(notes).accessible_name("Notes");

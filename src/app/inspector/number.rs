@@ -73,6 +73,10 @@ impl NumberField<'_> {
     /// What was being typed when the focus went elsewhere, unless it went by Escape.
     fn left(&self, ui: &Ui, id: Id, now: &Value) -> Option<Value> {
         let draft = ui.data_mut(|d| d.remove_temp::<String>(id.with("draft")))?;
+        if let Some(formula) = formula(&draft).filter(|_| !ui.input(|i| i.key_pressed(Key::Escape))) {
+            ui.data_mut(|d| d.insert_temp(formula_id(self.name), formula.to_owned()));
+            return None;
+        }
         let given_up = ui.input(|i| i.key_pressed(Key::Escape)) || draft == plain(now);
         self.parse(&draft).ok().filter(|v| !given_up && v != now)
     }
@@ -108,18 +112,19 @@ impl NumberField<'_> {
         if let Some(value) = &stepped {
             draft = plain(value);
         }
-        let parsed = self.parse(&draft);
+        let problem = |draft: &str| self.parse(draft).err().filter(|_| formula(draft).is_none());
+        let is_wrong = problem(&draft).is_some();
         let field = TextEdit::singleline(&mut draft).id(id).desired_width(size.x - 8.0).min_size(size);
         let t = Tokens::of(ui.ctx());
         let field =
             field.font(FontId::monospace(12.0)).align(egui::Align2::RIGHT_CENTER).margin(egui::Margin::symmetric(4, 2));
-        let field = if parsed.is_err() { field.text_color(t.error) } else { field };
+        let field = if is_wrong { field.text_color(t.error) } else { field };
         let response = ui.add_sized(size, field).accessible_name(self.name);
         if begins || stepped.is_some() {
             select_all(ui, id, &draft);
         }
-        let parsed = self.parse(&draft);
-        if let Err(why) = &parsed {
+        let problem = problem(&draft);
+        if let Some(why) = &problem {
             complain(ui, id, response.rect, why);
         }
         let entered = ui.input(|i| i.key_pressed(Key::Enter));
@@ -127,7 +132,7 @@ impl NumberField<'_> {
             ui.data_mut(|d| d.insert_temp(draft_id, draft));
             return (response, stepped);
         }
-        if entered && parsed.is_err() {
+        if entered && problem.is_some() {
             ui.data_mut(|d| d.insert_temp(draft_id, draft));
             ui.memory_mut(|m| m.request_focus(id));
             return (response, None);
@@ -165,6 +170,20 @@ impl NumberField<'_> {
         };
         self.spec.admits(&value).then_some(value)
     }
+}
+
+/// What follows a `=` at the beginning of what was typed: a link to other parameters.
+fn formula(draft: &str) -> Option<&str> {
+    draft.trim_start().strip_prefix('=').map(str::trim)
+}
+
+fn formula_id(field: &str) -> Id {
+    Id::unique(("formula typed into", field))
+}
+
+/// The formula that was typed into a field of this name and has just been left; answers once.
+pub fn take_formula(ctx: &egui::Context, field: &str) -> Option<String> {
+    ctx.data_mut(|d| d.remove_temp::<String>(formula_id(field)))
 }
 
 fn real(value: &Value) -> f64 {

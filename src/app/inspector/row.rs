@@ -1,8 +1,8 @@
 //! One parameter: label, slider, value, unit, state dot. All of it from the declaration.
 
 use super::{
-    Rows,
-    number::{NumberField, tidy},
+    Rows, linked,
+    number::{self, NumberField, tidy},
 };
 use crate::{
     app::{
@@ -116,8 +116,14 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     let (changed, old) = (rows.is_changed(id), rows.params.get(id));
     let badge = rows.needs_rebuild(id).then(|| (rows.waiting.contains(&id), rows.cost));
     let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge));
-    label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
+    let label = label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
+    linked::menu_ui(&label, rows, id, spec);
+    let is_linked = rows.link(id).is_some();
     let new = match (&old, spec.kind) {
+        (Value::Real(_) | Value::Int(_), _) if is_linked => {
+            linked_ui(ui, rows, id, cells, spec, name);
+            None
+        }
         (Value::Real(_) | Value::Int(_), _) => number_ui(ui, cells, spec, name, &old, changed),
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
             let mut on = *on;
@@ -141,7 +147,13 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     if matches!(old, Value::Real(_) | Value::Int(_)) {
         cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
     }
+    if let Some(formula) = number::take_formula(ui.ctx(), &format!("{name} value")) {
+        rows.follow(id, &formula);
+    }
     let reset = cell(ui, cells.dot, left(), |ui| dot_ui(ui, rows, id, spec, name));
+    if is_linked && reset {
+        return rows.unlink(id);
+    }
     let value = if reset && changed { Some(rows.defaults.get(id)) } else { new };
     if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
         rows.params.set(&Change { id, value });
@@ -150,6 +162,10 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
 
 /// The state dot: whether it was changed, and what the simulation has of it.
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
+    if let Some(link) = rows.link(id) {
+        let text = format!("Follows {}; click to unlink", link.formula);
+        return widgets::icon_button(ui, icons::LINK, &format!("Unlink {name}")).on_hover_text(text).clicked();
+    }
     let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.taken));
     let pending = taken.is_some_and(|taken| taken.waits(id));
     let dot = widgets::state_dot(ui, changed, pending, &format!("Reset {name}"));
@@ -176,6 +192,19 @@ pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     cell(ui, cells.wide(), left(), add);
 }
 
+/// The formula, and what it gives.
+fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec: &ParamSpec, name: &str) {
+    let (field, value) = (cells.slider.with_max_x(cells.value.left() - 2.0), cells.value);
+    cell(ui, field, left(), |ui| linked::formula_ui(ui, rows, id, name));
+    let text = match rows.params.get(id) {
+        Value::Real(x) => text::number(x),
+        Value::Int(i) => i.to_string(),
+        _ => String::new(),
+    };
+    let shown = path::show(spec, &rows.params.get(id));
+    cell(ui, value, right(), |ui| ui.label(RichText::new(text).monospace())).on_hover_text(shown);
+}
+
 fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
     let whole = matches!(old, Value::Int(_));
     let now = match old {
@@ -191,7 +220,10 @@ fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
         let (response, typed) = field.show(ui, old);
         response.on_hover_ui(|ui| {
             ui.label(RichText::new(path::show(spec, old)).monospace());
-            ui.label(widgets::sub(ui, "Drag, or click and type: 0.02 s, 1/3, 2*pi. Arrow keys step").small());
+            ui.label(
+                widgets::sub(ui, "Drag, or click and type: 0.02 s, 1/3, 2*pi, = lif.tau_m / 4. Arrow keys step")
+                    .small(),
+            );
         });
         typed
     });
@@ -274,7 +306,7 @@ fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
         let ink = if waits { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
         ui.label(icons::rich(icons::HAMMER).size(12.0).color(ink)).on_hover_text(apply_text(badge));
     }
-    ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::hover()))
+    ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
 }
 
 fn apply_text(badge: Badge<'_>) -> String {

@@ -27,6 +27,11 @@ pub struct Palette {
 }
 
 impl Palette {
+    /// With something typed already.
+    pub fn with(query: &str) -> Self {
+        Self { query: query.to_owned(), ..Self::default() }
+    }
+
     /// What was found of the model; late answers to other questions are no use.
     pub fn take(&mut self, query: String, found: Vec<Found>) {
         if query == self.asked {

@@ -4,19 +4,21 @@ use super::{Axis, Time, Timeline};
 use crate::app::{theme::Tokens, views::kit};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Spans of stimuli and lesions, and the chosen range.
-pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+/// Spans of stimuli and lesions, and the chosen range. `seen` are the first and the last step in view.
+pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, seen: (f64, f64), x: impl Fn(f64) -> f32) {
     let across = |from: f64, to: f64| {
         let (left, right) = (x(from).max(plot.left()), x(to.min(1e15)).min(plot.right()));
         (left < right).then(|| Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())))
     };
     for span in time.spans.iter().filter(|s| s.is_bounded()) {
-        let Some(rect) = across(span.from, span.to) else { continue };
         let color = if span.is_lesion { tokens.error } else { tokens.warn };
-        painter.rect_filled(rect, 0.0, color.gamma_multiply(0.07));
         let edge = color.gamma_multiply(0.5);
-        for at in [span.from, span.to].map(&x).into_iter().filter(|at| plot.x_range().contains(*at)) {
-            painter.vline(at, plot.y_range(), (1.0, edge));
+        for (from, to) in span.parts(seen.0, seen.1) {
+            let Some(rect) = across(from, to) else { continue };
+            painter.rect_filled(rect, 0.0, color.gamma_multiply(0.07));
+            for at in [from, to].map(&x).into_iter().filter(|at| plot.x_range().contains(*at)) {
+                painter.vline(at, plot.y_range(), (1.0, edge));
+            }
         }
     }
     if let Some(rect) = time.axis.range.and_then(|(from, to)| across(from, to)) {

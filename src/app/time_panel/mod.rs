@@ -5,13 +5,15 @@ mod map;
 mod paint;
 mod stats;
 
-use super::{App, commands::UiCommand, icons, theme::Tokens, time::Edit, views::kit, widgets};
+use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, time::Edit, views::kit, widgets};
 use crate::engine::Logged;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 pub use stats::Stats;
 
 /// With bands.
 const HEIGHT: f32 = 96.0;
+/// Below this height of the window only the ruler is shown, points.
+const FITS: f32 = 840.0;
 /// Only the ruler.
 const RULER_ONLY: f32 = 28.0;
 /// The column of buttons at the left.
@@ -22,11 +24,21 @@ const SIDE: f32 = 156.0;
 pub struct TimePanel {
     /// Only the ruler: costs nothing on the engine.
     pub is_folded: bool,
+    low: Narrow,
     /// The highest density, followed slowly so that bands do not jump.
     highest: Vec<f32>,
     stats: Stats,
     /// How many logged commands the edits were made of.
     n_logged: usize,
+}
+
+impl TimePanel {
+    /// In a low window the panel is folded until it is asked for.
+    fn fit(&mut self, height: f32) {
+        let mut is_open = !self.is_folded;
+        self.low.fit(height < FITS, &mut is_open);
+        self.is_folded = !is_open;
+    }
 }
 
 /// Draws the panel when there is a simulation.
@@ -37,6 +49,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     app.note_marks();
     app.play_past(ui);
     let t = Tokens::of(ui.ctx());
+    app.time_panel.fit(ui.ctx().content_rect().height());
     let height = if app.time_panel.is_folded { RULER_ONLY } else { HEIGHT };
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(0, 0));
     Panel::bottom("time").exact_size(height).frame(frame).show(ui, |ui| {

@@ -77,7 +77,11 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
         }
         let color = if span.is_lesion { t.error } else { t.warn };
         let bar = Rect::from_min_max(pos2(left, lane.top() + 1.0), pos2(right, lane.bottom()));
-        painter.rect_filled(bar, 2.0, color.gamma_multiply(0.25));
+        for (from, to) in span.parts(map.from, map.to) {
+            let part =
+                Rect::from_x_y_ranges(map.x(from).max(left)..=map.x(to).min(right).max(left + 1.0), bar.y_range());
+            painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
+        }
         if bar.width() > 30.0 {
             let text = kit::elide(painter, &span.label, font, bar.width() - 8.0);
             painter.text(bar.left_center() + vec2(4.0, 0.0), Align2::LEFT_CENTER, text, font.clone(), t.text);

@@ -7,6 +7,7 @@
 
 pub mod bar;
 pub mod brain;
+pub mod catch;
 pub mod circle;
 pub mod cloud;
 pub mod colors;
@@ -25,6 +26,7 @@ pub mod profile;
 pub mod raster;
 pub mod runs;
 pub mod scatter;
+pub mod states;
 pub mod statistics;
 pub mod table;
 pub mod weights;
@@ -246,6 +248,21 @@ pub trait View {
     /// What the pointer does here, for the status bar: gesture and effect.
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+    /// What its elements can be coloured by, and which of it they are.
+    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+        let _ = exhibit;
+        (vec![], 0)
+    }
+    /// Colours them by the one at this place of [`View::colorings`].
+    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+        let _ = (exhibit, at);
+    }
+    /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
+    /// colours have no range.
+    fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+        let _ = exhibit;
+        None
     }
     /// Whether a second panel with it makes sense.
     fn can_repeat(&self) -> bool {

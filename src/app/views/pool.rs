@@ -1,7 +1,8 @@
 //! One job at a time on the pool, its progress, and the last result.
 
-use crate::sim::Progress;
+use crate::{engine::why_of, sim::Progress};
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
@@ -12,18 +13,30 @@ pub struct Pooled<K, T> {
     done: Option<(K, Arc<T>)>,
     at: Option<Instant>,
     job: Option<Job<K, T>>,
+    /// The key whose job came to nothing, and why: it is not started again by itself.
+    ended: Option<(K, Ended)>,
+}
+
+/// Why a job came to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    /// The user stopped it.
+    Stopped,
+    /// A fault inside the program, in words.
+    Failed(String),
 }
 
 struct Job<K, T> {
     key: K,
     progress: Arc<Progress>,
     since: Instant,
-    result: mpsc::Receiver<Option<T>>,
+    /// None when it was cancelled; what it died of otherwise.
+    result: mpsc::Receiver<Result<Option<T>, String>>,
 }
 
 impl<K, T> Default for Pooled<K, T> {
     fn default() -> Self {
-        Self { done: None, at: None, job: None }
+        Self { done: None, at: None, job: None, ended: None }
     }
 }
 
@@ -69,6 +82,24 @@ impl<K, T> Pooled<K, T> {
 }
 
 impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
+    /// Stops the job for good: the same is not started again before [`Pooled::retry`].
+    pub fn stop(&mut self) {
+        if let Some(job) = &self.job {
+            self.ended = Some((job.key.clone(), Ended::Stopped));
+        }
+        self.cancel();
+    }
+
+    /// What has become of the last job, when it came to nothing.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref().map(|(_, ended)| ended)
+    }
+
+    /// What came to nothing is started again.
+    pub fn retry(&mut self) {
+        self.ended = None;
+    }
+
     /// Whether the last result is made of something else.
     pub fn is_stale(&self, key: &K) -> bool {
         self.key() != Some(key)
@@ -79,13 +110,18 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         let Some(job) = &self.job else { return false };
         let result = match job.result.try_recv() {
             Err(mpsc::TryRecvError::Empty) => return false,
-            Ok(result) => result,
+            Ok(Ok(result)) => result,
+            Ok(Err(why)) => {
+                self.ended = Some((job.key.clone(), Ended::Failed(why)));
+                None
+            }
             Err(mpsc::TryRecvError::Disconnected) => None,
         };
         let Some(job) = self.job.take() else { return false };
         self.at = Some(Instant::now());
         let Some(result) = result else { return false };
         self.done = Some((job.key, Arc::new(result)));
+        self.ended = None;
         true
     }
 
@@ -94,6 +130,9 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.poll();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {
+            return;
+        }
+        if self.ended.as_ref().is_some_and(|(ended, _)| *ended == key) {
             return;
         }
         self.start(ctx, key, make);
@@ -106,8 +145,10 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         let progress = Arc::new(Progress::default());
         let (theirs, wake) = (progress.clone(), ctx.clone());
         rayon::spawn(move || {
+            // A panic on the pool would end the program.
+            let made = catch_unwind(AssertUnwindSafe(|| if theirs.is_cancelled() { None } else { make(&theirs) }));
             // Whoever asked may be gone by then.
-            sender.send(if theirs.is_cancelled() { None } else { make(&theirs) }).ok();
+            sender.send(made.map_err(|panic| format!("a fault inside the program: {}", why_of(&*panic)))).ok();
             wake.request_repaint();
         });
         self.job = Some(Job { key, progress, since: Instant::now(), result });
@@ -129,6 +170,29 @@ mod tests {
             pooled.poll();
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn what_was_stopped_or_failed_is_not_started_again_by_itself() {
+        let ctx = egui::Context::default();
+        let mut pooled = Pooled::default();
+        pooled.want(&ctx, 1, |progress| {
+            while progress.report("", 0.5).is_ok() {
+                std::thread::yield_now();
+            }
+            None
+        });
+        pooled.stop();
+        pooled.want(&ctx, 1, |_| unreachable!("it was stopped"));
+        assert_eq!((pooled.is_busy(), pooled.ended()), (false, Some(&Ended::Stopped)));
+        pooled.retry();
+        pooled.want(&ctx, 1, |_| panic!("on purpose"));
+        wait(&mut pooled);
+        assert!(matches!(pooled.ended(), Some(Ended::Failed(_))));
+        pooled.want(&ctx, 1, |_| unreachable!("it has failed"));
+        pooled.want(&ctx, 2, |_| Some(20));
+        wait(&mut pooled);
+        assert_eq!((pooled.get().map(|r| **r), pooled.ended()), (Some(20), None), "another is another matter");
     }
 
     #[test]

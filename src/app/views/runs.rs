@@ -1,6 +1,6 @@
 //! The recorded runs of the project, one row each.
 
-use super::{Selection, View, ViewCtx, ViewRequest, kit};
+use super::{Selection, View, ViewCtx, ViewRequest, kit, states};
 use crate::{
     app::{
         commands::UiCommand,
@@ -122,6 +122,19 @@ impl Runs {
         }
         let chosen = ctx.runs.selected.clone();
         let open = ui.add_enabled(chosen.is_some(), egui::Button::new("Open folder"));
+        let again =
+            ui.add_enabled(chosen.is_some() && ctx.runs.again.is_none(), egui::Button::new("Run again exactly"));
+        let hint = "From its folder alone, with every live edit at its step; every event is compared";
+        if again.on_hover_text(hint).on_disabled_hover_text("No run is chosen, or one is being run again").clicked() {
+            ctx.requests.extend(chosen.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
+        }
+        if let Some(again) = &ctx.runs.again {
+            ui.add(egui::ProgressBar::new(again.progress.now().1).desired_width(80.0).desired_height(6.0));
+            if ui.button("Cancel").on_hover_text(format!("Stops running {} again", again.name)).clicked() {
+                ctx.requests.push(ViewRequest::Command(UiCommand::CancelReplay));
+            }
+            ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+        }
         if open.on_disabled_hover_text("No run is chosen").clicked() {
             ctx.requests.extend(chosen.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
         }
@@ -218,6 +231,11 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::RevealRun(run.folder.clone())));
         ui.close();
     }
+    let is_free = ctx.runs.again.is_none();
+    if ui.add_enabled(is_free, egui::Button::new("Run again exactly")).clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
+        ui.close();
+    }
     if ui.button("Copy path").clicked() {
         ui.copy_text(run.folder.display().to_string());
         ui.close();
@@ -246,7 +264,7 @@ impl View for Runs {
         let caption = format!("{} of {} runs in {}", rows.len(), ctx.runs.runs.len(), ctx.runs.folder.display());
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if ctx.runs.is_reading {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Reading the runs", "One moment", None);
+            states::busy_ui(ui, canvas, ctx.tokens, "", None);
             return;
         }
         if ctx.runs.runs.is_empty() {
@@ -269,7 +287,7 @@ impl View for Runs {
 
     fn help(&self) -> &'static str {
         "# Runs\n\nOne row per run folder beside the project. *Differs* names what a run had that the open project \
-         has not.\n\n- click a head: sort · click a row: choose it · double-click: open it in the views\n- right-click: open its folder, copy its path\n\
+         has not.\n\n- click a head: sort · click a row: choose it · double-click: open it in the views\n- *Run again exactly* runs it from its folder alone and compares every event\n- right-click: open its folder, copy its path\n\
          - type into the last column to keep a note with the run"
     }
 

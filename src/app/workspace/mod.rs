@@ -267,9 +267,30 @@ impl Workspaces {
 
     /// The view that keys are for: the panel last clicked.
     pub fn focused_view(&mut self) -> Option<&mut dyn View> {
-        let tile = self.now().focused_tile()?;
-        let pane = self.now().pane(tile)?.clone();
+        let pane = self.focused()?.clone();
         self.views.get_mut(&pane).map(|v| &mut **v as &mut dyn View)
+    }
+
+    fn focused(&self) -> Option<&Pane> {
+        self.now().pane(self.now().focused_tile()?)
+    }
+
+    /// What the panel that keys are for can be coloured by, and which of it it is.
+    pub fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+        let view = self.focused().and_then(|pane| self.views.get(pane));
+        view.map(|v| v.colorings(exhibit)).unwrap_or_default()
+    }
+
+    /// Colours it by one of them.
+    pub fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+        if let Some(view) = self.focused_view() {
+            view.color_by(exhibit, at);
+        }
+    }
+
+    /// See [`View::toggle_range`], of the panel that keys are for.
+    pub fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+        self.focused_view().and_then(|view| view.toggle_range(exhibit))
     }
 
     /// Brings a view to the front: where it is, else in the workspace that is made for it.

@@ -313,6 +313,16 @@ params! {
         /// Ends at this time; 0 means never.
         #[param(unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
         to_ms: f64 = 0.0,
+
+        /// Between its begin and its end it comes in pulses, one after each such time; 0 means without a break.
+        #[param(unit = Ms, range = 0.0..=2000.0, hard = 0.0..=1e12)]
+        #[show_if(|s| s.effect != Effect::Kicks)]
+        every_ms: f64 = 0.0,
+
+        /// Length of a pulse.
+        #[param(unit = Ms, range = 1.0..=1000.0, hard = 0.0..=1e12, scale = Log)]
+        #[show_if(|s| s.effect != Effect::Kicks && s.every_ms > 0.0)]
+        pulse_ms: f64 = 50.0,
     }
 }
 

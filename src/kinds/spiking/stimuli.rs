@@ -79,15 +79,35 @@ struct Item {
     from: u64,
     /// First step after.
     to: u64,
+    /// Steps from pulse to pulse and in a pulse; none without a break.
+    pulses: Option<(u64, u64)>,
     what: What,
+}
+
+impl Item {
+    const fn new(from: u64, to: u64, what: What) -> Self {
+        Self { from, to, pulses: None, what }
+    }
+
+    /// Whether it is in force in a step, and until when it is the same.
+    fn at(&self, step: u64) -> (bool, u64) {
+        match self.pulses {
+            _ if step < self.from => (false, self.from),
+            _ if step >= self.to => (false, u64::MAX),
+            None => (true, self.to),
+            Some((every, on)) => {
+                let into = (step - self.from) % every;
+                let edge = if into < on { on } else { every };
+                (into < on, self.to.min((step - into).saturating_add(edge)))
+            }
+        }
+    }
 }
 
 /// All drives and lesions of a project, resolved to neurons and steps.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     items: Vec<Item>,
-    /// Steps at which something begins or ends, ascending.
-    changes: Vec<u64>,
 }
 
 /// A source of kicks to the membrane.
@@ -147,16 +167,12 @@ impl Plan {
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
             draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
         }
-        let items = draft.items;
-        let mut changes: Vec<u64> = items.iter().flat_map(|i| [i.from, i.to]).collect();
-        changes.sort_unstable();
-        changes.dedup();
-        Ok(Self { items, changes })
+        Ok(Self { items: draft.items })
     }
 
     /// What is in force in a step, and until when.
     pub fn at<T: Real>(&self, step: u64, n: u32) -> Situation<T> {
-        let until = self.changes.iter().copied().find(|c| *c > step).unwrap_or(u64::MAX);
+        let until = self.items.iter().map(|item| item.at(step).1).min().unwrap_or(u64::MAX);
         let mut now = Situation {
             sources: vec![],
             gain_of: vec![],
@@ -166,7 +182,7 @@ impl Plan {
             closed: vec![],
             until,
         };
-        for item in self.items.iter().filter(|i| i.from <= step && step < i.to) {
+        for item in self.items.iter().filter(|item| item.at(step).0) {
             now.add(&item.what, n as usize);
         }
         now
@@ -248,7 +264,7 @@ impl Draft<'_> {
             let lanes: Arc<[u32]> =
                 files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
             self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
-            self.items.push(Item { from: 0, to: u64::MAX, what: What::Free { lanes } });
+            self.items.push(Item::new(0, u64::MAX, What::Free { lanes }));
         }
         Ok(())
     }
@@ -263,6 +279,7 @@ impl Draft<'_> {
             return self.kicks(&v.file.0, v.weight_mv, from, to);
         }
         let lanes = self.lanes(&v.target.0)?;
+        let first = self.items.len();
         let gain = match v.effect {
             Effect::SilenceOutgoing | Effect::SilenceBoth => Gain { silent: true, ..Gain::NONE },
             Effect::ScaleWeights => Gain { factor: v.factor, ..Gain::NONE },
@@ -272,20 +289,23 @@ impl Draft<'_> {
         match v.effect {
             Effect::Poisson => {
                 self.train(Purpose::Stimulus, stream, v.rate_hz, v.weight_mv, &lanes, from, to);
-                self.items.push(Item { from, to, what: What::Free { lanes } });
+                self.items.push(Item::new(from, to, What::Free { lanes }));
             }
             Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, from, to),
-            Effect::Current => {
-                self.items.push(Item { from, to, what: What::Current { lanes, current_mv: v.current_mv } })
-            }
+            Effect::Current => self.items.push(Item::new(from, to, What::Current { lanes, current_mv: v.current_mv })),
             Effect::SilenceBoth => {
-                self.items.push(Item { from, to, what: What::Weights { lanes: lanes.clone(), gain } });
-                self.items.push(Item { from, to, what: What::Close { lanes } });
+                self.items.push(Item::new(from, to, What::Weights { lanes: lanes.clone(), gain }));
+                self.items.push(Item::new(from, to, What::Close { lanes }));
             }
             Effect::SilenceOutgoing | Effect::ScaleWeights | Effect::SignOverride => {
-                self.items.push(Item { from, to, what: What::Weights { lanes, gain } });
+                self.items.push(Item::new(from, to, What::Weights { lanes, gain }));
             }
             Effect::Kicks => {}
+        }
+        if v.every_ms > 0.0 {
+            let every = steps_from_ms(v.every_ms, self.dt_ms).max(1);
+            let on = steps_from_ms(v.pulse_ms, self.dt_ms);
+            self.items[first..].iter_mut().for_each(|item| item.pulses = Some((every, on)));
         }
         Ok(())
     }
@@ -307,8 +327,8 @@ impl Draft<'_> {
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        self.items.push(Item { from, to, what: What::Kicks { kicks: kicks.into(), weight_mv } });
-        self.items.push(Item { from, to, what: What::Free { lanes: lanes.into() } });
+        self.items.push(Item::new(from, to, What::Kicks { kicks: kicks.into(), weight_mv }));
+        self.items.push(Item::new(from, to, What::Free { lanes: lanes.into() }));
         Ok(())
     }
 
@@ -324,6 +344,26 @@ impl Draft<'_> {
     ) {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
         let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), chances };
-        self.items.push(Item { from, to, what: What::Train { train, lanes: lanes.clone(), weight_mv } });
+        self.items.push(Item::new(from, to, What::Train { train, lanes: lanes.clone(), weight_mv }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pulses_are_on_and_off_in_turn() {
+        let steady = Item::new(10, 95, What::Free { lanes: Arc::from([]) });
+        let pulsed = Item { pulses: Some((20, 5)), ..steady.clone() };
+        assert_eq!([0, 10, 94, 95].map(|s| steady.at(s)), [(false, 10), (true, 95), (true, 95), (false, u64::MAX)]);
+        let at = |step| pulsed.at(step);
+        assert_eq!([at(9), at(10), at(14), at(15)], [(false, 10), (true, 15), (true, 15), (false, 30)]);
+        assert_eq!(
+            [at(29), at(30), at(91), at(94), at(95)],
+            [(false, 30), (true, 35), (true, 95), (true, 95), (false, u64::MAX)]
+        );
+        let is_on = |item: &Item| (0..200).filter(|s| item.at(*s).0).count();
+        assert_eq!((is_on(&steady), is_on(&pulsed)), (85, 25));
     }
 }

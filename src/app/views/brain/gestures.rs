@@ -6,7 +6,7 @@ use crate::{
     sim::ElementSet,
     view3d::{Preset, Projector, Vec2},
 };
-use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Stroke, Ui};
+use egui::{Key, PointerButton, Rect, Response, Sense, Ui};
 
 /// How far from a point the pointer may be, points.
 const SLACK: f32 = 5.0;
@@ -26,7 +26,7 @@ impl Brain {
         let size_px = pixels(ui, canvas);
         let scale = ui.pixels_per_point();
         self.wheel(ui, &response, canvas, size_px, scale);
-        self.keys(ui, &response, set, ctx, size_px.x / size_px.y);
+        self.keys(ui, &response, size_px.x / size_px.y);
         self.drag(ui, &response, canvas, set, ctx, size_px);
         self.hover(&response, canvas, set, ctx, size_px, scale);
         self.click(&response, set, ctx, size_px);
@@ -44,7 +44,7 @@ impl Brain {
         }
     }
 
-    fn keys(&mut self, ui: &Ui, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>, aspect: f32) {
+    fn keys(&mut self, ui: &Ui, response: &Response, aspect: f32) {
         if !response.contains_pointer() || ui.ctx().text_edit_focused() {
             return;
         }
@@ -53,9 +53,6 @@ impl Brain {
             if pressed(key) {
                 self.look_from(preset, aspect);
             }
-        }
-        if pressed(Key::F) {
-            self.focus(ctx.selection.of(set.name), aspect);
         }
     }
 
@@ -71,33 +68,17 @@ impl Brain {
         let (modifiers, scale) = (ui.input(|i| i.modifiers), ui.pixels_per_point());
         let moved = response.drag_delta() * scale;
         let moved = Vec2::new(moved.x, moved.y);
-        let to_px = |p: Pos2| Vec2::new((p.x - canvas.left()) * scale, (p.y - canvas.top()) * scale);
-        if response.dragged_by(PointerButton::Middle) || response.dragged_by(PointerButton::Secondary) {
-            self.camera.pan(moved, size_px.y);
-        } else if response.dragged_by(PointerButton::Primary) {
-            let here = response.interact_pointer_pos().map(to_px);
-            let start = ui.input(|i| i.pointer.press_origin()).map(to_px);
-            match (here, start) {
-                (Some(here), Some(start)) if self.lasso.is_empty() && (modifiers.shift || modifiers.alt) => {
-                    self.lasso = if modifiers.shift { rectangle(start, here) } else { vec![start, here] };
-                    self.is_rectangle = modifiers.shift;
-                }
-                (Some(here), Some(start)) if !self.lasso.is_empty() => {
-                    if self.is_rectangle {
-                        self.lasso = rectangle(start, here);
-                    } else if self.lasso.last().is_none_or(|last| last.distance(here) > 2.0) {
-                        self.lasso.push(here);
-                    }
-                }
-                _ => self.camera.orbit(moved, size_px.y),
-            }
-        }
-        if response.drag_stopped() && !self.lasso.is_empty() {
-            let polygon = std::mem::take(&mut self.lasso);
+        if let Some(area) = self.catch.update(ui, response, canvas) {
+            let to_px = |p: &Vec2| Vec2::new(p.x - canvas.left(), p.y - canvas.top()) * scale;
+            let polygon: Vec<Vec2> = area.outline.iter().map(to_px).collect();
             let projector = Projector::new(&self.camera, size_px);
             let shown = |i: usize| self.is_shown(set, i) && ctx.filter.shown().shows(set.name, i as u32);
             let caught = projector.inside(self.places(set), shown, &polygon);
             ctx.selection.catch(set.name, caught, modifiers);
+        } else if response.dragged_by(PointerButton::Middle) || response.dragged_by(PointerButton::Secondary) {
+            self.camera.pan(moved, size_px.y);
+        } else if response.dragged_by(PointerButton::Primary) && !self.catch.is_drawing() {
+            self.camera.orbit(moved, size_px.y);
         }
     }
 
@@ -175,23 +156,4 @@ impl Brain {
             menu::ui(ui, ctx, set, &subject);
         });
     }
-
-    /// The outline of a selection being drawn.
-    pub(super) fn paint_lasso(&self, ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>) {
-        if self.lasso.len() < 2 {
-            return;
-        }
-        let scale = ui.pixels_per_point();
-        let mut outline: Vec<Pos2> = self.lasso.iter().map(|p| canvas.min + egui::vec2(p.x, p.y) / scale).collect();
-        outline.push(outline[0]);
-        let painter = ui.painter_at(canvas);
-        if self.is_rectangle {
-            painter.rect_filled(Rect::from_points(&outline), 0.0, ctx.tokens.accent.gamma_multiply(0.12));
-        }
-        painter.line(outline, Stroke::new(1.25, ctx.tokens.accent));
-    }
-}
-
-fn rectangle(a: Vec2, b: Vec2) -> Vec<Vec2> {
-    vec![a, Vec2::new(b.x, a.y), b, Vec2::new(a.x, b.y)]
 }

@@ -6,18 +6,21 @@ mod gestures;
 mod legend;
 mod overlay;
 mod paint;
+mod tint;
+mod toolbar;
 
-use super::{Selection, View, ViewCtx, colors::Ramp, fields::Fields, kit, probes_where, tap};
+use super::{Selection, View, ViewCtx, catch::Catch, fields::Fields, kit, probes_where, tap};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
     view3d::{Camera, Preset, Vec2, Vec3},
 };
-use egui::{DragValue, Rect, Ui};
+use egui::{Rect, Ui};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+use tint::Tint;
 
 /// What decides the colour of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,11 +48,6 @@ pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
     probe.shape.meaning() == Some(Meaning::Since)
 }
 
-/// Points of toolbar that [`Brain::look_ui`] takes.
-const REST: f32 = 400.0;
-/// Narrower than this, the legend would cover the points and is closed until it is asked for.
-const LEGEND_FROM: f32 = 560.0;
-
 /// The 3D view.
 pub struct Brain {
     set: Option<Arc<ElementSet>>,
@@ -58,10 +56,8 @@ pub struct Brain {
     column: String,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
-    /// As chosen; else what fits the field.
-    ramp: Option<Ramp>,
-    is_auto_range: bool,
-    range: (f32, f32),
+    /// How the values of each field become colours, by its name.
+    tints: BTreeMap<&'static str, Tint>,
     tau_ms: f32,
     point_size: f32,
     values: Vec<f32>,
@@ -77,9 +73,10 @@ pub struct Brain {
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
+    /// The camera as it was fitted, and the shape of the picture it was fitted to.
+    fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
-    lasso: Vec<Vec2>,
-    is_rectangle: bool,
+    catch: Catch,
     under_pointer: Option<u32>,
     menu_element: Option<u32>,
     hover_key: Option<(Vec2, Camera, u64)>,
@@ -95,9 +92,7 @@ impl Default for Brain {
             column: "super_class".into(),
             hidden: BTreeMap::new(),
             hidden_generation: 0,
-            ramp: None,
-            is_auto_range: true,
-            range: (0.0, 1.0),
+            tints: BTreeMap::new(),
             tau_ms: 60.0,
             point_size: 1.0,
             values: vec![],
@@ -112,9 +107,9 @@ impl Default for Brain {
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
+            fitted: None,
             legend_choice: None,
-            lasso: vec![],
-            is_rectangle: false,
+            catch: Catch::default(),
             under_pointer: None,
             menu_element: None,
             hover_key: None,
@@ -174,6 +169,15 @@ impl Brain {
 
     fn fit(&mut self, aspect: f32) {
         self.camera.fit(self.bounds.0, self.bounds.1, aspect);
+        self.fitted = Some((self.camera, aspect));
+    }
+
+    /// What was fitted and not moved since is fitted again to a picture of another shape.
+    fn refit(&mut self, aspect: f32) {
+        let is_other = |(camera, to): (Camera, f32)| camera == self.camera && (aspect / to - 1.0).abs() > 0.01;
+        if std::mem::take(&mut self.needs_fit) || self.fitted.is_some_and(is_other) {
+            self.fit(aspect);
+        }
     }
 
     /// Frames the selected elements, or everything when there are none.
@@ -219,98 +223,16 @@ impl Brain {
         )
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, aspect: f32) {
-        let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
-        let mut chosen = self.coloring(ctx.exhibit);
+    /// What the points can be coloured by, in words.
+    fn options(&self, exhibit: &Exhibit) -> Vec<(Coloring, String)> {
         let mut options = vec![(Coloring::Class, "category".to_owned())];
-        for (id, probe) in self.fields(ctx.exhibit) {
+        for (id, probe) in self.fields(exhibit) {
             if is_time_since(probe) {
                 options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
             }
             options.push((Coloring::Field(id), probe.name.replace('_', " ")));
         }
-        if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
-            self.coloring = Some(chosen);
-        }
-        if !matches!(chosen, Coloring::Field(_)) {
-            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
-            if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
-                self.hidden_generation += 1;
-            }
-        }
-        if let Coloring::Field(probe) = chosen {
-            self.range_ui(ui, ctx, probe);
-        }
-        ui.separator();
-        if set.course.is_some() {
-            let mut moves = !self.is_still;
-            let hint = "Around a cylinder, at their angle and height; else at their places";
-            if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {
-                self.is_still = !moves;
-                self.leave_course();
-            }
-        }
-        let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
-        if !set.columns.is_empty()
-            && ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed()
-        {
-            self.legend_choice = Some(is_legend_open);
-        }
-        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
-            self.fit(aspect);
-        }
-        kit::overflow_ui(ui, REST, |ui| self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect));
-    }
-
-    /// Whether the legend lies over the picture: as chosen, else when there is room beside the points.
-    fn is_legend_open(&self, width: f32) -> bool {
-        self.legend_choice.unwrap_or(width >= LEGEND_FROM)
-    }
-
-    /// Where one looks from, and how points look.
-    fn look_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
-        for (i, preset) in Preset::ALL.into_iter().enumerate() {
-            let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
-            if ui.button(preset.label()).on_hover_text(hint).clicked() {
-                self.look_from(preset, aspect);
-            }
-        }
-        ui.toggle_value(&mut self.camera.orthographic, "Ortho")
-            .on_hover_text("Parallel projection: the scale bar holds at every depth");
-        let size = DragValue::new(&mut self.point_size).range(0.2..=8.0).speed(0.02).prefix("size ").fixed_decimals(1);
-        ui.add(size).on_hover_text("Size of the points");
-        if glows {
-            let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
-            ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
-        }
-    }
-
-    fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
-        let ramps: Vec<_> = Ramp::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
-        let mut ramp = self.ramp_of(&ctx.exhibit.probes[usize::from(probe)]);
-        if kit::choice_ui(ui, ctx.tokens, "map", &mut ramp, &ramps) {
-            self.ramp = Some(ramp);
-        }
-        if ui.toggle_value(&mut self.is_auto_range, "Auto").on_hover_text("Range follows the data").changed() {
-            self.take_range(&ctx.exhibit.probes[usize::from(probe)]);
-        }
-        let speed = f64::from((self.range.1 - self.range.0).abs() * 0.01).max(1e-4);
-        if !self.is_auto_range {
-            ui.add(DragValue::new(&mut self.range.0).speed(speed).max_decimals(3)).on_hover_text("Lowest value");
-            ui.add(DragValue::new(&mut self.range.1).speed(speed).max_decimals(3)).on_hover_text("Highest value");
-        }
-    }
-
-    /// The colour map of a field: as chosen, else what fits it.
-    fn ramp_of(&self, probe: &ProbeSpec) -> Ramp {
-        self.ramp.unwrap_or_else(|| Ramp::of(probe))
-    }
-
-    /// Sets the range from the data, when it is automatic.
-    fn take_range(&mut self, probe: &ProbeSpec) {
-        if self.is_auto_range {
-            self.range = super::colors::range_of(probe, &self.values);
-        }
+        options
     }
 
     /// Less light from each when many glow at once, so that the picture never burns out.
@@ -395,9 +317,7 @@ impl View for Brain {
         let all = ui.available_rect_before_wrap();
         let aspect = all.width() / (all.height() - kit::BAR - kit::CAPTION).max(1.0);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, aspect));
-        if std::mem::take(&mut self.needs_fit) {
-            self.fit(aspect);
-        }
+        self.refit(aspect);
         if super::is_focus_asked(ui.ctx()) {
             self.focus(ctx.selection.of(set.name), aspect);
         }
@@ -408,6 +328,26 @@ impl View for Brain {
 
     fn icon(&self) -> &'static str {
         crate::app::icons::BRAIN
+    }
+
+    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+        let (options, now) = (self.options(exhibit), self.coloring(exhibit));
+        let at = options.iter().position(|(coloring, _)| *coloring == now).unwrap_or(0);
+        (options.into_iter().map(|(_, name)| name).collect(), at)
+    }
+
+    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+        self.coloring = self.options(exhibit).get(at).map(|(coloring, _)| *coloring);
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+        let Coloring::Field(probe) = self.coloring(exhibit) else { return None };
+        let probe = &exhibit.probes[usize::from(probe)];
+        let tint = self.tint_mut(probe);
+        tint.is_auto = !tint.is_auto;
+        let is_kept = !tint.is_auto;
+        self.take_range(probe);
+        Some(is_kept)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -429,4 +369,26 @@ impl View for Brain {
 fn pixels(ui: &Ui, canvas: Rect) -> Vec2 {
     let size = canvas.size() * ui.pixels_per_point();
     Vec2::new(size.x.round().max(1.0), size.y.round().max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_moved_is_fitted_to_another_shape() {
+        let mut brain = Brain { bounds: (Vec3::splat(-1.0), Vec3::new(5.0, 1.0, 1.0)), ..Brain::default() };
+        brain.refit(2.0);
+        let wide = brain.camera.distance;
+        brain.refit(2.0);
+        assert_eq!(brain.camera.distance, wide);
+        brain.refit(0.5);
+        assert!(brain.camera.distance > wide * 1.5, "a narrow picture is seen from farther away");
+        brain.refit(2.0);
+        assert!((brain.camera.distance - wide).abs() < 1e-4, "and back");
+        brain.camera.zoom_at(0.5, Vec2::ZERO, 400.0);
+        let near = brain.camera.distance;
+        brain.refit(0.5);
+        assert_eq!(brain.camera.distance, near, "what was zoomed by hand stays");
+    }
 }

@@ -30,13 +30,13 @@ impl Brain {
             && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
         {
             let table = self.ramp_of(probe).table(ctx.tokens.dark);
-            let shade = Shade { table, range: self.range, none: ctx.tokens.other };
+            let shade = Shade { table, range: self.tint(probe).range, none: ctx.tokens.other };
             bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
         }
-        self.paint_lasso(ui, canvas, ctx);
+        self.catch.paint(&painter, ctx.tokens);
         if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
             let values = self.value_text(ctx, element);
             response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));

@@ -75,7 +75,9 @@ impl Brain {
         look.background = colors::rgba(ctx.tokens.canvas);
         look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
-        look.range = [self.range.0, self.range.1, self.tau_ms, base];
+        let probe = coloring.probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
+        let (low, high) = probe.map_or((0.0, 1.0), |p| self.tint(p).range);
+        look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
         look
     }

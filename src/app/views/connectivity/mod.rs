@@ -9,7 +9,7 @@ mod matrix;
 
 pub use graph::called;
 
-use super::{Selection, View, ViewCtx, kit, pool::Pooled};
+use super::{Selection, View, ViewCtx, kit, pool::Pooled, states};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, Tap, Wiring},
@@ -83,13 +83,9 @@ impl Connectivity {
             Mode::Graph => self.graph.toolbar_ui(ui, ctx),
             Mode::List => self.list.toolbar_ui(ui),
         }
-        let progress = self.blocks.progress().or_else(|| self.ego.progress());
-        if let Some(fraction) = progress {
-            ui.add(egui::ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0));
-            if ui.small_button("Cancel").clicked() {
-                self.blocks.cancel();
-                self.ego.cancel();
-            }
+        match self.mode {
+            Mode::Matrix => states::work_ui(ui, ctx.tokens, &mut self.blocks),
+            Mode::Graph | Mode::List => states::work_ui(ui, ctx.tokens, &mut self.ego),
         }
     }
 
@@ -194,7 +190,10 @@ impl View for Connectivity {
             (Mode::Graph, _, Some(ego)) if !is_missing => self.graph.ui(ui, canvas, ctx, &set, &wiring, &ego),
             (Mode::List, _, Some(ego)) if !is_missing => self.list.ui(ui, canvas, ctx, &set, &wiring, &ego),
             _ if is_missing => {}
-            _ => drop(kit::empty_ui(ui, canvas, ctx.tokens, "Adding up…", "", None)),
+            (Mode::Matrix, ..) => {
+                states::pooled_ui(ui, canvas, ctx.tokens, "Adding up the connections", &mut self.blocks);
+            }
+            _ => states::pooled_ui(ui, canvas, ctx.tokens, "Looking up the connections", &mut self.ego),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Series over time: rates with fixed lanes, traces of chosen elements.
 
 mod clamps;
+mod onsets;
 mod psth;
 mod psth_chart;
 mod rates;

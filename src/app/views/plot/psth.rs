@@ -1,9 +1,10 @@
 //! Rates counted from the remembered spikes: in bins of a chosen width, smoothed by a chosen kernel, of all elements, the
 //! selected ones, or every category of a column. Counted on the pool.
 
+use super::onsets::{Align, Around, Window};
 use crate::{
     app::{
-        time::{Timeline, Train, spikes::between},
+        time::{Time, Timeline, Train, spikes::between},
         views::{Selection, ViewCtx, kit},
     },
     sim::{Clock, ElementSet, Spike},
@@ -45,6 +46,8 @@ struct Key {
     kernel: Kernel,
     /// Steps per bin, first bin, number of bins.
     bins: (u32, u64, usize),
+    /// Onsets the bins are counted around.
+    around: Option<Around>,
     selected: u64,
     sequence: u64,
 }
@@ -67,6 +70,8 @@ pub struct Curves {
     pub steps: u32,
     /// Index of the first bin.
     pub first: u64,
+    /// What bins are counted around; then the first begins where its window does.
+    pub around: Option<Around>,
     /// At most a dozen.
     pub list: Vec<Curve>,
 }
@@ -78,13 +83,16 @@ pub struct Psth {
     of: Of,
     kernel: Kernel,
     bin_ms: f64,
+    align: Align,
+    window: Window,
     shown: Option<(Key, Curves)>,
     job: Option<(Key, mpsc::Receiver<Curves>)>,
 }
 
 impl Default for Psth {
     fn default() -> Self {
-        Self { is_shown: false, of: Of::All, kernel: Kernel::None, bin_ms: 5.0, shown: None, job: None }
+        let (align, window) = Default::default();
+        Self { is_shown: false, of: Of::All, kernel: Kernel::None, bin_ms: 5.0, align, window, shown: None, job: None }
     }
 }
 
@@ -99,6 +107,7 @@ impl Psth {
             .on_hover_text("Width of a bin");
         let kernels = [(Kernel::None, "no kernel".to_owned()), (Kernel::Gauss, "Gaussian".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Kernel", &mut self.kernel, &kernels);
+        self.align.ui(ui, ctx.time, ctx.tokens, &mut self.window, suffix);
     }
 
     /// Whose rates, bin width and kernel, as printed on the plot.
@@ -114,7 +123,8 @@ impl Psth {
             Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
         };
         let unit = if clock.secs_per_step >= 1.0 { "per step" } else { "Hz" };
-        format!("rate from spikes ({unit}) · bin {} · {kernel}", bin(steps))
+        let around = key.around.as_ref().map_or_else(String::new, |a| self.align.words(a.onsets.len()) + " · ");
+        format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
     }
 
     /// The column whose categories are shown.
@@ -134,7 +144,7 @@ impl Psth {
         train: &Train,
         set: &Arc<ElementSet>,
         selection: &Selection,
-        (line, clock): (&Timeline, Clock),
+        (time, line, clock): (&Time, &Timeline, Clock),
     ) {
         if let Some((key, receiver)) = &self.job {
             match receiver.try_recv() {
@@ -146,14 +156,21 @@ impl Psth {
                 Err(mpsc::TryRecvError::Empty) => return,
             }
         }
-        let key = self.key(train, selection, line, clock);
+        let key = self.key(train, selection, (time, line, clock));
         if self.shown.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
         let history = &train.history;
         let (steps, first, n) = key.bins;
         let relative = |step: u64| step.saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
-        let (from, to) = (relative(first * u64::from(steps)), relative((first + n as u64) * u64::from(steps)));
+        let (from, to) = match &key.around {
+            None => (relative(first * u64::from(steps)), relative((first + n as u64) * u64::from(steps))),
+            Some(around) => {
+                let window = |onset: &u64| onset.saturating_add_signed(around.from);
+                let (first, last) = (around.onsets.first().map_or(0, window), around.onsets.last().map_or(0, window));
+                (relative(first), relative(last + around.len))
+            }
+        };
         let touches =
             |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
         let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c).filter(touches).cloned().collect();
@@ -169,21 +186,28 @@ impl Psth {
         self.job = Some((key, receiver));
     }
 
-    fn key(&self, train: &Train, selection: &Selection, line: &Timeline, clock: Clock) -> Key {
+    fn key(&self, train: &Train, selection: &Selection, (time, line, clock): (&Time, &Timeline, Clock)) -> Key {
         let ms = if clock.secs_per_step >= 1.0 { 1.0 } else { 1e-3 / clock.secs_per_step.max(f64::MIN_POSITIVE) };
         let wide = (line.span / BINS).ceil().max(1.0);
         let steps = (self.bin_ms * ms).round().max(wide) as u32;
         // A margin for the kernel.
         let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
         let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
-        let is_of_selection = self.of == Of::Selection;
+        let selected = if self.of == Of::Selection { selection.generation } else { 0 };
+        if let Some(around) = self.align.around(time, &train.history, self.window, ms) {
+            let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
+            let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
+            // Windows are only counted when they are whole: what comes later changes nothing in them.
+            return Key { of: self.of.clone(), kernel: self.kernel, bins, around: Some(around), selected, sequence: 0 };
+        }
         // What comes after the times in view changes nothing in them.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
         Key {
             of: self.of.clone(),
             kernel: self.kernel,
             bins: (steps, first, end.saturating_sub(first) as usize + 1),
-            selected: if is_of_selection { selection.generation } else { 0 },
+            around: None,
+            selected,
             sequence: if is_past { 0 } else { train.history.sequence() },
         }
     }
@@ -235,15 +259,31 @@ fn count(
 ) -> Curves {
     let (steps, first, n) = key.bins;
     let mut counts = vec![vec![0u32; n]; groups.names.len()];
-    for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
+    let mut add = |spike: &Spike, bin: u64| {
         let group = groups.of.get(spike.lane as usize).copied().unwrap_or(u16::MAX);
-        let bin = ((origin + u64::from(spike.step)) / u64::from(steps)).saturating_sub(first) as usize;
-        if let Some(count) = counts.get_mut(usize::from(group)).and_then(|c| c.get_mut(bin)) {
+        if let Some(count) = counts.get_mut(usize::from(group)).and_then(|c| c.get_mut(bin as usize)) {
             *count += 1;
         }
+    };
+    match &key.around {
+        None => {
+            for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
+                add(spike, ((origin + u64::from(spike.step)) / u64::from(steps)).saturating_sub(first));
+            }
+        }
+        Some(around) => {
+            for onset in around.onsets.iter() {
+                let start = onset.saturating_add_signed(around.from).saturating_sub(origin) as u32;
+                let end = start.saturating_add(around.len as u32);
+                for spike in chunks.iter().flat_map(|chunk| between(chunk, start, end)) {
+                    add(spike, u64::from((spike.step - start) / steps));
+                }
+            }
+        }
     }
+    let n_onsets = key.around.as_ref().map_or(1, |around| around.onsets.len().max(1)) as f64;
     let rates = |counts: &[u32], len: u32| {
-        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.secs_per_step;
+        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.secs_per_step * n_onsets;
         let rates: Vec<f32> = counts.iter().map(|n| (f64::from(*n) / of_bin) as f32).collect();
         if key.kernel == Kernel::Gauss { smooth(&rates) } else { rates }
     };
@@ -252,7 +292,7 @@ fn count(
         code: *code,
         rates: rates(counts, *len),
     };
-    Curves { steps, first, list: groups.names.iter().zip(&counts).map(curve).collect() }
+    Curves { steps, first, around: key.around.clone(), list: groups.names.iter().zip(&counts).map(curve).collect() }
 }
 
 /// A Gaussian of two bins; its weights inside the range sum to one, so that edges do not fade.
@@ -272,7 +312,7 @@ mod tests {
     use crate::sim::Column;
 
     fn key(of: Of, kernel: Kernel) -> Key {
-        Key { of, kernel, bins: (100, 10, 10), selected: 0, sequence: 0 }
+        Key { of, kernel, bins: (100, 10, 10), around: None, selected: 0, sequence: 0 }
     }
 
     #[test]
@@ -290,6 +330,19 @@ mod tests {
         let groups = Groups::new(&Of::All, &set, &[]);
         let all = count(&key(Of::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
         assert!(all.list[0].rates.iter().all(|r| (r - 25.0).abs() < 1e-3), "{:?}", all.list[0].rates);
+    }
+
+    #[test]
+    fn rates_around_onsets_are_means_over_onsets() {
+        let set = ElementSet { name: "cells", len: 2, ..ElementSet::default() };
+        // Both elements spike 15 steps after each onset, and nowhere else.
+        let onsets = [1_000_u64, 1_500, 2_500];
+        let spikes = onsets.iter().flat_map(|at| [0, 1].map(|lane| Spike { step: *at as u32 + 15, lane })).collect();
+        let around = Around { onsets: onsets.into(), from: -20, len: 60 };
+        let key = Key { bins: (10, 0, 6), around: Some(around), ..key(Of::All, Kernel::None) };
+        let clock = Clock { step: 0, secs_per_step: 1e-3 };
+        let curves = count(&key, &Groups::new(&Of::All, &set, &[]), &[Arc::new(spikes)], (980, 2_540, 0), clock);
+        assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How rates counted from spikes are drawn: steps of bins or smooth curves, named at their ends.
 
 use super::{
+    onsets::Around,
     psth::{Curve, Psth},
     rates::range,
 };
@@ -13,6 +14,9 @@ use crate::{
 };
 use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
 
+/// Height of an axis of its own, points.
+const AXIS: f32 = 18.0;
+
 /// Draws the chart in an area whose plot begins at `left` and ends `right` before its edge.
 pub fn paint(
     ui: &Ui,
@@ -23,19 +27,32 @@ pub fn paint(
     line: &Timeline,
     ctx: &ViewCtx<'_>,
 ) {
-    let plot = Rect::from_min_max(area.min + Vec2::new(left, 20.0), area.max - Vec2::new(right, 0.0));
+    let around = psth.curves().and_then(|c| c.around.as_ref());
+    let axis = if around.is_some() { AXIS } else { 0.0 };
+    let plot = Rect::from_min_max(area.min + Vec2::new(left, 20.0), area.max - Vec2::new(right, axis));
     let painter = ui.painter_at(area.expand(1.0));
     let title = psth.title(ctx.clock);
     painter.text(area.min + Vec2::new(left + 4.0, 3.0), Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
     let Some(curves) = psth.curves() else { return };
     let steps = f64::from(curves.steps);
     let now = ctx.clock.step as f64;
-    let step_of = |bin: usize| (curves.first + bin as u64) as f64 * steps;
+    let step_of = |bin: usize| match around {
+        Some(around) => around.from as f64 + bin as f64 * steps,
+        None => (curves.first + bin as u64) as f64 * steps,
+    };
+    let x_of = |step: f64| match around {
+        Some(around) => plot.left() + ((step - around.from as f64) / around.len as f64) as f32 * plot.width(),
+        None => line.x_of(plot, step),
+    };
     // The bin that is still being filled would dip.
-    let full =
+    let is_full =
         |bin: &usize| step_of(*bin) + steps <= now && step_of(*bin) + steps >= line.t0 && step_of(*bin) <= line.t1;
+    let full = |bin: &usize| around.is_some() || is_full(bin);
     let values =
         |curve: &Curve| (0..curve.rates.len()).filter(full).map(|b| (step_of(b), curve.rates[b])).collect::<Vec<_>>();
+    if let Some(around) = around {
+        paint_around(ui, &painter, plot, around, x_of, ctx);
+    }
     let drawn: Vec<_> = curves.list.iter().map(|curve| (curve, values(curve))).collect();
     let all = drawn.iter().flat_map(|(_, v)| v).map(|(_, rate)| *rate);
     let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
@@ -47,8 +64,8 @@ pub fn paint(
     for (i, (curve, values)) in drawn.iter().enumerate() {
         let mut points = Vec::with_capacity(values.len() * 2);
         for (step, rate) in values {
-            points.push(pos2(line.x_of(plot, *step), y(*rate)));
-            points.push(pos2(line.x_of(plot, step + steps), y(*rate)));
+            points.push(pos2(x_of(*step), y(*rate)));
+            points.push(pos2(x_of(step + steps), y(*rate)));
         }
         inside.line(points, Stroke::new(1.25, color(curve, i, set, psth, ctx)));
     }
@@ -61,6 +78,25 @@ pub fn paint(
         psth,
         ctx,
     );
+}
+
+/// The times around an onset: the onset itself, and round numbers; what to do when there is none yet.
+fn paint_around(ui: &Ui, painter: &Painter, plot: Rect, around: &Around, x: impl Fn(f64) -> f32, ctx: &ViewCtx<'_>) {
+    let (font, t, secs) = (kit::mono(ui), ctx.tokens, ctx.clock.secs_per_step);
+    let (from, to) = (around.from as f64, around.from as f64 + around.len as f64);
+    let unit = kit::TimeUnit::of(secs, 0.0, 0.0);
+    let marks = kit::ticks(from * secs * unit.scale, to * secs * unit.scale, (plot.width() / 70.0) as usize);
+    let digits = kit::tick_digits(&marks);
+    for mark in marks {
+        let at = pos2(x(mark / (secs * unit.scale)), plot.bottom() + 3.0);
+        painter.vline(at.x, plot.bottom() - 3.0..=plot.bottom(), (1.0, t.text_sub));
+        painter.text(at, Align2::CENTER_TOP, format!("{mark:.digits$} {}", unit.name), font.clone(), t.text_sub);
+    }
+    painter.vline(x(0.0), plot.y_range(), (1.0, t.warn.gamma_multiply(0.7)));
+    if around.onsets.is_empty() {
+        let how = "No whole window yet: give a stimulus a begin, or let it come in pulses";
+        painter.text(plot.center(), Align2::CENTER_CENTER, how, kit::small(ui), t.text_sub);
+    }
 }
 
 /// Categories have the colours they have everywhere.

@@ -20,7 +20,7 @@ const LEFT: f32 = 52.0;
 const LEGEND: f32 = 176.0;
 const AXIS: f32 = 21.0;
 /// Points of toolbar that the choices of the counted rates take.
-const PSTH: f32 = 420.0;
+const PSTH: f32 = 560.0;
 
 /// The rates view.
 #[derive(Default)]
@@ -323,7 +323,7 @@ impl View for Rates {
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, all, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
-        paint::behind(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
+        paint::behind(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
         let n_charts = shown.len() + usize::from(self.psth.is_shown);
         let height = all.height() / n_charts.max(1) as f32;
         let area_of = |i: usize| {
@@ -332,7 +332,7 @@ impl View for Rates {
         };
         if let Some((id, set)) = spikes_of(ctx.exhibit).filter(|_| self.psth.is_shown) {
             if let Some(train) = ctx.time.past.train(id) {
-                self.psth.update(ui.ctx(), train, &set, ctx.selection, (&line, ctx.clock));
+                self.psth.update(ui.ctx(), train, &set, ctx.selection, (&*ctx.time, &line, ctx.clock));
             }
             psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
         }

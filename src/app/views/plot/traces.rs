@@ -119,7 +119,7 @@ impl Traces {
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
-        paint::behind(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
+        paint::behind(&painter, plot, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
         let px = ui.pixels_per_point();
         let columns = (plot.width() * px) as usize;
         let drawn: Vec<_> = elements

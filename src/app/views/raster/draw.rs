@@ -68,7 +68,9 @@ impl Raster {
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         let times = layout.plot.union(if layout.strip.height() > 4.0 { layout.strip } else { layout.plot });
         let x = |step: f64| self.x_of(layout.plot, step - self.origin as f64);
-        time::paint::behind(&painter, times, ctx.time, ctx.tokens, x);
+        let origin = self.origin as f64;
+        let seen = (self.window.t0 + origin, self.window.t1 + origin);
+        time::paint::behind(&painter, times, ctx.time, ctx.tokens, seen, x);
         self.paint_groups(&painter, layout, &small, ctx);
         if self.ticks.are_shown() {
             self.paint_ticks(&painter, layout.plot, ctx);

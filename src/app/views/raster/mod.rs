@@ -15,7 +15,7 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{View, ViewCtx, kit, probes_where, tap};
+use super::{View, ViewCtx, catch::Catch, kit, probes_where, tap};
 use crate::{
     app::time::{Link, Train, spikes::History},
     engine::Exhibit,
@@ -50,7 +50,7 @@ pub struct Raster {
     pyramid: Pyramid,
     ticks: Ticks,
     plot_px: egui::Vec2,
-    caught_from: Option<egui::Pos2>,
+    catch: Catch,
     menu_element: Option<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Default for Raster {
             pyramid: Pyramid::default(),
             ticks: Ticks::default(),
             plot_px: egui::Vec2::ZERO,
-            caught_from: None,
+            catch: Catch::default(),
             menu_element: None,
         }
     }

@@ -4,7 +4,7 @@ use super::{Raster, draw::Layout};
 use crate::{
     app::{
         time::{paint, spikes::History},
-        views::{Subject, ViewCtx, kit, menu},
+        views::{Subject, ViewCtx, catch::Caught, kit, menu},
     },
     sim::Spike,
 };
@@ -54,39 +54,33 @@ impl Raster {
         });
     }
 
-    /// Shift and drag: whoever has a spike in the rectangle. `true` while it is drawn.
+    /// Shift or Alt and drag: whoever has a spike in the area. `true` while it is drawn.
     fn catch(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
-        let modifiers = ui.input(|i| i.modifiers);
-        let origin = ui.input(|i| i.pointer.press_origin()).filter(|at| plot.contains(*at));
-        if response.drag_started_by(PointerButton::Primary) && (modifiers.shift || modifiers.alt) {
-            self.caught_from = origin;
-        }
-        let (Some(from), Some(to)) = (self.caught_from, ui.input(|i| i.pointer.latest_pos())) else { return false };
-        let area = Rect::from_two_pos(from, plot.clamp(to));
-        let painter = ui.painter_at(plot);
-        painter.rect_filled(area, 0.0, ctx.tokens.accent.gamma_multiply(0.12));
-        painter.rect_stroke(area, 0.0, (1.25, ctx.tokens.accent), egui::StrokeKind::Inside);
-        if response.drag_stopped() || !ui.input(|i| i.pointer.primary_down()) {
-            self.caught_from = None;
-            let history = self.probe.and_then(|p| ctx.time.past.train(p)).map(|t| &t.history);
-            if let (Some(set), Some(history)) = (&self.set, history) {
-                ctx.selection.catch(set.name, self.spiking_in(plot, area, history), modifiers);
-            }
+        let caught = self.catch.update(ui, response, plot);
+        self.catch.paint(&ui.painter_at(plot), ctx.tokens);
+        let Some(area) = caught else { return self.catch.is_drawing() };
+        let history = self.probe.and_then(|p| ctx.time.past.train(p)).map(|t| &t.history);
+        if let (Some(set), Some(history)) = (&self.set, history) {
+            ctx.selection.catch(set.name, self.spiking_in(plot, &area, history), ui.input(|i| i.modifiers));
         }
         true
     }
 
-    /// Who has a spike in a rectangle.
-    fn spiking_in(&self, plot: Rect, area: Rect, history: &History) -> Vec<u32> {
+    /// Who has a spike in an area.
+    fn spiking_in(&self, plot: Rect, area: &Caught, history: &History) -> Vec<u32> {
+        let bounds = area.bounds;
         let step = |x: f32| self.window.t0 + f64::from((x - plot.left()) / plot.width()) * self.window.span();
         let row = |y: f32| self.window.r0 + f64::from((plot.bottom() - y) / plot.height()) * self.window.rows();
-        let steps = step(area.left()).max(0.0) as u32..step(area.right()).max(0.0).ceil() as u32 + 1;
-        let rows = row(area.bottom()).max(0.0) as u32..row(area.top()).max(0.0).ceil() as u32;
+        let steps = step(bounds.left()).max(0.0) as u32..step(bounds.right()).max(0.0).ceil() as u32 + 1;
+        let rows = row(bounds.bottom()).max(0.0) as u32..row(bounds.top()).max(0.0).ceil() as u32;
+        let x = |step: u32| (f64::from(step) + 0.5 - self.window.t0) / self.window.span() * f64::from(plot.width());
+        let y = |row: u32| (f64::from(row) + 0.5 - self.window.r0) / self.window.rows() * f64::from(plot.height());
+        let at = |step: u32, row: u32| Pos2::new(plot.left() + x(step) as f32, plot.bottom() - y(row) as f32);
         let mut is_in = vec![false; self.rows.n_elements() as usize];
         for spike in history.slices(steps.start, steps.end).flatten() {
-            if self.rows.row(spike.lane).is_some_and(|r| rows.contains(&r)) {
-                is_in[spike.lane as usize] = true;
-            }
+            let Some(found) = is_in.get_mut(spike.lane as usize).filter(|found| !**found) else { continue };
+            let row = self.rows.row(spike.lane).filter(|r| rows.contains(r));
+            *found = row.is_some_and(|row| area.is_box() || area.holds(at(spike.step, row)));
         }
         (0..is_in.len() as u32).filter(|e| is_in[*e as usize]).collect()
     }

@@ -4,7 +4,7 @@ mod lines;
 mod plots;
 mod work;
 
-use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, tap};
+use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, states, tap};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},
@@ -76,12 +76,7 @@ impl Statistics {
         let ms = |v: f64| (v, format!("{v} ms"));
         kit::choice_ui(ui, ctx.tokens, "Fano window", &mut self.fano_ms, &[50.0, 100.0, 500.0, 1000.0].map(ms));
         kit::choice_ui(ui, ctx.tokens, "r bin", &mut self.bin_ms, &[1.0, 2.0, 5.0, 10.0, 50.0].map(ms));
-        if let Some(fraction) = self.stats.progress() {
-            ui.add(egui::ProgressBar::new(fraction).desired_width(50.0).desired_height(6.0));
-            if ui.small_button("Cancel").clicked() {
-                self.stats.cancel();
-            }
-        }
+        states::work_ui(ui, ctx.tokens, &mut self.stats);
     }
 
     fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
@@ -193,6 +188,9 @@ impl View for Statistics {
         }
         match stats {
             Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
+            None if self.stats.is_busy() || self.stats.ended().is_some() => {
+                states::pooled_ui(ui, canvas, ctx.tokens, "Working out how they fire", &mut self.stats);
+            }
             None => run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see how they fire"),
         }
     }

@@ -2,7 +2,7 @@
 
 mod count;
 
-use super::{Selection, View, ViewCtx, heat::short, kit, pool::Pooled};
+use super::{Selection, View, ViewCtx, heat::short, kit, pool::Pooled, states};
 use crate::{
     engine::Exhibit,
     sim::{Frame, Tap},
@@ -40,12 +40,7 @@ impl Weights {
         let mut is_log = !self.is_linear;
         ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts");
         self.is_linear = !is_log;
-        if let Some(fraction) = self.counted.progress() {
-            ui.add(egui::ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0));
-            if ui.small_button("Cancel").clicked() {
-                self.counted.cancel();
-            }
-        }
+        states::work_ui(ui, ctx.tokens, &mut self.counted);
     }
 
     fn height(&self, n: u64) -> f64 {
@@ -220,7 +215,7 @@ impl View for Weights {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let Some(counted) = counted else {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Counting…", "", None);
+            states::pooled_ui(ui, canvas, ctx.tokens, "Counting the weights", &mut self.counted);
             return;
         };
         if kit::is_tiny(canvas) {

@@ -1,0 +1,113 @@
+//! Parameters that follow others: the row with its formula, and the list of all of them.
+
+use super::{Rows, row};
+use crate::{
+    app::{icons, log::Level, theme::Tokens, widgets},
+    params::{
+        ParamId, ParamSpec, Params, Value, ValueType,
+        link::{self, Link},
+        path,
+    },
+    project::Project,
+};
+use egui::{Response, RichText, TextEdit, Ui};
+
+/// Whether a parameter can follow others.
+pub fn can_follow(spec: &ParamSpec) -> bool {
+    matches!(spec.kind, ValueType::Real | ValueType::Int)
+}
+
+/// A path that stays right when items of a list come and go: by the name of the item, when it has one.
+fn stable_path(params: &dyn Params, id: ParamId) -> String {
+    let group = params.groups()[usize::from(id.group)];
+    let name = group.params.iter().position(|p| p.name == "name").filter(|_| group.list);
+    let name = name.map(|f| params.get(ParamId { field: f as u8, ..id }));
+    match (name, params.spec(id)) {
+        (Some(Value::Text(name)), Some(spec)) if !name.is_empty() && !name.contains('.') => {
+            format!("{}.{name}.{}", group.name, spec.name)
+        }
+        _ => params.path(id),
+    }
+}
+
+impl Rows<'_> {
+    /// From now on a parameter follows a formula; says why when it cannot.
+    pub(super) fn follow(&mut self, id: ParamId, formula: &str) {
+        let link = Link { path: stable_path(self.params, id), formula: formula.trim().to_owned() };
+        let Some(links) = self.links.as_deref_mut() else { return };
+        let refused = link.value(self.params).err().or_else(|| link::goes_round(self.params, links, &link));
+        if let Some(why) = refused {
+            return self.said.push((Level::Warning, format!("{} = {}: {why}", link.path, link.formula)));
+        }
+        match links.iter_mut().find(|known| known.target(self.params).is_some_and(|(target, _)| target == id)) {
+            Some(known) => *known = link,
+            None => links.push(link),
+        }
+    }
+
+    /// A parameter follows nothing any more; its value stays.
+    pub(super) fn unlink(&mut self, id: ParamId) {
+        let params = &*self.params;
+        if let Some(links) = self.links.as_deref_mut() {
+            links.retain(|link| link.target(params).is_none_or(|(target, _)| target != id));
+        }
+    }
+}
+
+/// The formula in place of the slider. It is taken up when the field is left or Enter is pressed.
+pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
+    let Some(now) = rows.link(id).map(|link| link.formula.clone()) else { return };
+    let draft_id = ui.scope_id().with(("formula", name));
+    let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| format!("= {now}"));
+    let field = TextEdit::singleline(&mut text).desired_width(ui.available_width()).clip_text(true);
+    let response = ui.add(field.font(egui::TextStyle::Monospace)).accessible_name(format!("Formula of {name}"));
+    if response.has_focus() {
+        ui.data_mut(|d| d.insert_temp(draft_id, text));
+        return;
+    }
+    ui.data_mut(|d| d.remove::<String>(draft_id));
+    let typed = text.trim().trim_start_matches('=').trim();
+    match typed {
+        _ if !response.lost_focus() || typed == now => {}
+        "" => rows.unlink(id),
+        formula => rows.follow(id, formula),
+    }
+}
+
+/// What can be done to a row besides setting it.
+pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
+    if rows.links.is_none() || !can_follow(spec) {
+        return;
+    }
+    label.context_menu(|ui| {
+        if rows.link(id).is_some() {
+            if ui.button("Unlink: keep the value").clicked() {
+                rows.unlink(id);
+                ui.close();
+            }
+        } else if ui.button("Link to a formula…").on_hover_text("Or type = before the formula").clicked() {
+            let value = path::show(spec, &rows.params.get(id));
+            rows.follow(id, &value);
+            ui.close();
+        }
+    });
+}
+
+/// All parameters that follow others.
+pub fn list_ui(ui: &mut Ui, project: &mut Project) {
+    let mut gone = None;
+    for (i, link) in project.links.iter().enumerate() {
+        row::plain(ui, "Link", |ui| {
+            let t = Tokens::of(ui.ctx());
+            ui.label(icons::rich(icons::LINK).size(12.0).color(t.accent));
+            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove the link of {}", link.path)).clicked() {
+                gone = Some(i);
+            }
+            let text = RichText::new(format!("{} = {}", link.path, link.formula)).monospace().size(11.0);
+            ui.add(egui::Label::new(text).truncate())
+        });
+    }
+    if let Some(i) = gone {
+        project.links.remove(i);
+    }
+}

@@ -1,0 +1,97 @@
+//! What the toolbar of the 3D view offers: colours, and where one looks from.
+
+use super::{Brain, Coloring};
+use crate::{
+    app::views::{ViewCtx, colors::Ramp, kit},
+    sim::ProbeId,
+    view3d::Preset,
+};
+use egui::{DragValue, Ui};
+
+/// Points of toolbar that [`Brain::look_ui`] takes.
+const REST: f32 = 400.0;
+/// Narrower than this, the legend would cover the points and is closed until it is asked for.
+const LEGEND_FROM: f32 = 560.0;
+
+impl Brain {
+    pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, aspect: f32) {
+        let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
+        let mut chosen = self.coloring(ctx.exhibit);
+        let options = self.options(ctx.exhibit);
+        if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
+            self.coloring = Some(chosen);
+        }
+        if !matches!(chosen, Coloring::Field(_)) {
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
+            if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
+                self.hidden_generation += 1;
+            }
+        }
+        if let Coloring::Field(probe) = chosen {
+            self.range_ui(ui, ctx, probe);
+        }
+        ui.separator();
+        if set.course.is_some() {
+            let mut moves = !self.is_still;
+            let hint = "Around a cylinder, at their angle and height; else at their places";
+            if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {
+                self.is_still = !moves;
+                self.leave_course();
+            }
+        }
+        let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
+        if !set.columns.is_empty()
+            && ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed()
+        {
+            self.legend_choice = Some(is_legend_open);
+        }
+        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
+            self.fit(aspect);
+        }
+        kit::overflow_ui(ui, REST, |ui| self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect));
+    }
+
+    /// Whether the legend lies over the picture: as chosen, else when there is room beside the points.
+    pub(super) fn is_legend_open(&self, width: f32) -> bool {
+        self.legend_choice.unwrap_or(width >= LEGEND_FROM)
+    }
+
+    /// Where one looks from, and how points look.
+    fn look_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
+        for (i, preset) in Preset::ALL.into_iter().enumerate() {
+            let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
+            if ui.button(preset.label()).on_hover_text(hint).clicked() {
+                self.look_from(preset, aspect);
+            }
+        }
+        ui.toggle_value(&mut self.camera.orthographic, "Ortho")
+            .on_hover_text("Parallel projection: the scale bar holds at every depth");
+        let size = DragValue::new(&mut self.point_size).range(0.2..=8.0).speed(0.02).prefix("size ").fixed_decimals(1);
+        ui.add(size).on_hover_text("Size of the points");
+        if glows {
+            let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
+            ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
+        }
+    }
+
+    fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
+        let probe = &ctx.exhibit.probes[usize::from(probe)];
+        let ramps: Vec<_> = Ramp::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
+        let mut ramp = self.ramp_of(probe);
+        if kit::choice_ui(ui, ctx.tokens, "map", &mut ramp, &ramps) {
+            self.tint_mut(probe).ramp = Some(ramp);
+        }
+        let tint = self.tint_mut(probe);
+        let speed = f64::from((tint.range.1 - tint.range.0).abs() * 0.01).max(1e-4);
+        let range = &mut tint.range;
+        let is_changed =
+            ui.toggle_value(&mut tint.is_auto, "Auto").on_hover_text("Range follows the data (R)").changed();
+        if !tint.is_auto {
+            ui.add(DragValue::new(&mut range.0).speed(speed).max_decimals(3)).on_hover_text("Lowest value");
+            ui.add(DragValue::new(&mut range.1).speed(speed).max_decimals(3)).on_hover_text("Highest value");
+        }
+        if is_changed {
+            self.take_range(probe);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a panel shows in place of a result: that it is being worked out, that it was stopped, that it failed. The empty
+//! state is [`kit::empty_ui`].
+
+use super::{
+    kit,
+    pool::{Ended, Pooled},
+};
+use crate::app::{icons, theme::Tokens};
+use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2, pos2};
+
+/// Rows of the picture that is not there yet.
+const ROWS: usize = 7;
+
+/// What is there instead of a first result of a job.
+pub fn pooled_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
+    ui: &mut Ui,
+    canvas: Rect,
+    tokens: &Tokens,
+    title: &str,
+    job: &mut Pooled<K, T>,
+) {
+    match job.ended().cloned() {
+        Some(Ended::Stopped) => {
+            if kit::empty_ui(ui, canvas, tokens, "Stopped", "It was not worked out", Some("Start again")) {
+                job.retry();
+            }
+        }
+        Some(Ended::Failed(why)) => {
+            if error_ui(ui, canvas, tokens, "This could not be worked out", &why) {
+                job.retry();
+            }
+        }
+        None => {
+            if busy_ui(ui, canvas, tokens, title, job.progress()) {
+                job.stop();
+            }
+        }
+    }
+}
+
+/// In a toolbar, beside the last result, which stays: how far the job for the next one is, and a button to stop it; or
+/// what has become of it.
+pub fn work_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(ui: &mut Ui, tokens: &Tokens, job: &mut Pooled<K, T>) {
+    if let Some(fraction) = job.progress() {
+        ui.add(ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0).fill(tokens.accent));
+        if ui.small_button("Cancel").on_hover_text("The last result stays").clicked() {
+            job.stop();
+        }
+    }
+    let Some(ended) = job.ended().cloned().filter(|_| job.get().is_some()) else { return };
+    let (word, why) = match ended {
+        Ended::Stopped => ("stopped", "Not the newest".to_owned()),
+        Ended::Failed(why) => ("failed", why),
+    };
+    ui.label(RichText::new(word).small().color(tokens.warn)).on_hover_text(why);
+    if ui.small_button("Retry").clicked() {
+        job.retry();
+    }
+}
+
+/// A picture of what is to come, how far it is, and a button to stop it; whether that was pressed.
+pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction: Option<f32>) -> bool {
+    let painter = ui.painter_at(canvas);
+    painter.rect_filled(canvas, 0.0, tokens.canvas);
+    let (row, gap) = (canvas.height() / (ROWS as f32 * 1.6), canvas.height() / (ROWS as f32 * 1.6) * 0.6);
+    for i in 0..ROWS {
+        let width = canvas.width() * [0.86, 0.62, 0.78, 0.5, 0.7, 0.4, 0.58][i % 7];
+        let top = canvas.top() + gap + i as f32 * (row + gap);
+        let bar = Rect::from_min_size(pos2(canvas.left() + 16.0, top), Vec2::new(width - 32.0, row));
+        painter.rect_filled(bar.intersect(canvas), 4.0, tokens.panel);
+    }
+    // A job that is done in a moment needs no words.
+    let Some(fraction) = fraction else { return false };
+    centre(ui, canvas, 74.0, |ui| {
+        ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
+        ui.add(ProgressBar::new(fraction).desired_width(180.0).desired_height(6.0).fill(tokens.accent));
+        ui.add_space(4.0);
+        ui.button("Cancel").clicked()
+    })
+}
+
+/// What went wrong, to be copied, and another try; whether that was asked for.
+pub fn error_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, why: &str) -> bool {
+    ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
+    centre(ui, canvas, 150.0, |ui| {
+        ui.label(icons::rich(icons::ERROR).size(34.0).color(tokens.error));
+        ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
+        ui.add(egui::Label::new(RichText::new(why).color(tokens.text_sub)).wrap().selectable(true));
+        ui.add_space(6.0);
+        let half = Vec2::new(120.0, 24.0);
+        let row = ui.allocate_ui_with_layout(half, Layout::left_to_right(Align::Center), |ui| {
+            if ui.button("Copy").clicked() {
+                ui.copy_text(format!("{title}\n{why}"));
+            }
+            ui.button("Try again").clicked()
+        });
+        row.inner
+    })
+}
+
+fn centre<R>(ui: &mut Ui, canvas: Rect, height: f32, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let size = Vec2::new((canvas.width() - 24.0).min(420.0), height);
+    let area = Rect::from_center_size(canvas.center(), size).intersect(canvas);
+    ui.scope_builder(UiBuilder::new().max_rect(area).layout(Layout::top_down(Align::Center)), add).inner
+}

@@ -1,0 +1,211 @@
+//! Keys, settings and sizes of the shell: what a letter does in the panel that was clicked last, what is kept and how
+//! often, what gives way in a low window.
+
+#[path = "fake_brain/mod.rs"]
+mod fake;
+#[path = "support/window.rs"]
+mod window;
+
+use egui::{Event, Key, Modifiers};
+use egui_kittest::kittest::Queryable;
+use neuropil::{
+    app::{App, Start, commands::UiCommand},
+    project::{self, Project},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+use window::{Window, assign, open, start, until, value};
+
+/// A window whose simulation has run for a moment.
+fn paused() -> Window {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 200);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    w.run_steps(3);
+    w
+}
+
+fn press(w: &mut Window, key: Key) {
+    w.key_press(key);
+    w.run_steps(4);
+}
+
+#[test]
+fn letters_choose_colours_of_the_panel() {
+    let mut w = paused();
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ShowView("brain"));
+    w.run_steps(4);
+    // A click into the panel: keys are for it from now on.
+    let at = w.get_by_label("3D view").rect().center();
+    w.hover_at(at);
+    w.drag_at(at);
+    w.drop_at(at);
+    w.run_steps(4);
+    assert!(w.query_by_label("map").is_none(), "categories have no colour map");
+    press(&mut w, Key::R);
+    assert!(w.state().messages().iter().any(|m| m.contains("have no range")), "{:?}", w.state().messages());
+    press(&mut w, Key::C);
+    assert!(w.query_by_label("Colour by category, as now").is_some(), "C lists what there is");
+    w.event(Event::Text("rate".into()));
+    w.run_steps(4);
+    press(&mut w, Key::Enter);
+    assert!(w.query_by_label("map").is_some(), "the field has a colour map");
+    press(&mut w, Key::R);
+    assert!(w.state().messages().contains(&"The range of the colours stays as it is"));
+    press(&mut w, Key::R);
+    assert!(w.state().messages().contains(&"The range of the colours follows the data"));
+}
+
+#[test]
+fn the_comma_steps_back_and_the_full_stop_on() {
+    let mut w = paused();
+    let now = w.state().session().live.clock.step;
+    assert_eq!(w.state().time().axis.cursor(), None);
+    press(&mut w, Key::Comma);
+    let back = w.state().time().axis.cursor().expect("a cursor");
+    assert!(back < now as f64, "{back} of {now}");
+    press(&mut w, Key::End);
+    press(&mut w, Key::Period);
+    until(&mut w, "it has stepped", |w| w.state().session().live.clock.step > now);
+}
+
+#[test]
+fn a_new_project_is_of_the_same_kind_and_asks_first() {
+    let mut w = open(start(false));
+    w.run();
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    w.key_press_modifiers(Modifiers::COMMAND, Key::N);
+    w.run();
+    w.get_by_label("Discard changes").click();
+    w.run();
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("20 ms".into(), false));
+    assert_eq!(w.state().session().history.counts(), (0, 0));
+    assert_eq!(w.state().session().project.model.name(), Project::default().model.name());
+}
+
+#[test]
+fn closing_by_keys_asks_as_well() {
+    let mut w = open(start(false));
+    w.run();
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Q);
+    w.step();
+    let is_close = |c: &egui::ViewportCommand| *c == egui::ViewportCommand::Close;
+    let root = &w.output().viewport_output[&egui::ViewportId::ROOT];
+    assert!(root.commands.iter().any(is_close), "Ctrl+Q asks the window to close, which is guarded: see safety.rs");
+}
+
+fn set(w: &mut Window, field: &str, text: &str) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Settings);
+    w.run();
+    w.get_by_label(field).click();
+    w.run();
+    w.event(Event::Text(text.into()));
+    w.run();
+    w.key_press(Key::Enter);
+    w.run();
+    w.get_by_label("Done").click();
+    w.run();
+}
+
+#[test]
+fn as_many_steps_are_kept_as_was_asked_for() {
+    let mut w = open(Start { config_dir: None, ..start(false) });
+    w.run();
+    set(&mut w, "work.undo_steps value", "12");
+    for n in 1..=30 {
+        assign(&mut w, &format!("lif.tau_m={n}"));
+        w.run();
+    }
+    assert_eq!(w.state().session().history.counts().0, 12);
+    set(&mut w, "work.undo_steps value", "5");
+    assert_eq!(w.state().session().history.counts().0, 5, "fewer are kept at once");
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Undo);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "29 ms", "the newest are kept");
+}
+
+#[test]
+fn a_project_saves_itself_when_that_is_wanted() {
+    let folder = std::env::temp_dir().join(format!("neuropil-autosave-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file: PathBuf = folder.join("kept.ron");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), config_dir: None, ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    w.run_steps(3);
+    assert!(w.state().session().is_dirty(), "nobody asked for it yet");
+    set(&mut w, "work.autosave_s value", "0.3");
+    until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
+    let kept = project::open(&file).expect("readable").0;
+    assert_eq!(kept.model, w.state().session().project.model);
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn the_time_panel_gives_way_in_a_low_window() {
+    for (height, is_low) in [(900.0, false), (800.0, true)] {
+        let start = start(true);
+        let mut w: Window = egui_kittest::Harness::builder()
+            .with_size([1280.0, height])
+            .with_max_steps(30)
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        w.run();
+        w.get_by_label("Run").click();
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+        assert_eq!(w.query_by_label("Show the time panel").is_some(), is_low, "{height} points");
+        if is_low {
+            w.get_by_label("Show the time panel").click();
+            w.run_steps(3);
+            assert!(w.query_by_label("Range of time").is_some(), "it opens when it is asked for, and stays");
+        }
+    }
+}
+
+/// What a second window was opened with.
+static SECOND: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+#[test]
+fn both_can_be_opened() {
+    let folder = std::env::temp_dir().join(format!("neuropil-both-{}", std::process::id()));
+    let (file, state) = (folder.join("kept.ron"), folder.join("state"));
+    std::fs::create_dir_all(&state).expect("folder");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), state_dir: Some(state.clone()), ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=17");
+    let mine = state.join(format!("journal-{}.ron", std::process::id()));
+    until(&mut w, "it is kept", |_| mine.metadata().is_ok_and(|m| m.len() > 0));
+    let kept = std::fs::read(&mine).expect("journal");
+    std::mem::forget::<App>(w.into_state());
+    std::fs::write(state.join("journal-4194998.ron"), kept).expect("a process that is gone");
+    std::fs::remove_file(&mine).ok();
+    let second_window = |path: &Path| {
+        *SECOND.lock().expect("lock") = Some(path.to_owned());
+        Ok(())
+    };
+    let mut w = open(Start { state_dir: Some(state), second_window, ..start(false) });
+    until(&mut w, "it is offered", |w| w.query_by_label("Open both").is_some());
+    w.get_by_label("Open both").click();
+    w.run();
+    let second = SECOND.lock().expect("lock").clone().expect("a second window");
+    assert_eq!(second.canonicalize().expect("there"), file.canonicalize().expect("there"), "it shows the file");
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("17 ms".into(), true), "this one the work");
+    assert!(w.query_by_label("Open both").is_none());
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
