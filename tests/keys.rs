@@ -51,7 +51,7 @@ fn letters_choose_colours_of_the_panel() {
     press(&mut w, Key::R);
     assert!(w.state().messages().iter().any(|m| m.contains("have no range")), "{:?}", w.state().messages());
     press(&mut w, Key::C);
-    assert!(w.query_by_label("Colour by category, as now").is_some(), "C lists what there is");
+    assert!(w.query_all_by_label("Colour by category, as now").next().is_some(), "C lists what there is");
     w.event(Event::Text("rate".into()));
     w.run_steps(4);
     press(&mut w, Key::Enter);
@@ -60,6 +60,71 @@ fn letters_choose_colours_of_the_panel() {
     assert!(w.state().messages().contains(&"The range of the colours stays as it is"));
     press(&mut w, Key::R);
     assert!(w.state().messages().contains(&"The range of the colours follows the data"));
+}
+
+/// Presses keys with Ctrl; what the window is asked to do in the frames after that.
+fn asked_by(w: &mut Window, key: Key) -> Vec<egui::ViewportCommand> {
+    w.key_press_modifiers(Modifiers::COMMAND, key);
+    let mut asked = vec![];
+    for _ in 0..6 {
+        w.step();
+        asked.extend(w.output().viewport_output[&egui::ViewportId::ROOT].commands.clone());
+    }
+    asked
+}
+
+/// The window hands over its pixels when it is asked for them; here they are grey.
+fn hand_over_pixels(w: &Window, asked: Vec<egui::ViewportCommand>) {
+    let asked = asked.into_iter().find_map(|c| match c {
+        egui::ViewportCommand::Screenshot(asked) => Some(asked),
+        _ => None,
+    });
+    let size = w.ctx.content_rect().size();
+    let grey = egui::ColorImage::filled([size.x as usize, size.y as usize], egui::Color32::GRAY);
+    asked.expect("a screenshot was asked for").complete(std::sync::Arc::new(grey));
+}
+
+#[test]
+fn the_panel_that_was_clicked_is_exported() {
+    let folder = std::env::temp_dir().join(format!("neuropil-figure-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    for name in ["rates.svg", "rates.png"] {
+        let mut w = paused();
+        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, UiCommand::ShowView("rates"));
+        w.run_steps(3);
+        let rect = w.get_by_label("Rates over time").rect();
+        w.hover_at(rect.center());
+        w.drag_at(rect.center());
+        w.drop_at(rect.center());
+        w.run_steps(3);
+        let asked = asked_by(&mut w, Key::E);
+        hand_over_pixels(&w, asked);
+        until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
+        w.get_by_label("Path").focus();
+        w.run();
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        let file = folder.join(name);
+        w.event(Event::Text(file.display().to_string()));
+        w.run();
+        w.key_press(Key::Enter);
+        until(&mut w, "it is written", |w| w.state().messages().iter().any(|m| m.starts_with("Wrote")));
+        let bytes = std::fs::read(&file).expect("a file");
+        if name.ends_with("svg") {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{}", &text[..200]);
+            assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
+            for said in ["class rates (Hz)", "lowest to highest per pixel", "optic"] {
+                assert!(text.contains(said), "`{said}` is text");
+            }
+            assert!(text.matches("<path").count() > 5, "curves are lines");
+        } else {
+            let picture = image::load_from_memory(&bytes).expect("a picture").to_rgb8();
+            let all = (picture.width() as f32, picture.height() as f32);
+            assert!(all.0 >= rect.width() && all.1 >= rect.height() && all.0 < 1440.0, "{all:?} of {rect:?}");
+        }
+    }
+    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -96,11 +161,29 @@ fn closing_by_keys_asks_as_well() {
     w.run();
     assign(&mut w, "lif.tau_m=11");
     w.run();
-    w.key_press_modifiers(Modifiers::COMMAND, Key::Q);
-    w.step();
     let is_close = |c: &egui::ViewportCommand| *c == egui::ViewportCommand::Close;
-    let root = &w.output().viewport_output[&egui::ViewportId::ROOT];
-    assert!(root.commands.iter().any(is_close), "Ctrl+Q asks the window to close, which is guarded: see safety.rs");
+    let asked = asked_by(&mut w, Key::Q);
+    assert!(asked.iter().any(is_close), "Ctrl+Q closes as the frame's button does, which is guarded: {asked:?}");
+}
+
+#[test]
+fn what_says_how_it_begins_waits_for_a_rewind() {
+    let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
+    let project = Project { model, ..Project::default() };
+    let mut w = open(Start { project: Some(project), ..start(true) });
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    assert!(w.query_by_label("Rewind now").is_none());
+    assign(&mut w, "population.n_start=77");
+    until(&mut w, "it is said that it waits", |w| w.query_by_label("Rewind now").is_some());
+    assert!(w.query_by_label("Rebuild now").is_none(), "nothing has to be built anew for it");
+    w.get_by_label("Rewind now").click();
+    until(&mut w, "it has begun with it", |w| w.query_by_label("Rewind now").is_none());
+    assert_eq!(w.state().session().live.clock.step, 0);
+    assert_eq!(value(&w, "population.n_start"), "77");
 }
 
 fn set(w: &mut Window, field: &str, text: &str) {

@@ -125,6 +125,30 @@ fn edits_take_effect_between_generations() {
     advance(&mut sim, 1);
 }
 
+/// What says how it begins is taken up at once and shows at the next rewind, as if it had been built with it.
+#[test]
+fn the_beginning_is_edited_for_the_next_rewind() {
+    let params = Params::default();
+    let mut sim = cpu::<f64>(&params, 1, 1);
+    advance(&mut sim, 3);
+    let alive = |sim: &CpuSim<f64>| sim.state().alive.iter().filter(|a| **a == 1).count();
+    let before = sim.state().clone();
+    for text in ["population.n_start=60", "population.weight_scale=0.7", "phases.frequencies=LorentzQuantiles"] {
+        assert_eq!(sim.set(&change(&params, text)).expect("taken"), Effect::Applied, "{text}");
+    }
+    assert_eq!(
+        (sim.state().phi.clone(), alive(&sim)),
+        (before.phi.clone(), before.alive.iter().filter(|a| **a == 1).count())
+    );
+    sim.rewind().expect("rewound");
+    let mut other = params;
+    (other.population.n_start, other.population.weight_scale) = (60, 0.7);
+    other.phases.frequencies = neuropil::kinds::nuclei::Frequencies::LorentzQuantiles;
+    let built = cpu::<f64>(&other, 1, 1);
+    assert_eq!(alive(&sim), 60);
+    assert_eq!((&sim.state().w, &sim.state().omega), (&built.state().w, &built.state().omega));
+}
+
 #[test]
 fn what_diverges_says_so() {
     let mut params = Params::default();

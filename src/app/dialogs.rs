@@ -141,6 +141,7 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
         Purpose::Open => ("Open project", "Open"),
         Purpose::SaveAs => ("Save project as", "Save"),
         Purpose::SaveText(..) => ("Save as", "Save"),
+        Purpose::Figure(_) => ("Export panel: .png or .svg", "Export"),
         Purpose::Parameter(_) => ("Choose a file or folder", "Choose"),
     };
     title_ui(ui, title);

@@ -80,7 +80,7 @@ impl History {
             bytes += weight(&step.project);
             bytes <= MAX_BYTES
         });
-        let excess = self.past.len() - kept.count().max(1);
+        let excess = self.past.len().saturating_sub(kept.count().max(1));
         self.past.drain(..excess);
     }
 

@@ -1,5 +1,6 @@
 //! Everything that touches files or dialogs, on named threads. Results come back as mail, so the window never waits.
 
+use super::figure::Taken;
 use crate::{
     project::{self, Project, RunWriter, Warning},
     sim::Tap,
@@ -22,6 +23,8 @@ pub enum Purpose {
     Parameter(crate::params::ParamId),
     /// To write a text: a proposed name and the text.
     SaveText(String, Arc<str>),
+    /// To write a picture of a panel.
+    Figure(Taken),
 }
 
 /// What a thread ended with.
@@ -51,6 +54,8 @@ pub enum Done {
     Crash(Option<(PathBuf, String)>),
     /// The project's file as somebody wrote it.
     Outside(PathBuf, Box<Project>),
+    /// A panel as it is on screen.
+    Figure(Taken),
     /// Everyone connected to some elements of a set.
     Partners(&'static str, Vec<u32>),
     /// The runs found beside the project.
@@ -168,6 +173,11 @@ impl Jobs {
         })
     }
 
+    /// Writes a picture.
+    pub fn draw(&mut self, path: PathBuf, figure: Taken) -> Result<(), String> {
+        self.spawn("figure", move || Done::Exported(super::figure::write(&figure.0, &path)))
+    }
+
     /// Reads what is known of the runs beside a project.
     pub fn list_runs(&mut self, folder: PathBuf, open: Arc<Project>) -> Result<(), String> {
         self.spawn("runs", move || Done::Runs(super::library::read(&folder, &open)))
@@ -185,6 +195,10 @@ impl Jobs {
             let path = match purpose {
                 Purpose::Open => project(dialog).set_title("Open project").pick_file(),
                 Purpose::SaveAs => project(dialog).set_title("Save project").set_file_name("project.ron").save_file(),
+                Purpose::Figure(ref figure) => {
+                    let dialog = dialog.add_filter("PNG, SVG", &["png", "svg"]);
+                    dialog.set_title("Export panel").set_file_name(figure.file_name()).save_file()
+                }
                 Purpose::SaveText(ref name, _) => dialog.set_title("Save").set_file_name(name).save_file(),
                 Purpose::Parameter(_) => dialog.set_title("Choose a file").pick_file(),
             };

@@ -72,6 +72,7 @@ impl App {
                 }
             }
             Done::Replayed(name, verdict) => self.replayed(&name, verdict),
+            Done::Figure(figure) => self.took_figure(figure),
             Done::Revealed(Ok(())) => {}
             Done::Revealed(Err(folder)) => {
                 self.say(Level::Warning, format!("No file manager answered. The folder is {}", folder.display()));

@@ -18,6 +18,7 @@ mod dev;
 mod device;
 mod dialogs;
 mod examples;
+mod figure;
 mod focus;
 mod guard;
 mod help;
@@ -101,6 +102,7 @@ pub struct App {
     pub(crate) log: log::Log,
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
+    figure: Option<figure::Wish>,
     autosave: guard::Autosave,
     attention: jobs::Attention,
     journal: journal::Journal,
@@ -171,6 +173,7 @@ impl App {
             outside: outside::Outside::new(jobs.outbox(), ctx)?,
             questions: Default::default(),
             jobs,
+            figure: None,
             autosave: guard::Autosave::default(),
             attention: jobs::Attention::default(),
             journal: journal::Journal::new(start.state_dir.as_deref()),
@@ -407,6 +410,7 @@ impl eframe::App for App {
         self.frames.mark_first(&ctx);
         let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
         self.panels_ui(ui, &mut queue);
+        self.take_figure(&ctx);
         palette::ui(&ctx, self, &mut queue);
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);

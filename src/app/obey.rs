@@ -89,6 +89,7 @@ impl App {
             UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,
             UiCommand::ZoomToRange => self.time.axis.zoom_to_range(),
             UiCommand::ClearRange => self.time.axis.range = None,
+            UiCommand::ExportPanel => self.export_panel(),
             UiCommand::FocusSelection => views::ask_focus(ctx),
             UiCommand::ColorMenu => self.palette = Some(Palette::with("Colour by ")),
             UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.exhibit, at),
@@ -347,6 +348,7 @@ impl App {
         let path = self.session.path.as_ref().map(|p| p.display().to_string());
         let text = match &purpose {
             Purpose::SaveText(name, _) => self.session.folder().join(name).display().to_string(),
+            Purpose::Figure(figure) => self.session.folder().join(figure.file_name()).display().to_string(),
             Purpose::SaveAs => path.unwrap_or_else(|| "project.ron".into()),
             _ => path.unwrap_or_default(),
         };
@@ -373,6 +375,11 @@ impl App {
         match purpose {
             Purpose::Open => self.open_path(path),
             Purpose::SaveAs => self.save_to(if path.extension().is_none() { path.with_extension("ron") } else { path }),
+            Purpose::Figure(figure) => {
+                if let Err(e) = self.jobs.draw(path, figure) {
+                    self.say(Level::Error, e);
+                }
+            }
             Purpose::SaveText(_, text) => {
                 if let Err(e) = self.jobs.write(path, text) {
                     self.say(Level::Error, e);

@@ -9,7 +9,7 @@ use super::{
     theme::{METRIC, Tokens},
     widgets,
 };
-use crate::sim::Clock;
+use crate::{params::ParamId, sim::Clock};
 use egui::{
     Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
     containers::menu::MenuButton, vec2,
@@ -219,8 +219,9 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let progress = live.progress();
     let waiting = live.waiting_for_rebuild(&app.session.project.model);
     let others = live.plan_waits(&app.session.project);
+    let rewind = live.waiting_for_rewind(&app.session.project.model);
     let fault = live.rescue.fault.clone().filter(|_| progress.is_none());
-    if progress.is_none() && fault.is_none() && waiting.is_empty() && others.is_empty() {
+    if progress.is_none() && fault.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
         return;
     }
     let t = Tokens::of(ui.ctx());
@@ -240,6 +241,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                     queue.push(UiCommand::CancelLoading);
                 }
             }
+            None if waiting.is_empty() && others.is_empty() => rewind_ui(ui, app, &rewind, queue),
             None => {
                 ui.label(icons::rich(icons::HAMMER).color(t.warn));
                 let params = app.session.project.model.params();
@@ -258,6 +260,22 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 });
             }
         });
+    });
+}
+
+/// Changes of how the simulation begins.
+fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let params = app.session.project.model.params();
+    let names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
+    let verb = if names.len() == 1 { "change takes" } else { "changes take" };
+    ui.label(icons::rich(icons::REWIND).color(t.warn));
+    ui.label(RichText::new(format!("{} {verb} effect at the next rewind", names.len())).color(t.text_strong));
+    ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        if widgets::primary(ui, "Rewind now").on_hover_text(UiCommand::Rewind.tooltip()).clicked() {
+            queue.push(UiCommand::Rewind);
+        }
     });
 }
 

@@ -166,7 +166,11 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     }
     out!("{}: {}", model.title(), model.about());
     for (path, group, spec) in all {
-        let rebuild = if spec.apply == Apply::Rebuild { ", rebuilds" } else { "" };
+        let rebuild = match spec.apply {
+            Apply::Live => "",
+            Apply::Rewind => ", at the next rewind",
+            Apply::Rebuild => ", rebuilds",
+        };
         let default = path::show(spec, &default_of(&model, group, spec));
         out!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
         spec.docs.lines().for_each(|line| out!("    {}", line.trim()));
@@ -203,7 +207,11 @@ fn spec_json(model: &Model, path: &str, group: &str, spec: &ParamSpec) -> Json {
         "unit": spec.unit.suffix(),
         "symbol": spec.symbol,
         "default": plain(spec, &default_of(model, group, spec)),
-        "apply": if spec.apply == Apply::Live { "live" } else { "rebuild" },
+        "apply": match spec.apply {
+            Apply::Live => "live",
+            Apply::Rewind => "rewind",
+            Apply::Rebuild => "rebuild",
+        },
     });
     out["type"] = json!(match spec.kind {
         ValueType::Bool => "bool",

@@ -32,6 +32,8 @@ pub enum Scale {
 pub enum Apply {
     /// Between two steps of a running simulation.
     Live,
+    /// At the next rewind to step 0: it says how the simulation begins.
+    Rewind,
     /// Only by rebuilding the simulation.
     Rebuild,
 }

@@ -35,6 +35,7 @@ impl UiCommand {
             Self::Silence => (Modifiers::NONE, Key::X),
             Self::Probe => (Modifiers::NONE, Key::P),
             Self::SelectNone => (Modifiers::NONE, Key::Escape),
+            Self::ExportPanel => (CTRL, Key::E),
             Self::FocusSelection => (Modifiers::NONE, Key::F),
             Self::ColorMenu => (Modifiers::NONE, Key::C),
             Self::ToggleRange => (Modifiers::NONE, Key::R),

@@ -95,6 +95,8 @@ pub enum UiCommand {
     ClearRange,
     /// Nothing is selected.
     SelectNone,
+    /// Writes a picture of the panel with the keyboard.
+    ExportPanel,
     /// Frames the selection in the views of space.
     FocusSelection,
     /// Offers what the panel with the keyboard can be coloured by.
@@ -197,6 +199,7 @@ impl UiCommand {
         all.extend((0..app.recent.places.len()).map(Self::OpenRecent));
         all.extend((0..app.library.runs.len()).rev().take(MOST_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
+        all.push(Self::ExportPanel);
         all.extend(Format::ALL.map(Self::Export));
         all.extend([
             Self::Quit,
@@ -269,6 +272,7 @@ impl UiCommand {
             Self::FocusSelection => ("View", true),
             Self::ColorMenu | Self::ToggleRange => ("View", false),
             Self::Save | Self::Quit => ("File", true),
+            Self::ExportPanel => ("File", true),
             Self::Export(f) => ("File", matches!(f, Format::Csv)),
             Self::Undo
             | Self::Redo
@@ -357,6 +361,7 @@ impl UiCommand {
                 let place = app.recent.places.get(*i);
                 needs(place.is_some_and(|p| !p.is_missing), "The file is not there any more")
             }
+            Self::ExportPanel => loaded,
             Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
             Self::ColorMenu | Self::ColorBy(_) => {
                 let (options, _) = app.workspace.colorings(&live.exhibit);

@@ -80,6 +80,7 @@ impl UiCommand {
             Self::Loop if app.time.axis.is_looping => "Do not loop the range",
             Self::NewLike => "New project",
             Self::FocusSelection => "Focus the selection",
+            Self::ExportPanel => "Export the panel as a picture…",
             Self::ColorMenu => "Colour by…",
             Self::ToggleRange => "Keep the range of colours, or let it follow",
             Self::Open => "Open…",
@@ -144,6 +145,9 @@ impl UiCommand {
                 "What the elements in the panel that was clicked last are coloured by"
             }
             Self::ToggleRange => "In the panel that was clicked last",
+            Self::ExportPanel => {
+                "The panel that was clicked last, in the colours of the screen: PNG, or SVG with text as text"
+            }
             Self::Open | Self::OpenRecent(_) => {
                 "Opens a project file; the present simulation runs on until the new one is ready"
             }
@@ -228,6 +232,7 @@ impl UiCommand {
         match self {
             Self::NewLike | Self::New(_) => icons::FILE_PLUS,
             Self::FocusSelection => icons::CROSSHAIR,
+            Self::ExportPanel => icons::EXPORT,
             Self::ColorMenu | Self::ColorBy(_) | Self::ToggleRange => icons::SLIDERS,
             Self::Open | Self::OpenRecent(_) => icons::FOLDER,
             Self::OpenRun(_) => icons::FLASK,

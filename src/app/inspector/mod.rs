@@ -17,7 +17,7 @@ use super::{
     widgets,
 };
 use crate::{
-    params::{GroupSpec, ParamId, Params, link, link::Link},
+    params::{Apply, GroupSpec, ParamId, Params, link, link::Link},
     project::PlanTree,
 };
 use egui::{
@@ -61,7 +61,7 @@ pub(super) struct Rows<'a> {
     defaults: &'a dyn Params,
     /// Parameters that follow others, where that is possible.
     links: Option<&'a mut Vec<Link>>,
-    /// Edits that wait for a rebuild.
+    /// Edits that wait for a rebuild, or for a rewind.
     waiting: &'a [ParamId],
     /// The simulation that follows them, when one does.
     live: Option<&'a Live>,
@@ -76,8 +76,11 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn needs_rebuild(&self, id: ParamId) -> bool {
-        self.live.is_some_and(|live| live.needs_rebuild(self.params, id))
+    /// When an edit takes effect, where a simulation follows them.
+    fn apply(&self, id: ParamId) -> Option<Apply> {
+        let live = self.live?;
+        let declared = self.params.spec(id)?.apply;
+        Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
     }
 
     /// What a parameter follows.
@@ -154,7 +157,8 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let place = app.devices.chosen().place();
     let session = &mut app.session;
-    let waiting = session.live.waiting_for_rebuild(&session.project.model);
+    let mut waiting = session.live.waiting_for_rebuild(&session.project.model);
+    waiting.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
     let mut rows = Rows {
         params: session.project.model.params_mut(),

@@ -12,7 +12,7 @@ use crate::{
         theme::{ROW, Tokens},
         widgets,
     },
-    params::{Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
+    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
     project::clip,
 };
 use egui::{
@@ -114,7 +114,7 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
 
 fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
     let (changed, old) = (rows.is_changed(id), rows.params.get(id));
-    let badge = rows.needs_rebuild(id).then(|| (rows.waiting.contains(&id), rows.cost));
+    let badge = Badge { apply: rows.apply(id), waits: rows.waiting.contains(&id), cost: rows.cost };
     let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge));
     let label = label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
     linked::menu_ui(&label, rows, id, spec);
@@ -296,27 +296,44 @@ fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     (response.lost_focus() && text != now).then_some(Value::Text(text))
 }
 
-/// Whether an edit waits for a rebuild, and what a rebuild costs; none for what is taken up while it runs.
-type Badge<'a> = Option<(bool, &'a str)>;
+/// When an edit takes effect, whether one waits, and what a rebuild costs.
+#[derive(Clone, Copy)]
+struct Badge<'a> {
+    apply: Option<Apply>,
+    waits: bool,
+    cost: &'a str,
+}
+
+impl Badge<'_> {
+    /// What is not taken up while it runs has a glyph.
+    const fn glyph(&self) -> Option<&'static str> {
+        match self.apply {
+            Some(Apply::Rewind) => Some(icons::REWIND),
+            Some(Apply::Rebuild) => Some(icons::HAMMER),
+            Some(Apply::Live) | None => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        let behind = if self.cost.is_empty() { String::new() } else { format!(": {}", self.cost) };
+        match (self.apply, self.waits) {
+            (Some(Apply::Rebuild), true) => format!("Waits for a rebuild{behind}"),
+            (Some(Apply::Rebuild), false) => format!("Takes effect when the simulation is rebuilt{behind}"),
+            (Some(Apply::Rewind), true) => "Waits for the next rewind to step 0".to_owned(),
+            (Some(Apply::Rewind), false) => "Takes effect at the next rewind to step 0".to_owned(),
+            _ => "Takes effect while it runs".to_owned(),
+        }
+    }
+}
 
 fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing.x = 4.0;
-    if let Some((waits, _)) = badge {
-        let ink = if waits { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
-        ui.label(icons::rich(icons::HAMMER).size(12.0).color(ink)).on_hover_text(apply_text(badge));
+    if let Some(glyph) = badge.glyph() {
+        let ink = if badge.waits { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
+        ui.label(icons::rich(glyph).size(12.0).color(ink)).on_hover_text(badge.text());
     }
     ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
-}
-
-fn apply_text(badge: Badge<'_>) -> String {
-    match badge {
-        None => "Takes effect while it runs".to_owned(),
-        Some((true, "")) => "Waits for a rebuild".to_owned(),
-        Some((true, cost)) => format!("Waits for a rebuild: {cost}"),
-        Some((false, "")) => "Takes effect when the simulation is rebuilt".to_owned(),
-        Some((false, cost)) => format!("Takes effect when the simulation is rebuilt: {cost}"),
-    }
 }
 
 /// The symbol, its index set low, and a few words.
@@ -388,8 +405,8 @@ fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge:
     if !spec.source.is_empty() {
         ui.label(widgets::sub(ui, format!("Default after {}", spec.source)).small());
     }
-    let ink = if badge.is_some() { t.warn } else { t.text_sub };
-    ui.label(RichText::new(apply_text(badge)).small().color(ink));
+    let ink = if badge.glyph().is_some() { t.warn } else { t.text_sub };
+    ui.label(RichText::new(badge.text()).small().color(ink));
 }
 
 #[cfg(test)]

@@ -45,6 +45,15 @@ impl Live {
         self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
+    /// The parameters that say how the simulation begins and are not as they were when it began.
+    pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
+        use crate::params::Apply;
+        let began = self.since_zero.as_ref().filter(|since| since.project.model.name() == model.name());
+        let changes = began.map(|since| model.params().changes_since(since.project.model.params())).unwrap_or_default();
+        let is_of_start = |id: &ParamId| model.params().spec(*id).is_some_and(|spec| spec.apply == Apply::Rewind);
+        changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
+    }
+
     /// What else of the document waits for a rebuild, by name.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
         let Some(sent) = &self.sent else { return vec![] };

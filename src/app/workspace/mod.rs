@@ -45,6 +45,8 @@ pub struct Workspaces {
     /// Panels that keep a selection of their own.
     pins: BTreeMap<Pane, Selection>,
     epoch: u64,
+    /// Where the panel that keys are for was drawn last.
+    pub focused_area: Option<egui::Rect>,
     /// As the project came with it, and as it was saved last.
     opened: Option<Saved>,
     stored: Option<Saved>,
@@ -76,6 +78,7 @@ impl Default for Workspaces {
             samples: views::all(),
             pins: BTreeMap::new(),
             epoch: 0,
+            focused_area: None,
             opened: None,
             stored: None,
             layouts: saved::Layouts::default(),
@@ -373,6 +376,7 @@ impl Workspaces {
         let mut wish = shell::Wish::default();
         let panels = shell::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
         shell::ui(ui, &mut self.list[at], panels, ctx, &mut wish);
+        self.focused_area = wish.focused_area;
         let workspace = &mut self.list[at];
         if let Some(tile) = wish.focus {
             workspace.focus = Some(tile);

@@ -25,6 +25,8 @@ pub struct Wish {
     pub focus: Option<TileId>,
     /// One more panel with this view.
     pub another: Option<String>,
+    /// Where the panel that keys are for is.
+    pub focused_area: Option<egui::Rect>,
     /// The arrangement was changed by hand.
     pub edited: bool,
 }
@@ -96,6 +98,9 @@ impl Shell<'_> {
 
     fn view_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
         let rect = ui.available_rect_before_wrap();
+        if self.focused == Some(tile) || self.maximised {
+            self.wish.focused_area = Some(rect);
+        }
         focus::area(ui, pane, &self.title(pane), rect);
         let pressed_here = ui.input(|i| i.pointer.any_pressed()) && ui.rect_contains_pointer(rect);
         if pressed_here || focus::has(ui.ctx(), pane) {

@@ -228,8 +228,8 @@ params! {
 params! {
     /// Who lives, fuses, decays and dies.
     pub struct Population {
-        /// Nuclei at the start.
-        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rebuild)]
+        /// Nuclei at the start; not more than there are places.
+        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rewind)]
         n_start: u32 = 128,
 
         /// Most nuclei there can be: the size of the table, which never grows. A child without a place is counted as
@@ -238,7 +238,7 @@ params! {
         capacity: u32 = 1024,
 
         /// Standard deviation of the weights at the start.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rebuild)]
+        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rewind)]
         weight_scale: f64 = 0.3,
 
         /// How many of the least fit may decay in a generation.
@@ -357,7 +357,7 @@ params! {
         noise: f64 = 0.0,
 
         /// Where natural frequencies come from. They belong to places in the table, not to nuclei.
-        #[param(apply = Rebuild)]
+        #[param(apply = Rewind)]
         frequencies: Frequencies = Frequencies::Normal,
 
         /// Multiplies the natural frequencies.
