@@ -6,6 +6,7 @@ mod psth;
 mod psth_chart;
 mod rates;
 mod samples;
+mod smooth;
 mod traces;
 
 pub use rates::Rates;

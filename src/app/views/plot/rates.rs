@@ -1,6 +1,11 @@
 //! Rates and other series with fixed lanes: one chart per probe, all over the same times.
 
-use super::{psth::Psth, psth_chart, samples::Samples};
+use super::{
+    psth::Psth,
+    psth_chart,
+    samples::Samples,
+    smooth::{self, Smooth},
+};
 use crate::{
     app::{
         theme::Tokens,
@@ -26,6 +31,9 @@ const PSTH: f32 = 560.0;
 #[derive(Default)]
 pub struct Rates {
     series: BTreeMap<ProbeId, Samples>,
+    /// Over how many samples curves are smoothed; 0 leaves them as they are.
+    smooth_over: u32,
+    smoothed: BTreeMap<ProbeId, Smooth>,
     /// Names of the probes that are shown; the first two until the user chose.
     shown: Option<BTreeSet<&'static str>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
@@ -74,6 +82,8 @@ impl Rates {
                 };
             }
         }
+        let name = |n: u32| if n == 0 { "not smoothed".to_owned() } else { format!("over {n} samples") };
+        kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
         if let Some((_, set)) = spikes_of(ctx.exhibit) {
             let text = egui::RichText::new("from spikes").small();
             let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
@@ -94,6 +104,9 @@ impl Rates {
         };
         let mut text =
             format!("{} samples  |  window {across}  |  lowest to highest per pixel", kit::thousands(samples));
+        if self.smooth_over > 0 {
+            text += &format!("  |  exponential mean over {} samples, raw faint", self.smooth_over);
+        }
         if dropped > 0 {
             text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
         }
@@ -123,8 +136,18 @@ impl Rates {
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
+        let x = |column: f32| plot.left() + column / px;
+        let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
+        let faint = if smooth.is_some() { 0.3 } else { 1.0 };
         for (lane, extents) in &lines {
-            paint_line(&inside, extents, |c| plot.left() + c / px, y, Stroke::new(1.25, lane_colors[*lane]));
+            paint_line(&inside, extents, x, y, Stroke::new(1.25, lane_colors[*lane].gamma_multiply(faint)));
+        }
+        if let Some(smooth) = smooth {
+            let cuts = smooth.cuts(self.line.t0, self.line.t1, (plot.width() * px) as usize);
+            for lane in &visible {
+                let stroke = Stroke::new(1.5, lane_colors[*lane]);
+                paint_line(&inside, &smooth.extents(*lane, &cuts), x, y, stroke);
+            }
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
@@ -137,6 +160,17 @@ impl Rates {
                 &rows,
                 ctx,
             );
+        }
+    }
+
+    /// Catches up with what is new; a frame is asked for while there is more to do.
+    fn smooth(&mut self, ctx: &egui::Context, shown: &[ProbeId]) {
+        self.smoothed.retain(|probe, _| self.smooth_over > 0 && shown.contains(probe));
+        for probe in shown.iter().filter(|_| self.smooth_over > 0) {
+            let Some(raw) = self.series.get(probe) else { continue };
+            if !self.smoothed.entry(*probe).or_default().follow(raw, self.smooth_over) {
+                ctx.request_repaint();
+            }
         }
     }
 
@@ -283,6 +317,7 @@ impl View for Rates {
 
     fn reset(&mut self, _: &Exhibit) {
         self.series.clear();
+        self.smoothed.clear();
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
@@ -306,6 +341,7 @@ impl View for Rates {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run the model to see rates over time");
         }
         self.clock = ctx.clock;
+        self.smooth(ui.ctx(), &shown);
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::is_tiny(canvas) {
             return;
@@ -357,7 +393,8 @@ impl View for Rates {
         "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
          lowest and the highest sample in it, so no peak is lost.\n\n\
          *from spikes* counts rates from the remembered spikes: of all elements, of the selection or per category, in bins of a \
-         chosen width and with a chosen kernel, both printed on the plot.\n\n\
+         chosen width and with a chosen kernel, both printed on the plot; *along* counts them around the onsets of stimuli, \
+         of their pulses, or of live edits.\n\n*Smooth* draws the exponential mean of all samples over the raw curve.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"
     }

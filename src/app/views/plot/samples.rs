@@ -78,6 +78,21 @@ impl Samples {
         self.steps.len()
     }
 
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// When a sample was taken.
+    pub fn step(&self, i: usize) -> u64 {
+        self.steps[i]
+    }
+
+    /// A sample of a lane.
+    pub fn value(&self, lane: usize, i: usize) -> f32 {
+        self.lanes[lane].values[i]
+    }
+
     /// Samples that had to go.
     pub fn dropped(&self) -> u64 {
         self.dropped

@@ -1,0 +1,86 @@
+//! Smoothed curves: an exponential mean of all samples, not of what is drawn of them, so that zooming changes nothing.
+
+use super::samples::Samples;
+
+/// Rows worked out per frame: the rest follows in the next ones.
+const PER_FRAME: usize = 20_000;
+
+/// Over how many samples the mean reaches; what a menu offers.
+pub const CHOICES: [u32; 5] = [0, 10, 30, 100, 1000];
+
+/// The smoothed samples of one probe.
+#[derive(Clone, Debug, Default)]
+pub struct Smooth {
+    over: u32,
+    mean: Vec<f32>,
+    row: Vec<f32>,
+    /// Rows that are done, counted from the first there ever was.
+    done: u64,
+    samples: Samples,
+}
+
+impl Smooth {
+    /// Catches up with the samples. `false` when there is more to do.
+    pub fn follow(&mut self, raw: &Samples, over: u32) -> bool {
+        let all = raw.dropped() + raw.len() as u64;
+        if self.over != over || self.mean.len() != raw.lanes() || self.done > all {
+            *self = Self { over, mean: vec![f32::NAN; raw.lanes()], done: raw.dropped(), ..Self::default() };
+        }
+        let share = 1.0 - (-1.0 / f64::from(over.max(1))).exp() as f32;
+        let first = self.done.max(raw.dropped()) - raw.dropped();
+        let rows = (first as usize..raw.len()).take(PER_FRAME);
+        for i in rows {
+            for (lane, mean) in self.mean.iter_mut().enumerate() {
+                let value = raw.value(lane, i);
+                match (mean.is_finite(), value.is_finite()) {
+                    (true, true) => *mean += share * (value - *mean),
+                    (false, true) => *mean = value,
+                    (_, false) => {}
+                }
+            }
+            self.row.clone_from(&self.mean);
+            self.samples.push(self.mean.len(), &[raw.step(i)], &self.row);
+            self.done = raw.dropped() + i as u64 + 1;
+        }
+        self.done == all
+    }
+
+    /// What is there so far.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(n: u64) -> Samples {
+        let mut samples = Samples::default();
+        let at: Vec<u64> = (0..n).collect();
+        let values: Vec<f32> = (0..n).flat_map(|i| [if i < n / 2 { 0.0 } else { 1.0 }, 5.0]).collect();
+        samples.push(2, &at, &values);
+        samples
+    }
+
+    #[test]
+    fn a_step_is_followed_as_an_exponential_over_all_samples() {
+        let raw = steps(50_000);
+        let mut smooth = Smooth::default();
+        let mut frames = 1;
+        while !smooth.follow(&raw, 100) {
+            frames += 1;
+        }
+        assert_eq!(frames, 3, "a window that waits would not be answered");
+        let at = |step: u64| smooth.samples().at(0, step as f64).unwrap();
+        assert!((at(25_000 + 99) - (1.0 - (-1.0_f32).exp())).abs() < 1e-3, "{}", at(25_099));
+        assert!(at(24_999) == 0.0 && (at(26_000) - 1.0).abs() < 1e-3);
+        assert_eq!(smooth.samples().at(1, 40_000.0), Some(5.0));
+        let mut more = raw.clone();
+        more.push(2, &[60_000], &[1.0, f32::NAN]);
+        assert!(smooth.follow(&more, 100));
+        assert_eq!(smooth.samples().at(1, 60_000.0), Some(5.0), "what is no number changes nothing");
+        smooth.follow(&more, 10);
+        assert_eq!(smooth.samples().len(), PER_FRAME, "another mean begins anew");
+    }
+}
