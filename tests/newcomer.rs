@@ -104,6 +104,10 @@ fn the_first_ten_minutes() {
     // Take the silencing back, and it is as before.
     w.get_by_label("Undo").click();
     w.step();
+    w.run_steps(5);
+    let refused: Vec<String> =
+        w.state().messages().iter().filter(|m| m.contains("Refused")).map(|m| (*m).to_owned()).collect();
+    assert_eq!(refused, [""; 0], "the stimulus lets go of its target before the target goes");
     let undone = record_a_thousand(&mut w);
     assert_eq!(undone.manifest.digest, driven.manifest.digest, "undone is as if it had never been");
 

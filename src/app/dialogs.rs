@@ -136,6 +136,16 @@ fn title_ui(ui: &mut Ui, text: &str) {
     ui.add_space(6.0);
 }
 
+/// Whether Enter was pressed in the one field of a dialog, which has the keyboard as soon as nothing else has.
+fn was_entered(ui: &Ui, field: &egui::Response) -> bool {
+    // Asking the focus back would hide that it was lost.
+    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
+    if ui.memory(|m| m.focused().is_none()) {
+        field.request_focus();
+    }
+    entered
+}
+
 fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> {
     let (title, verb) = match purpose {
         Purpose::Open => ("Open project", "Open"),
@@ -148,15 +158,12 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
     ui.label(widgets::sub(ui, "This desktop offers no file dialog: type the path"));
     let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("/path/to/project.ron"));
     let field = field.accessible_name("Path");
-    if ui.memory(|m| m.focused().is_none()) {
-        field.request_focus();
-    }
+    let entered = was_entered(ui, &field);
     let problem = match purpose {
         Purpose::Open if !text.is_empty() && !PathBuf::from(&*text).exists() => Some("There is no such file"),
         _ => None,
     };
     ui.label(RichText::new(problem.unwrap_or(" ")).small().color(Tokens::of(ui.ctx()).warn));
-    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let ready = !text.trim().is_empty() && problem.is_none();
         let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, verb).clicked()).inner;
@@ -172,14 +179,11 @@ fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<An
     title_ui(ui, "Save layout");
     let field = ui.add(TextEdit::singleline(name).desired_width(f32::INFINITY).hint_text("Name"));
     let field = field.accessible_name("Name of the layout");
-    if ui.memory(|m| m.focused().is_none()) {
-        field.request_focus();
-    }
+    let entered = was_entered(ui, &field);
     ui.add_space(6.0);
     ui.radio_value(in_project, false, "For all projects");
     ui.radio_value(in_project, true, "In this project’s file");
     ui.add_space(10.0);
-    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let ready = !name.trim().is_empty();
         let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, "Save").clicked()).inner;

@@ -3,10 +3,11 @@
 
 use super::{time::Span, views::Selection};
 use crate::{
-    engine::Exhibit,
+    engine::{Exhibit, Logged},
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
     query::{self, Named},
 };
+use std::collections::BTreeMap;
 
 /// What to do to the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,14 @@ pub fn can_select(params: &dyn Params) -> bool {
 pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
-    let wanted = Value::Text(query::of_elements(&selection.elements));
+    let category = category(exhibit, selection);
+    let (called, asked) = match category {
+        Some((column, label)) => {
+            (label.replace('_', " "), format!("{} = {}", query::quote(column), query::quote(label)))
+        }
+        None => (label(exhibit, selection), query::of_elements(&selection.elements)),
+    };
+    let wanted = Value::Text(asked);
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
     for item in 0..params.len(group as u8) {
         if let (true, Value::Text(known)) = (read(params, item, query) == wanted, read(params, item, name)) {
@@ -61,11 +69,25 @@ pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Se
         }
     }
     let item = params.len(group as u8);
-    let text = free_name(params, group, name, &label(exhibit, selection));
+    let text = free_name(params, group, name, &called);
     params.push(group as u8);
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, query), value: wanted });
     Some(text)
+}
+
+/// The column and the label, when the selected elements are exactly those of one category.
+fn category<'a>(exhibit: &'a Exhibit, selection: &Selection) -> Option<(&'a str, &'a str)> {
+    let set = exhibit.set(selection.set)?;
+    let [first, _, ..] = selection.elements.as_slice() else { return None };
+    set.columns.iter().find_map(|column| {
+        let code = *column.codes.get(*first as usize)?;
+        let has_it = |element: &u32| column.codes.get(*element as usize) == Some(&code);
+        let label = column.labels.get(usize::from(code)).filter(|label| !label.is_empty())?;
+        let n = || column.codes.iter().filter(|c| **c == code).count();
+        let is_all = selection.elements.iter().all(has_it) && n() == selection.elements.len();
+        is_all.then_some((column.name.as_str(), label.as_str()))
+    })
 }
 
 /// Adds an intervention on the selected elements. Says what was added.
@@ -150,6 +172,24 @@ fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> Str
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
+/// The steps at which items were added to `interventions` while it ran, by their names.
+pub fn added(params: &dyn Params, began: &dyn Params, log: &[(u64, Logged)]) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    let Some(group) = list(params, "interventions") else { return out };
+    let Some(name) = field(params, group, "name") else { return out };
+    let known: Vec<Value> = (0..began.len(group as u8)).map(|i| began.get(at(group, i, name))).collect();
+    for (step, what) in log {
+        let Logged::Set(Change { id, value: Value::Rows(rows) }) = what else { continue };
+        let names = rows.iter().filter_map(|row| row.get(name)).filter(|_| usize::from(id.group) == group);
+        for value in names.filter(|value| !known.contains(value)) {
+            if let Value::Text(text) = value {
+                out.entry(text.clone()).or_insert(*step);
+            }
+        }
+    }
+    out
+}
+
 /// When the enabled items of `interventions` act, for kinds that give them `from_ms` and `to_ms`.
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let Some(group) = list(params, "interventions") else { return vec![] };
@@ -171,6 +211,7 @@ pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
             label: if named.is_empty() { effect.to_owned() } else { named },
             from: step(real(item, from)),
             to: if end > 0.0 { step(end) } else { f64::INFINITY },
+            since: 0.0,
             pulses: pulses(item),
             is_lesion: effect.starts_with("Silence") || effect.starts_with("Scale") || effect.starts_with("Sign"),
         }
@@ -214,5 +255,38 @@ mod tests {
             [(f64::INFINITY, false), (2_500.0, true)]
         );
         assert!(!spans[0].is_bounded() && spans[0].label == "Stimulate 2 neurons");
+    }
+
+    #[test]
+    fn all_of_a_category_are_called_by_it_and_asked_for_by_it() {
+        use crate::sim::{Column, ElementSet};
+        let column =
+            Column::from_texts("super_class", &["motor", "visual_centrifugal", "visual_centrifugal", "motor", "motor"]);
+        let set = ElementSet { name: "neurons", len: 5, columns: vec![column], ..ElementSet::default() };
+        let exhibit = Exhibit { sets: vec![Arc::new(set)], ..Exhibit::default() };
+        let mut project = crate::project::Project::default();
+        let params = project.model.params_mut();
+        let name = name_selection(params, &exhibit, &selected(&[1, 2]));
+        assert_eq!(name.as_deref(), Some("visual centrifugal"));
+        assert_eq!(named(params)[0].query, "super_class = visual_centrifugal");
+        assert_eq!(
+            name_selection(params, &exhibit, &selected(&[0, 3])).as_deref(),
+            Some("2 neurons"),
+            "only some of them"
+        );
+    }
+
+    #[test]
+    fn what_was_added_while_it_ran_is_known_by_its_step() {
+        let mut project = crate::project::Project::default();
+        let began = project.model.clone();
+        let exhibit = Exhibit::default();
+        let params = project.model.params_mut();
+        add(params, &exhibit, &selected(&[3, 4]), Deed::Stimulate);
+        let id = ParamId::list(list(params, "interventions").unwrap());
+        let log = [(700, Logged::Set(Change { id, value: params.get(id) })), (900, Logged::Rewind)];
+        let added = added(params, began.params(), &log);
+        assert_eq!(added.into_iter().collect::<Vec<_>>(), [("Stimulate 2 neurons".to_owned(), 700)]);
+        assert!(super::added(params, params, &log).is_empty(), "it was there from the beginning");
     }
 }

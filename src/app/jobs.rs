@@ -184,17 +184,20 @@ impl Jobs {
     }
 
     /// Shows the system's file dialog.
-    pub fn pick(&mut self, purpose: Purpose, start: Option<PathBuf>) -> Result<(), String> {
+    pub fn pick(&mut self, purpose: Purpose, place: PathBuf) -> Result<(), String> {
         self.spawn("dialog", move || {
             let since = Instant::now();
             let mut dialog = rfd::FileDialog::new();
-            if let Some(folder) = start.as_deref().and_then(std::path::Path::parent) {
+            if let Some(folder) = place.parent() {
                 dialog = dialog.set_directory(folder);
             }
             let project = |d: rfd::FileDialog| d.add_filter("Project", &["ron"]);
             let path = match purpose {
                 Purpose::Open => project(dialog).set_title("Open project").pick_file(),
-                Purpose::SaveAs => project(dialog).set_title("Save project").set_file_name("project.ron").save_file(),
+                Purpose::SaveAs => {
+                    let name = place.file_name().unwrap_or_default().to_string_lossy();
+                    project(dialog).set_title("Save project").set_file_name(name).save_file()
+                }
                 Purpose::Figure(ref figure) => {
                     let dialog = dialog.add_filter("PNG, SVG", &["png", "svg"]);
                     dialog.set_title("Export panel").set_file_name(figure.file_name()).save_file()

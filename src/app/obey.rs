@@ -339,18 +339,18 @@ impl App {
         if !self.native_dialogs {
             return self.ask_path(purpose);
         }
-        if let Err(e) = self.jobs.pick(purpose, self.session.path.clone()) {
+        if let Err(e) = self.jobs.pick(purpose, self.session.place()) {
             self.say(Level::Error, e);
         }
     }
 
     pub(super) fn ask_path(&mut self, purpose: Purpose) {
-        let path = self.session.path.as_ref().map(|p| p.display().to_string());
+        let here = self.session.place();
         let text = match &purpose {
-            Purpose::SaveText(name, _) => self.session.folder().join(name).display().to_string(),
-            Purpose::Figure(figure) => self.session.folder().join(figure.file_name()).display().to_string(),
-            Purpose::SaveAs => path.unwrap_or_else(|| "project.ron".into()),
-            _ => path.unwrap_or_default(),
+            Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
+            Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
+            Purpose::SaveAs => here.display().to_string(),
+            _ => self.session.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
         };
         self.dialog = Some(Dialog::Path { purpose, text });
     }

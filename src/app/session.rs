@@ -111,6 +111,18 @@ impl Session {
         parent.filter(|p| !p.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
+    /// Its file; or where it would be, named after the project, before it has one.
+    pub fn place(&self) -> PathBuf {
+        let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    fn file_name(&self) -> String {
+        let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = self.project.name.trim().chars().map(plain).collect();
+        format!("{}.ron", if name.is_empty() { "project" } else { &name })
+    }
+
     /// Where its runs are kept.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")

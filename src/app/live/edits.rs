@@ -31,7 +31,16 @@ impl Live {
 
     fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
         let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
-        sent.map(|sent| model.params().changes_since(sent.model.params())).unwrap_or_default().into_iter()
+        let changes = sent.map(|sent| {
+            let (new, old) = (model.params(), sent.model.params());
+            let changes = new.changes_since(old);
+            // What is taken out of a list may be named in a later one: that has to let go of it first.
+            let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
+            let (gone, mut first): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(shrinks);
+            first.extend(gone.into_iter().rev());
+            first
+        });
+        changes.unwrap_or_default().into_iter()
     }
 
     /// Whether an edit of this parameter waits for a rebuild.

@@ -30,6 +30,8 @@ pub struct Span {
     pub from: f64,
     /// First step after; infinite when it never ends.
     pub to: f64,
+    /// When it was added: before that it did nothing.
+    pub since: f64,
     /// Whether it takes activity away rather than bringing some.
     pub is_lesion: bool,
     /// Steps from pulse to pulse and in a pulse; none without a break.
@@ -42,23 +44,28 @@ const MOST_PULSES: f64 = 500.0;
 impl Span {
     /// Whether it begins or ends during the run: what lasts all the time needs no shading.
     pub fn is_bounded(&self) -> bool {
-        self.from > 0.0 || self.to.is_finite() || self.pulses.is_some()
+        self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
     /// What of it lies between two steps: first steps, and first steps after.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
-        let (from, to) = (from.max(self.from), to.min(self.to));
+        let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
             self.pulses.filter(|(every, _)| (to - from) / every < MOST_PULSES).unwrap_or((f64::MAX, f64::MAX));
-        let (start, end) = (self.from, self.to);
+        let (start, end, since) = (self.from, self.to, self.since);
         let first = ((from - start) / every).floor().max(0.0) as u64;
-        let part = move |n: u64| (start + n as f64 * every, (start + n as f64 * every + on).min(end));
+        let begin = move |n: u64| start + n as f64 * every;
+        let part = move |n: u64| (begin(n).max(since), (begin(n) + on).min(end));
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
     /// The steps at which it begins, up to a step.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
-        let (every, start, to) = (self.pulses.map_or(f64::MAX, |(every, _)| every), self.from, to.min(self.to));
+        let to = to.min(self.to);
+        let (every, start) = match self.pulses {
+            Some((every, _)) => (every, self.from + ((self.since - self.from) / every).ceil().max(0.0) * every),
+            None => (f64::MAX, self.from.max(self.since)),
+        };
         (0_u64..).map(move |n| start + n as f64 * every).take_while(move |at| *at < to).map(|at| at as u64)
     }
 }
@@ -122,7 +129,7 @@ mod tests {
 
     #[test]
     fn pulses_are_parts_of_a_span() {
-        let steady = Span { label: "s".into(), from: 100.0, to: 1000.0, is_lesion: false, pulses: None };
+        let steady = Span { label: "s".into(), from: 100.0, to: 1000.0, since: 0.0, is_lesion: false, pulses: None };
         assert_eq!(steady.parts(0.0, 5000.0).collect::<Vec<_>>(), [(100.0, 1000.0)]);
         assert_eq!(steady.onsets(1e9).collect::<Vec<_>>(), [100]);
         let pulsed = Span { pulses: Some((300.0, 50.0)), ..steady.clone() };
@@ -130,6 +137,14 @@ mod tests {
         assert_eq!(pulsed.parts(140.0, 420.0).collect::<Vec<_>>(), [(100.0, 150.0), (400.0, 450.0)]);
         assert_eq!(pulsed.parts(151.0, 399.0).count(), 0);
         assert_eq!(pulsed.onsets(700.5).collect::<Vec<_>>(), [100, 400, 700]);
+        let late = Span { since: 420.0, ..pulsed.clone() };
+        assert_eq!(late.parts(0.0, 5000.0).collect::<Vec<_>>(), [(420.0, 450.0), (700.0, 750.0)]);
+        assert_eq!(late.onsets(1e9).collect::<Vec<_>>(), [700], "the beginning of that pulse did nothing");
+        let added = Span { since: 300.0, ..steady.clone() };
+        assert_eq!(
+            (added.parts(0.0, 5000.0).collect::<Vec<_>>(), added.onsets(1e9).next()),
+            (vec![(300.0, 1000.0)], Some(300))
+        );
         let dense = Span { to: f64::INFINITY, pulses: Some((2.0, 1.0)), ..steady };
         assert_eq!(dense.parts(0.0, 1e6).count(), 1, "a bar instead of a hatching");
     }

@@ -94,7 +94,7 @@ pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut
 pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let mut free = plot.left();
     for span in time.spans.iter().filter(|s| s.is_bounded()) {
-        let (left, right) = (x(span.from).max(free + 2.0), x(span.to.min(1e15)).min(plot.right()));
+        let (left, right) = (x(span.from.max(span.since)).max(free + 2.0), x(span.to.min(1e15)).min(plot.right()));
         if right - left < 24.0 {
             continue;
         }

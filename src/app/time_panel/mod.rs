@@ -9,6 +9,7 @@ use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, time::
 use crate::engine::Logged;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 pub use stats::Stats;
+use std::collections::BTreeMap;
 
 /// With bands.
 const HEIGHT: f32 = 96.0;
@@ -25,6 +26,8 @@ pub struct TimePanel {
     /// Only the ruler: costs nothing on the engine.
     pub is_folded: bool,
     low: Narrow,
+    /// When stimuli and lesions were added while it ran.
+    added: BTreeMap<String, u64>,
     /// The highest density, followed slowly so that bands do not jump.
     highest: Vec<f32>,
     stats: Stats,
@@ -235,6 +238,9 @@ impl App {
         let live = &self.session.live;
         let model = &self.session.project.model;
         self.time.spans = super::interventions::spans(model.params(), live.clock.secs_per_step.max(f64::MIN_POSITIVE));
+        for span in &mut self.time.spans {
+            span.since = self.time_panel.added.get(&span.label).map_or(0.0, |step| *step as f64);
+        }
         let log = live.since_zero().map_or(&[][..], |since| &since.log);
         if log.len() == self.time_panel.n_logged && self.time.edits.len() == log.len() {
             return;
@@ -251,6 +257,10 @@ impl App {
             Logged::Rewind => "rewound".to_owned(),
         };
         self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
+        let began = live.since_zero().filter(|since| since.project.model.name() == model.name());
+        self.time_panel.added = began
+            .map(|since| super::interventions::added(params, since.project.model.params(), log))
+            .unwrap_or_default();
         self.time_panel.n_logged = log.len();
     }
 

@@ -69,9 +69,10 @@ fn train_is_empty(app: &App, id: u16) -> bool {
 
 /// Stimuli and lesions, each a bar with its name.
 fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontId) {
-    let lane = map.spans();
+    let (lane, mut free) = (map.spans(), map.spans().left());
     for span in &app.time.spans {
-        let (left, right) = (map.x(span.from).max(lane.left()), map.x(span.to.min(map.to)).min(lane.right()));
+        let (left, right) =
+            (map.x(span.from.max(span.since)).max(lane.left()), map.x(span.to.min(map.to)).min(lane.right()));
         if right <= left {
             continue;
         }
@@ -82,9 +83,11 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
                 Rect::from_x_y_ranges(map.x(from).max(left)..=map.x(to).min(right).max(left + 1.0), bar.y_range());
             painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
         }
-        if bar.width() > 30.0 {
-            let text = kit::elide(painter, &span.label, font, bar.width() - 8.0);
-            painter.text(bar.left_center() + vec2(4.0, 0.0), Align2::LEFT_CENTER, text, font.clone(), t.text);
+        // Names of those at the same time stand side by side.
+        let at = pos2((bar.left() + 4.0).max(free), bar.center().y);
+        if bar.right() - at.x > 30.0 {
+            let text = kit::elide(painter, &span.label, font, bar.right() - at.x - 4.0);
+            free = painter.text(at, Align2::LEFT_CENTER, text, font.clone(), t.text).right() + 12.0;
         }
     }
 }

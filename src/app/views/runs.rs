@@ -217,8 +217,11 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
     };
     let text = RichText::new((field.text)(run)).color(color);
     let text = if field.is_number { text.monospace() } else { text };
-    let layout = if field.is_number { Layout::right_to_left(Align::Center) } else { *ui.layout() };
-    ui.scope_builder(UiBuilder::new().layout(layout), |ui| ui.add(Label::new(text).truncate().selectable(false)));
+    let layout = match field.is_number {
+        true => Layout::right_to_left(Align::Center),
+        false => Layout::left_to_right(Align::Center),
+    };
+    ui.with_layout(layout, |ui| ui.add(Label::new(text).truncate().selectable(false)));
 }
 
 fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {

@@ -26,6 +26,8 @@ const LEGEND: f32 = 176.0;
 const AXIS: f32 = 21.0;
 /// Points of toolbar that the choices of the counted rates take.
 const PSTH: f32 = 560.0;
+/// And smoothing.
+const REST: f32 = 240.0;
 
 /// The rates view.
 #[derive(Default)]
@@ -82,15 +84,21 @@ impl Rates {
                 };
             }
         }
+        let set = spikes_of(ctx.exhibit).map(|(_, set)| set);
+        let needs = if self.psth.is_shown { REST + PSTH } else { REST };
+        kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
+    }
+
+    /// Smoothing, and rates counted from spikes.
+    fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
         let name = |n: u32| if n == 0 { "not smoothed".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
-        if let Some((_, set)) = spikes_of(ctx.exhibit) {
-            let text = egui::RichText::new("from spikes").small();
-            let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
-            ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
-            if self.psth.is_shown {
-                kit::overflow_ui(ui, PSTH, |ui| self.psth.toolbar_ui(ui, ctx, &set));
-            }
+        let Some(set) = set else { return };
+        let text = egui::RichText::new("from spikes").small();
+        let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
+        ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
+        if self.psth.is_shown {
+            self.psth.toolbar_ui(ui, ctx, set);
         }
     }
 

@@ -328,8 +328,12 @@ impl View for Traces {
             self.wanted = wanted;
         }
         let samples: u64 = self.lanes.values().map(|l| l.samples.len() as u64).sum();
-        let caption =
-            format!("{} lanes  |  {} samples  |  marks are spikes", self.wanted.len(), kit::thousands(samples));
+        let caption = format!(
+            "{} {}  |  {} samples  |  marks are spikes",
+            self.wanted.len(),
+            if self.wanted.len() == 1 { "lane" } else { "lanes" },
+            kit::thousands(samples)
+        );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         if self.wanted.is_empty() {
             let how = format!("Select {name} in any view and press P to keep them here");
