@@ -17,6 +17,8 @@ use egui::{
 use std::time::Duration;
 
 const HEIGHT: f32 = 44.0;
+/// With less room than this for what follows the speed, the state is a dot without its word, points.
+const METRICS: f32 = 580.0;
 /// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -32,8 +34,11 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             speed_ui(ui, app);
             pacing::updates_ui(ui, app);
             gap(ui);
-            metrics_ui(ui, app);
-            pacing::progress_ui(ui, app);
+            let is_narrow = ui.available_width() < METRICS;
+            metrics_ui(ui, app, is_narrow);
+            if !is_narrow {
+                pacing::progress_ui(ui, app);
+            }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| record_ui(ui, app, queue));
         });
     });
@@ -95,7 +100,7 @@ fn speed_text(speed: f64) -> String {
     if speed > 0.0 { format!("× {}", text::number(speed)) } else { "max".to_owned() }
 }
 
-fn metrics_ui(ui: &mut Ui, app: &App) {
+fn metrics_ui(ui: &mut Ui, app: &App, is_narrow: bool) {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
     let counts_in_steps = app.session.project.model.secs_per_step() == 1.0;
@@ -122,7 +127,11 @@ fn metrics_ui(ui: &mut Ui, app: &App) {
         (false, true) => (t.text_sub, "PAUSED"),
         (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
     };
-    widgets::dot(ui, color);
+    let dot = widgets::dot(ui, color);
+    if is_narrow {
+        dot.on_hover_text(word);
+        return;
+    }
     ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
 }
 
