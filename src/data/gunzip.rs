@@ -398,10 +398,11 @@ mod tests {
             return eprintln!("SKIPPED: no `gzip` to pack with");
         };
         let (mut to, text) = (child.stdin.take().unwrap(), table().repeat(20));
-        let theirs = text.clone();
-        let writer = std::thread::spawn(move || io::Write::write_all(&mut to, &theirs));
-        let packed = child.wait_with_output().unwrap().stdout;
-        writer.join().unwrap().unwrap();
+        let packed = std::thread::scope(|scope| {
+            let theirs = &text;
+            scope.spawn(move || io::Write::write_all(&mut to, theirs).unwrap());
+            child.wait_with_output().unwrap().stdout
+        });
         assert!(unpacked(&packed).unwrap() == text, "{} bytes from {}", text.len(), packed.len());
     }
 }

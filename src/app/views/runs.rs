@@ -141,7 +141,8 @@ impl Runs {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, rows: &[usize]) {
-        let mut table = TableBuilder::new(ui).sense(Sense::click()).striped(false).resizable(true);
+        let mut table =
+            TableBuilder::new(ui).sense(Sense::click()).striped(false).resizable(true).min_scrolled_height(0.0);
         for field in &FIELDS {
             table = table.column(Column::initial(field.width).at_least(36.0).clip(true));
         }

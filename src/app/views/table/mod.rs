@@ -149,6 +149,7 @@ impl Table {
             .striped(false)
             .sense(Sense::click())
             .auto_shrink(false)
+            .min_scrolled_height(0.0)
             .cell_layout(Layout::left_to_right(Align::Center));
         for cell in &cells {
             let width = match cell {
