@@ -154,7 +154,7 @@ fn a_lasso_in_the_raster_selects_who_spikes_inside() {
     stage.run(240);
     stage.drag(egui::pos2(300.0, 120.0), egui::vec2(400.0, 200.0), egui::Modifiers::SHIFT);
     let all = stage.selection();
-    let line = [(300.0, 120.0), (500.0, 225.0), (700.0, 320.0), (696.0, 322.0), (496.0, 231.0), (302.0, 124.0)];
+    let line = [(301.0, 121.0), (500.0, 221.0), (698.0, 317.0), (694.0, 319.0), (496.0, 227.0), (302.0, 125.0)];
     stage.drag_path(&line, egui::Modifiers::ALT);
     let some = stage.selection();
     assert!(!some.is_empty() && some.len() < all.len() / 2, "{} of {}", some.len(), all.len());
