@@ -380,6 +380,12 @@ fn populations_are_measured_and_replayed() {
     let lineage = std::fs::read_to_string(out.join("lineage.jsonl")).unwrap();
     let founders = lineage.lines().filter(|line| line.contains("\"parents\":[]")).count();
     assert_eq!(founders, 128, "every founder, once");
+    let deaths = lineage.lines().filter(|line| line.contains("\"gone\":")).count();
+    ok(&run(&["export", out.to_str().unwrap(), "--format", "csv"]));
+    let table = std::fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
+    assert_eq!(table.lines().count() - 1, lineage.lines().count() - deaths, "a row per individual");
+    let ended = |line: &&str| ["died", "split", "merged"].iter().any(|end| line.contains(end));
+    assert_eq!(table.lines().filter(ended).count(), deaths);
     let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();
     assert!(ok(&again).contains("identical"));
 }

@@ -1,8 +1,12 @@
-//! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every stream of rows.
+//! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every stream of rows and every lineage.
 
 use super::{Trial, at, lane_names, secs};
-use crate::project::{RunFolder, Stream};
+use crate::{
+    project::{RunFolder, Stream},
+    sim::{Birth, Death, LifeEvent},
+};
 use std::{
+    collections::HashMap,
     fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -19,6 +23,12 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path) -> io::Result
             let number = if run.manifest.trials > 0 { format!(".{}", files.len()) } else { String::new() };
             let path = out.with_extension(format!("{}{number}.csv", stream.probe));
             write_rows(trial, stream, &path).map_err(at(&path))?;
+            files.push(path);
+        }
+        for stream in trial.manifest().streams.iter().filter(|s| s.shape == "lineage") {
+            let number = if run.manifest.trials > 0 { format!(".{}", files.len()) } else { String::new() };
+            let path = out.with_extension(format!("{}{number}.csv", stream.probe));
+            write_lineage(&trial.run.lineage(stream)?, &path).map_err(at(&path))?;
             files.push(path);
         }
     }
@@ -54,6 +64,30 @@ fn write_rows(trial: &Trial, stream: &Stream, path: &Path) -> io::Result<()> {
         let time = secs(*step, trial.manifest().secs_per_step).to_string();
         let values = row.iter().map(ToString::to_string);
         file.write_record([time, step.to_string()].into_iter().chain(values))?;
+    }
+    file.flush()
+}
+
+/// One row per individual: when it was born and when it was gone, of whom, where, and what became of it.
+fn write_lineage(events: &[LifeEvent], path: &Path) -> io::Result<()> {
+    let death = |e: &LifeEvent| if let LifeEvent::Death(death) = e { Some((death.gone, death.clone())) } else { None };
+    let deaths: HashMap<u64, Death> = events.iter().filter_map(death).collect();
+    let mut file = ::csv::Writer::from_path(path)?;
+    file.write_record(["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"])?;
+    for event in events {
+        let LifeEvent::Birth(Birth { step, child, parents, place, name }) = event else { continue };
+        let death = deaths.get(child);
+        let parents = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        file.write_record([
+            child.to_string(),
+            name.clone(),
+            place.map_or_else(String::new, |p| p.to_string()),
+            parents,
+            step.to_string(),
+            death.map_or_else(String::new, |d| d.step.to_string()),
+            death.map_or_else(String::new, |d| d.end.word().to_owned()),
+            death.and_then(|d| d.health).map_or_else(String::new, |h| h.to_string()),
+        ])?;
     }
     file.flush()
 }

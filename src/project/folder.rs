@@ -4,7 +4,10 @@ use super::{
     Manifest, Project, ReadError, Status, Stream, file,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, TRIALS, at},
 };
-use crate::{engine::Logged, sim::Spike};
+use crate::{
+    engine::Logged,
+    sim::{LifeEvent, Spike},
+};
 use std::{
     fs,
     io::{self, ErrorKind},
@@ -116,6 +119,15 @@ impl RunFolder {
         let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         let bytes = self.whole_records(stream, 8)?;
         Ok(bytes.chunks_exact(8).map(|b| Spike { step: word(b), lane: word(&b[4..]) }).collect())
+    }
+
+    /// The lines of a lineage. The last one of a killed run may be torn, and is left out.
+    pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
+        let path = self.path.join(&stream.file);
+        let text = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let wrong = |e: serde_json::Error| invalid(format!("{}: {e}", path.display()));
+        whole.lines().map(|line| serde_json::from_str(line).map_err(wrong)).collect()
     }
 
     /// The rows of a series, a field or a matrix.

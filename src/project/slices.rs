@@ -2,10 +2,10 @@
 //! have left. Never holds more than a slice.
 
 use super::{RunFolder, Stream, run::at};
-use crate::sim::{Clock, Frame, ProbeId, ProbeSpec, Reading, Series, Spike};
+use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike};
 use std::{
     fs::File,
-    io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom},
 };
 
 /// Bytes in a slice, about.
@@ -26,6 +26,8 @@ struct Source {
     next: Option<(u64, u32)>,
     /// Fields: step of the last one that was read.
     last: Option<u64>,
+    /// Lineages: the line after the last slice.
+    waiting: Option<LifeEvent>,
 }
 
 /// A run folder, being read.
@@ -45,7 +47,8 @@ impl Slices {
         let (mut sources, mut n_bytes) = (vec![], 0);
         for stream in &manifest.streams {
             let Some(probe) = probes.iter().position(|p| p.name == stream.probe) else { continue };
-            if !matches!(stream.shape.as_str(), "spikes" | "series" | "field") || stream.width == 0 {
+            let has_rows = matches!(stream.shape.as_str(), "spikes" | "series" | "field") && stream.width > 0;
+            if !has_rows && stream.shape != "lineage" {
                 continue;
             }
             let path = run.path.join(&stream.file);
@@ -55,7 +58,8 @@ impl Slices {
             };
             n_bytes += file.metadata().map_err(|e| at(&path, &e))?.len();
             let file = BufReader::with_capacity(BUFFER, file);
-            sources.push(Source { probe: probe as ProbeId, stream: stream.clone(), file, next: None, last: None });
+            let probe = probe as ProbeId;
+            sources.push(Source { probe, stream: stream.clone(), file, next: None, last: None, waiting: None });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);
         let slices = (n_bytes / SLICE).max(FEWEST);
@@ -99,6 +103,7 @@ impl Source {
         match self.stream.shape.as_str() {
             "spikes" => self.spikes(until, first).map(Some),
             "series" => self.series(until).map(Some),
+            "lineage" => self.lineage(until).map(Some),
             _ => self.field(until, every),
         }
     }
@@ -134,6 +139,29 @@ impl Source {
             series.values.extend(values);
         }
         Ok(Reading::Series(series))
+    }
+
+    fn lineage(&mut self, until: u64) -> io::Result<Reading> {
+        let mut events = vec![];
+        while let Some(event) = self.waiting.take().map_or_else(|| self.line(), |event| Ok(Some(event)))? {
+            if event.step() >= until {
+                self.waiting = Some(event);
+                break;
+            }
+            events.push(event);
+        }
+        Ok(Reading::Lineage(events))
+    }
+
+    /// The next line; none behind the last, nor where a killed run was torn.
+    fn line(&mut self) -> io::Result<Option<LifeEvent>> {
+        let mut line = String::new();
+        self.file.read_line(&mut line)?;
+        if !line.ends_with('\n') {
+            return Ok(None);
+        }
+        let wrong = |e| io::Error::new(ErrorKind::InvalidData, format!("{}: {e}", self.stream.file));
+        serde_json::from_str(&line).map(Some).map_err(wrong)
     }
 
     /// The newest state of the slice that is far enough from the one before it.
@@ -190,6 +218,7 @@ mod tests {
     const PROBES: &[ProbeSpec] = &[
         ProbeSpec { name: "rate", docs: "", unit: "Hz", shape: Shape::Series { of: "" } },
         ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+        ProbeSpec { name: "lineage", docs: "", unit: "", shape: Shape::Lineage { over: "cells" } },
     ];
 
     /// Spikes of steps 100..1100, three each; a rate every ten steps; the last rate torn.
@@ -203,6 +232,8 @@ mod tests {
         let mut rates: Vec<u8> = (100..1100).step_by(10).flat_map(row).collect();
         rates.truncate(rates.len() - 2);
         std::fs::write(path.join("rate.f32"), rates).unwrap();
+        let lines = (100..1100u64).map(|s| format!("{{\"step\":{s},\"child\":{s},\"parents\":[]}}\n"));
+        std::fs::write(path.join("lineage.jsonl"), lines.collect::<String>() + "{\"step\":1100,\"chi").unwrap();
         let stream = |probe: &str, file: &str, shape: &str, width| Stream {
             probe: probe.into(),
             file: file.into(),
@@ -214,6 +245,7 @@ mod tests {
             stream("spikes", "spikes.u32", "spikes", 2),
             stream("rate", "rate.f32", "series", 1),
             stream("gone", "x", "field", 3),
+            stream("lineage", "lineage.jsonl", "lineage", 0),
         ];
         let manifest =
             Manifest { secs_per_step: 1e-3, first_step: 100, last_step: 1100, streams, ..Manifest::default() };
@@ -224,7 +256,7 @@ mod tests {
     fn slices_hold_everything_once_and_in_order() {
         let run = folder();
         let mut slices = Slices::open(&run, PROBES).unwrap();
-        let (mut spikes, mut rates, mut n) = (vec![], vec![], 0);
+        let (mut spikes, mut rates, mut born, mut n) = (vec![], vec![], vec![], 0);
         while let Some(frame) = slices.next_frame().unwrap() {
             n += 1;
             for (_, reading) in frame.readings {
@@ -234,6 +266,10 @@ mod tests {
                         spikes.extend(new);
                     }
                     Reading::Series(new) => rates.extend(new.steps),
+                    Reading::Lineage(new) => {
+                        assert!(new.iter().all(|e| e.step() < frame.clock.step), "each in its slice");
+                        born.extend(new.iter().map(LifeEvent::step));
+                    }
                     other => panic!("{other:?}"),
                 }
             }
@@ -242,6 +278,7 @@ mod tests {
         assert_eq!(spikes.len(), 3_000);
         assert!(spikes.is_sorted());
         assert_eq!(rates, (100..1090).step_by(10).collect::<Vec<_>>());
+        assert_eq!(born, (100..1100).collect::<Vec<_>>());
         std::fs::remove_dir_all(run.path).unwrap();
     }
 }

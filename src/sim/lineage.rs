@@ -65,6 +65,17 @@ pub enum End {
     Merged,
 }
 
+impl End {
+    /// As a table says it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Died => "died",
+            Self::Split => "split",
+            Self::Merged => "merged",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

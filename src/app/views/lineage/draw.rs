@@ -229,14 +229,8 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         1 => rows.push(("split from".into(), names(&l.parents))),
         _ => rows.push(("merged from".into(), names(&l.parents))),
     }
-    let end = match l.end {
-        None => None,
-        Some(End::Died) => Some("died"),
-        Some(End::Split) => Some("split"),
-        Some(End::Merged) => Some("merged"),
-    };
-    if let Some(end) = end {
-        rows.push((end.into(), format!("step {}", kit::thousands(l.gone))));
+    if let Some(end) = l.end {
+        rows.push((end.word().into(), format!("step {}", kit::thousands(l.gone))));
     }
     let seen = lineage.worth.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
     if let Some((value, probe)) = seen.zip(lineage.tint.and_then(|t| ctx.exhibit.probes.get(usize::from(t)))) {
