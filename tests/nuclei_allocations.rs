@@ -36,9 +36,10 @@ static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn nothing_is_allocated_after_the_start() {
-    for method in [Method::Auto, Method::Tiled, Method::Scan1d, Method::Sparse, Method::MeanField, Method::Dense] {
+    let methods = [Method::Auto, Method::Tiled, Method::Scan1d, Method::Sparse, Method::MeanField, Method::Dense];
+    for (method, fields) in methods.into_iter().map(|method| (method, 1)).chain([(Method::Auto, 3)]) {
         let mut params = Params::default();
-        params.coupling.method = method;
+        (params.coupling.method, params.coupling.fields) = (method, fields);
         (params.population.capacity, params.population.death_rate) = (600, 0.05);
         (params.population.worst_share, params.tunnelling.hbar) = (0.05, 2.0);
         let scene = Scene { seed: 2, ..Scene::default() };
@@ -50,6 +51,6 @@ fn nothing_is_allocated_after_the_start() {
         let asked = ASKED.with(Cell::get) - before;
         let ledger = sim.desk().ledger;
         assert!(ledger.n_decay > 100 && ledger.n_died > 100 && ledger.n() > 300, "{ledger:?}");
-        assert_eq!(asked, 0, "{method:?} asked for memory {asked} times");
+        assert_eq!(asked, 0, "{method:?} with {fields} fields asked for memory {asked} times");
     }
 }

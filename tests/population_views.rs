@@ -10,8 +10,10 @@ mod stage;
 
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
+    actions,
+    app::views::{Abilities, ViewRequest},
     engine::Exhibit,
-    sim::{Birth, Clock, Course, Death, ElementSet, End, Frame, LifeEvent, Meaning, ProbeSpec, Reading, Shape},
+    sim::{Birth, Clock, Column, Course, Death, ElementSet, End, Frame, LifeEvent, Meaning, ProbeSpec, Reading, Shape},
 };
 use stage::{Stage, graphics};
 use std::{f32::consts::PI, sync::Arc};
@@ -31,13 +33,22 @@ const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "lineage", docs: "", unit: "", shape: Shape::Lineage { over: N } },
 ];
 
+actions! {
+    const ACTIONS;
+
+    /// Pushes them.
+    fn kick(over "cells") {}
+}
+
 fn exhibit(n: u32) -> Exhibit {
+    let kinds: Vec<&str> = (0..n).map(|i| if i % 4 == 1 { "left" } else { "right" }).collect();
     let set = ElementSet {
         name: N,
         len: n,
         positions: (0..n).map(|i| [i as f32, 0.0, 0.0]).collect(),
         course: Some(Course { angle: "phase", height: "order" }),
         is_diagram: true,
+        columns: vec![Column::from_texts("kind", &kinds)],
         ..ElementSet::default()
     };
     let lanes = vec![vec![]; PROBES.len()];
@@ -150,6 +161,93 @@ fn a_line_that_lives_is_selected_everywhere() {
     found.sort_unstable();
     found.dedup();
     assert!(found.len() >= 8 && found.iter().all(|place| *place < 20), "{found:?}");
+}
+
+/// As every other view: the filter hides, and says how many; who is hidden is not drawn, not counted and not caught.
+#[test]
+fn the_filter_of_the_window_holds_in_views_of_populations() {
+    for (view, said) in [("circle", "1,350 of 2,000 cells"), ("scatter", "1,350 of 2,000 cells")] {
+        let mut stage = staged(view, 2000);
+        assert!(stage.says("1,800 of 2,000 cells") && !stage.says("hidden"), "{view}: the living");
+        stage.filter("kind = right");
+        assert!(stage.says(said) && stage.says("500 hidden by the filter"), "{view}");
+        let everything = if view == "circle" { (130.0, 40.0, 460.0, 405.0) } else { (50.0, 58.0, 662.0, 388.0) };
+        let (x, y, width, height) = everything;
+        stage.drag(pos2(x, y), vec2(width, height), Modifiers::NONE);
+        let caught = stage.selection();
+        assert_eq!(caught.len(), 1350, "{view}");
+        assert!(caught.iter().all(|i| i % 4 != 1 && i % 10 != 9), "{view}: nobody who is hidden, nobody who is dead");
+        stage.filter("kind = nobody");
+        assert!(stage.says("Nobody is shown"), "{view} says why it is empty");
+        stage.filter("");
+        assert!(stage.says("1,800 of 2,000 cells"), "{view}: all are back");
+    }
+}
+
+#[test]
+fn the_lineage_keeps_those_shown_and_what_they_came_out_of() {
+    let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
+    stage.run(2);
+    stage.absorb(born(20, 60));
+    stage.settle();
+    assert!(stage.says("140 of 140 lines"));
+    stage.filter("kind = left"); // places 1, 5, 9, 13, 17
+    stage.settle();
+    assert!(stage.says("those the filter shows, and what they came out of") && !stage.says("140 of 140 lines"));
+    let mut found = vec![];
+    for y in (40..430).step_by(6) {
+        stage.click(pos2(690.0, y as f32), Modifiers::NONE);
+        stage.run(30);
+        found.extend(stage.selection());
+    }
+    found.sort_unstable();
+    found.dedup();
+    assert!(found.len() >= 2 && found.iter().all(|place| place % 4 == 1), "{found:?}");
+}
+
+/// The menu is that of all views: what it does is done to those it is about, and they are selected.
+#[test]
+fn the_one_menu_opens_in_views_of_populations() {
+    for view in ["circle", "scatter", "lineage"] {
+        let mut stage = Stage::new(view, exhibit(40), (720.0, 480.0)).headless();
+        stage.run(2);
+        stage.absorb(frame(40, 100));
+        stage.absorb(born(20, 60));
+        stage.settle();
+        stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
+        stage.select_of(N, &[3, 7]);
+        stage.menu_at(pos2(300.0, 300.0));
+        stage.press("Stimulate or silence");
+        stage.press("Kick once");
+        let requests = stage.requests();
+        let kicked = |r: &ViewRequest| matches!(r, ViewRequest::Act(a) if a.name == "kick" && a.elements == [3, 7]);
+        assert!(requests.iter().any(kicked), "{view}: {} requests", requests.len());
+    }
+}
+
+/// On a line that lives, the menu is about the place where it lives, and about its kin.
+#[test]
+fn the_menu_of_a_line_is_about_who_lives_there() {
+    let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
+    stage.run(2);
+    stage.absorb(born(20, 60));
+    stage.settle();
+    let mut y = 40.0;
+    let place = loop {
+        stage.click(pos2(690.0, y), Modifiers::NONE);
+        stage.run(30);
+        if let [place] = stage.selection()[..] {
+            break place;
+        }
+        y += 2.0;
+        assert!(y < 430.0, "nobody lives");
+    };
+    stage.select_of(N, &[]);
+    stage.menu_at(pos2(690.0, y));
+    assert!(stage.says("Select its living descendants") && stage.says("Stimulate or silence"));
+    stage.press("Select");
+    stage.press("Only this");
+    assert_eq!(stage.selection(), [place]);
 }
 
 /// Before data, with data, too small: none may panic.

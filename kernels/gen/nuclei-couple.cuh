@@ -61,11 +61,13 @@ struct alignas(8) Rules {
     unsigned int square_root; // Whether the barrier is rectangular
     unsigned int norm_by_row; // Whether coupling sums are divided by d, not by N
     unsigned int as_found; // Whether the map is the one that was found
+    unsigned int waves; // Fields of phases
+    unsigned int sends_double; // Whether fields send the double of their phases
     float coupling; // Strength of the coupling
     float dt; // Time of a substep
     float omega_scale; // Multiplies frequencies
 };
-static_assert(sizeof(Rules) == 152, "Rules: size");
+static_assert(sizeof(Rules) == 160, "Rules: size");
 
 // One thread per living nucleus: what its pairs see of it. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) place(const Census* __restrict__ census, const Climate* __restrict__ climate, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites);
@@ -88,6 +90,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) couple_meanfield(const Cens
 
 // The coupling when a table gives it, one warp per nucleus; bounded by reading the table. Items: pairs.
 extern "C" __global__ void __launch_bounds__(256, 1) couple_given(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ matrix, const float* __restrict__ sites, float* __restrict__ sums);
+
+// What one of several fields of phases sends, in place of the phases. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) send_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites);
+
+// Adds what was coupled of one field to what all receive. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) mix_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const float* __restrict__ mixing, const float* __restrict__ sites, const float* __restrict__ sums, float* __restrict__ mixed);
+
+// The sums one field receives. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) hand_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const float* __restrict__ mixed, float* __restrict__ sites, float* __restrict__ sums);
 
 // Hands S, d and R to the table; sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_order(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ sites, const float* __restrict__ sums, float* __restrict__ fields, double* __restrict__ parts);

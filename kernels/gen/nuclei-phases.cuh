@@ -41,14 +41,16 @@ struct alignas(8) Rules {
     unsigned int square_root; // Whether the barrier is rectangular
     unsigned int norm_by_row; // Whether coupling sums are divided by d, not by N
     unsigned int as_found; // Whether the map is the one that was found
+    unsigned int waves; // Fields of phases
+    unsigned int sends_double; // Whether fields send the double of their phases
     float coupling; // Strength of the coupling
     float dt; // Time of a substep
     float omega_scale; // Multiplies frequencies
 };
-static_assert(sizeof(Rules) == 152, "Rules: size");
+static_assert(sizeof(Rules) == 160, "Rules: size");
 
 // One stage of an integrator, one thread per nucleus. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) step_phases(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int stage, unsigned int substep, const unsigned int* __restrict__ idx, const float* __restrict__ sums, const unsigned int* __restrict__ tags, float* __restrict__ fields, float* __restrict__ starts, float* __restrict__ totals, float* __restrict__ sites);
+extern "C" __global__ void __launch_bounds__(256, 1) step_phases(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int stage, unsigned int substep, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ sums, const unsigned int* __restrict__ tags, float* __restrict__ fields, float* __restrict__ starts, float* __restrict__ totals, float* __restrict__ sites);
 
 // Spike counts of the quantum-Kuramoto maps. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) spike(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, float* __restrict__ fields);

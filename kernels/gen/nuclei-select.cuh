@@ -61,11 +61,13 @@ struct alignas(8) Rules {
     unsigned int square_root; // Whether the barrier is rectangular
     unsigned int norm_by_row; // Whether coupling sums are divided by d, not by N
     unsigned int as_found; // Whether the map is the one that was found
+    unsigned int waves; // Fields of phases
+    unsigned int sends_double; // Whether fields send the double of their phases
     float coupling; // Strength of the coupling
     float dt; // Time of a substep
     float omega_scale; // Multiplies frequencies
 };
-static_assert(sizeof(Rules) == 152, "Rules: size");
+static_assert(sizeof(Rules) == 160, "Rules: size");
 
 // A selection of the largest keys.
 struct alignas(4) Choice {

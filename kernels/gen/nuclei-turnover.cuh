@@ -61,11 +61,13 @@ struct alignas(8) Rules {
     unsigned int square_root; // Whether the barrier is rectangular
     unsigned int norm_by_row; // Whether coupling sums are divided by d, not by N
     unsigned int as_found; // Whether the map is the one that was found
+    unsigned int waves; // Fields of phases
+    unsigned int sends_double; // Whether fields send the double of their phases
     float coupling; // Strength of the coupling
     float dt; // Time of a substep
     float omega_scale; // Multiplies frequencies
 };
-static_assert(sizeof(Rules) == 152, "Rules: size");
+static_assert(sizeof(Rules) == 160, "Rules: size");
 
 // A selection of the largest keys.
 struct alignas(4) Choice {
@@ -123,6 +125,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) blend(const Rules* __restri
 
 // One block per nucleus to fuse: the host takes the weights, the others are wiped.
 extern "C" __global__ void __launch_bounds__(128, 1) fuse(const Census* __restrict__ census, const Rules* __restrict__ rules, const Verdict* __restrict__ verdict, const unsigned int* __restrict__ order, const float* __restrict__ fused, float* __restrict__ w, float* __restrict__ fields, unsigned int* __restrict__ tags);
+
+// Where the phases of the chosen point in further fields of phases, one thread per field.
+extern "C" __global__ void __launch_bounds__(32, 1) blend_fields(const Rules* __restrict__ rules, const Verdict* __restrict__ verdict, const unsigned int* __restrict__ order, const double* __restrict__ shares, const float* __restrict__ fields, float* __restrict__ phases);
+
+// The host of a fusion takes them.
+extern "C" __global__ void __launch_bounds__(32, 1) host_fields(const Rules* __restrict__ rules, const Verdict* __restrict__ verdict, const float* __restrict__ phases, float* __restrict__ fields);
+
+// The order of further fields of phases, one block per field. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) order_fields(const Census* __restrict__ census, const Rules* __restrict__ rules, const Log* __restrict__ log, const unsigned int* __restrict__ idx, const float* __restrict__ fields, double* __restrict__ orders);
 
 // What children vary, as the fusion left it.
 extern "C" __global__ void __launch_bounds__(128, 1) take_base(const Climate* __restrict__ climate, const Rules* __restrict__ rules, const float* __restrict__ fused, const float* __restrict__ w, float* __restrict__ base);

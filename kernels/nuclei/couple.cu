@@ -12,6 +12,8 @@
 //                   the parts are added in order: the same bits for any launch.
 //  couple_meanfield J = 1: one sum.
 //  couple_given     J is a table: one warp per row, bounded by reading it.
+// Several fields of phases: what a field sends takes the place of the phases (send_field), is coupled by any of these, and
+// is added to what every field receives (mix_field), from which a field takes its sums (hand_field).
 // The exact O(N log N) form is in fast.cu.
 //
 // Measured on an H200 (132 multiprocessors; the bound of one ex2 per pair is 4.18e12 pairs/s), error over the largest d:
@@ -210,4 +212,37 @@ extern "C" __global__ void find_order(const Census* __restrict__ census, const R
     climate->r_weighted = whole[3] > 0.0 ? sqrt(fmax(whole[2], 0.0) / whole[3]) : 0.0;
     climate->p = tunnelling(rules, climate->r);
     climate->p_mean = whole[4] * per_n;
+}
+
+// What a field sends, in place of the phases: e^(i phi), or e^(2 i phi) as it was found.
+extern "C" __global__ void send_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites) {
+    const unsigned int i = thread_index();
+    if (i >= census->n) return;
+    const float2 z = rotor(fields[phase_of(field) * rules->places + idx[i]]);
+    ((float2*)sites)[2 * i + 1] = rules->sends_double ? make_float2(z.x * z.x - z.y * z.y, 2.0f * z.x * z.y) : z;
+}
+
+// The first field that sends begins all sums.
+extern "C" __global__ void mix_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const float* __restrict__ mixing, const float* __restrict__ sites, const float* __restrict__ sums, float* __restrict__ mixed) {
+    const unsigned int i = thread_index(), waves = rules->waves;
+    if (i >= census->n) return;
+    const float4 site = ((const float4*)sites)[i], sum = ((const float4*)sums)[i];
+    // Back from the frame of the nucleus.
+    const float re = fmaf(sum.x, site.z, -(sum.y * site.w)), im = fmaf(sum.x, site.w, sum.y * site.z);
+    for (unsigned int to = 0; to < waves; ++to) {
+        float2* whole = (float2*)mixed + (size_t)to * rules->places + i;
+        const float2 before = field == 0 ? make_float2(0.0f, 0.0f) : *whole;
+        const float g = mixing[to * waves + field];
+        *whole = make_float2(fmaf(g, re, before.x), fmaf(g, im, before.y));
+    }
+}
+
+// The sums a field receives; its phases are those of the sites then.
+extern "C" __global__ void hand_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const float* __restrict__ mixed, float* __restrict__ sites, float* __restrict__ sums) {
+    const unsigned int i = thread_index();
+    if (i >= census->n) return;
+    const float2 z = rotor(fields[phase_of(field) * rules->places + idx[i]]);
+    const float2 whole = ((const float2*)mixed)[(size_t)field * rules->places + i];
+    ((float2*)sites)[2 * i + 1] = z;
+    ((float4*)sums)[i] = finish(make_float4(0.0f, 0.0f, z.x, z.y), whole.x, whole.y, ((const float4*)sums)[i].z);
 }

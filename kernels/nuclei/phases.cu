@@ -1,6 +1,6 @@
 // How phases move while fitness and entropy stand still. A step reads the sums over all pairs, moves the phases and
 // leaves the new sites, so that the next sums can follow at once; integrators that evaluate several times are several
-// launches, told apart by their stage.
+// launches, told apart by their stage. With several fields of phases each stage is one launch per field.
 #include "gen/nuclei-phases.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/draw.cuh"
@@ -8,7 +8,7 @@
 
 enum Stage { EULER, RK4_1, RK4_2, RK4_3, RK4_4, HEUN_1, HEUN_2 };
 
-extern "C" __global__ void step_phases(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int stage, unsigned int substep, const unsigned int* __restrict__ idx, const float* __restrict__ sums, const unsigned int* __restrict__ tags, float* __restrict__ fields, float* __restrict__ starts, float* __restrict__ totals, float* __restrict__ sites) {
+extern "C" __global__ void step_phases(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int stage, unsigned int substep, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ sums, const unsigned int* __restrict__ tags, float* __restrict__ fields, float* __restrict__ starts, float* __restrict__ totals, float* __restrict__ sites) {
     const unsigned int i = thread_index(), n = census->n, places = rules->places;
     if (i >= n) return;
     const unsigned int slot = idx[i];
@@ -20,13 +20,15 @@ extern "C" __global__ void step_phases(const Census* __restrict__ census, const 
     const float slope = moves ? rules->omega_scale * fields[OMEGA * places + slot] + per * sum.y : 0.0f;
     float noise = 0.0f;
     if (rules->noise > 0.0 && moves && (stage == EULER || stage >= HEUN_1)) {
-        const Words x = words(rules->seed, FOR_NOISE, census->generation, slot, substep);
+        const Words x = words(rules->seed, FOR_NOISE, census->generation, slot, substep | field << 16);
         noise = (float)(rules->noise * normal_pair(x.x, x.y).x);
     }
-    float phi = fields[PHI * places + slot];
+    float* own = fields + phase_of(field) * places + slot;
+    float phi = *own;
     float start = phi, total = slope;
-    if (stage == RK4_1 || stage == HEUN_1) starts[i] = start;
-    else if (stage != EULER) start = starts[i], total = totals[i];
+    const size_t at = (size_t)field * places + i;
+    if (stage == RK4_1 || stage == HEUN_1) starts[at] = start;
+    else if (stage != EULER) start = starts[at], total = totals[at];
     switch (stage) {
         case EULER: phi = wrap(phi + slope * dt + noise); break;
         case RK4_1: phi = start + slope * (0.5f * dt); break;
@@ -36,8 +38,8 @@ extern "C" __global__ void step_phases(const Census* __restrict__ census, const 
         case HEUN_1: phi = phi + slope * dt + noise; break;
         default: phi = wrap(start + (total + slope) * (0.5f * dt) + noise);
     }
-    if (stage != EULER && stage != RK4_4 && stage != HEUN_2) totals[i] = total;
-    fields[PHI * places + slot] = phi;
+    if (stage != EULER && stage != RK4_4 && stage != HEUN_2) totals[at] = total;
+    *own = phi;
     ((float2*)sites)[2 * i + 1] = rotor(phi);
 }
 

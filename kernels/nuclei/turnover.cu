@@ -6,6 +6,7 @@
 //   list_alive   the living and the free, ascending; once here and once at the end
 //   decay        one block per decay: its own slot and the next free ones
 //   count_deaths, die
+//   blend_fields, host_fields, order_fields   the same for further fields of phases, where there are any
 //   close        totals, and one entry of the log the host reads
 //
 // Totals are 64-bit integers, and there is one writer of each.
@@ -142,6 +143,7 @@ __device__ inline void wipe(const Rules* rules, float* fields, unsigned int* tag
     const unsigned int places = rules->places;
     const int all[] = {PHI, AMP, SPIKE, F, H, S_RE, S_IM, D, R_LOCAL};
     for (int field : all) fields[field * places + slot] = 0.0f;
+    for (unsigned int field = 1; field < rules->waves; ++field) fields[phase_of(field) * places + slot] = 0.0f;
     tags[ALIVE * places + slot] = tags[FROZEN * places + slot] = tags[BIRTH * places + slot] = 0;
     tags[PARENT * places + slot] = NOBODY;
 }
@@ -173,6 +175,44 @@ extern "C" __global__ void fuse(const Census* __restrict__ census, const Rules* 
         fields[AMP * places + slot] = verdict->amp;
         renew(rules, fields, tags, slot, slot, census->generation);
     }
+}
+
+// Where the phases of those to fuse point in further fields, one thread per field; before they are wiped.
+extern "C" __global__ void blend_fields(const Rules* __restrict__ rules, const Verdict* __restrict__ verdict, const unsigned int* __restrict__ order, const double* __restrict__ shares, const float* __restrict__ fields, float* __restrict__ phases) {
+    const unsigned int field = threadIdx.x + 1;
+    if (field >= rules->waves || verdict->m == 0) return;
+    const float* phi = fields + phase_of(field) * rules->places;
+    double re = 0.0, im = 0.0;
+    for (unsigned int i = 0; i < verdict->m; ++i) {
+        double sine, cosine;
+        sincospi((double)phi[order[i]] * 0.3183098861837907, &sine, &cosine);
+        re += shares[i] * cosine;
+        im += shares[i] * sine;
+    }
+    const bool aimless = sqrt(re * re + im * im) < 1e-12;
+    phases[field - 1] = aimless ? wrap(phi[verdict->host]) : (float)atan2(im, re);
+}
+
+extern "C" __global__ void host_fields(const Rules* __restrict__ rules, const Verdict* __restrict__ verdict, const float* __restrict__ phases, float* __restrict__ fields) {
+    const unsigned int field = threadIdx.x + 1;
+    if (field < rules->waves && verdict->fires) fields[phase_of(field) * rules->places + verdict->host] = phases[field - 1];
+}
+
+// One block per further field: its order, beside the entry that will be written.
+extern "C" __global__ void order_fields(const Census* __restrict__ census, const Rules* __restrict__ rules, const Log* __restrict__ log, const unsigned int* __restrict__ idx, const float* __restrict__ fields, double* __restrict__ orders) {
+    __shared__ double warps[8];
+    const unsigned int n = census->n, field = blockIdx.x + 1;
+    if (field >= rules->waves) return;
+    const float* phi = fields + phase_of(field) * rules->places;
+    double re = 0.0, im = 0.0;
+    for (unsigned int i = threadIdx.x; i < n; i += 256) {
+        const float2 z = rotor(phi[idx[i]]);
+        re += z.x;
+        im += z.y;
+    }
+    re = block_sum(re, warps);
+    im = block_sum(im, warps);
+    if (threadIdx.x == 0) orders[log->entries * (rules->waves - 1) + field - 1] = n ? sqrt(re * re + im * im) / n : 0.0;
 }
 
 // What children vary, read once, after the fusion.
@@ -246,6 +286,10 @@ extern "C" __global__ void decay(const Census* __restrict__ census, const Rules*
         for (unsigned int c = threadIdx.x; c <= children; c += 128) {
             const unsigned int slot = c == 0 ? parent : free[first + c - 1];
             fields[PHI * places + slot] = wrap((float)(6.283185307179586 * uniform(seed, FOR_PHASE, generation, slot)));
+            for (unsigned int field = 1; field < rules->waves; ++field) {
+                const double u = exact::unit(words(seed, FOR_PHASE, generation, slot, field).x);
+                fields[phase_of(field) * places + slot] = wrap((float)(6.283185307179586 * u));
+            }
             if (c > 0) fields[AMP * places + slot] = amp;
             renew(rules, fields, tags, slot, parent, generation);
             unsigned int* born = words_out + births_at(log, verdict) + 2 * (event + first + c);

@@ -253,6 +253,22 @@ impl Stage {
         self.run(2);
     }
 
+    pub fn select_of(&mut self, set: &'static str, elements: &[u32]) {
+        self.harness().state_mut().selection.replace(set, elements.to_vec());
+        self.run(2);
+    }
+
+    /// Presses the secondary button here.
+    pub fn menu_at(&mut self, at: Pos2) {
+        self.event(Event::PointerMoved(at), Modifiers::NONE);
+        self.run(2);
+        for pressed in [true, false] {
+            let (button, modifiers) = (PointerButton::Secondary, Modifiers::NONE);
+            self.event(Event::PointerButton { pos: at, button, pressed, modifiers }, modifiers);
+        }
+        self.run(3);
+    }
+
     /// Whether something on screen says this.
     pub fn says(&mut self, text: &str) -> bool {
         self.harness().query_by_label_contains(text).is_some()

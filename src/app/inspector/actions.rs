@@ -45,12 +45,12 @@ pub fn with_values(app: &mut App, action: Action) -> Action {
     Action { values, ..action }
 }
 
-/// Declarations of arguments have no defaults: the middle of the usual range is a start that does something.
+/// Declarations of arguments have no defaults: yes, and the middle of the usual range, are a start that does something.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
     let first = |spec: &ParamSpec| {
         let middle = f64::midpoint(spec.soft.0, spec.soft.1);
         match spec.kind {
-            ValueType::Bool => Value::Bool(false),
+            ValueType::Bool => Value::Bool(true),
             ValueType::Int => Value::Int(middle.round() as i64),
             ValueType::Real => Value::Real(middle),
             ValueType::Choice(_) => Value::Choice(0),

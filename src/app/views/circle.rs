@@ -4,7 +4,7 @@ use super::{
     Selection, View, ViewCtx, bar,
     cloud::{Cloud, Placed, SINGLES},
     colors::{self, Ramp, Shade},
-    fields::{self, Fields},
+    fields::{self, Fields, Part},
     kit, probes_where, run_ui, tap,
 };
 use crate::{
@@ -67,11 +67,11 @@ fn is_angle(shape: &Shape) -> bool {
 }
 
 /// Puts angles on the circle, a little inwards or outwards so that neighbours do not hide each other.
-fn on_circle(angles: &[f32], mask: Option<&[f32]>) -> Placed<Order> {
+fn on_circle(angles: &[f32], part: &Part) -> Placed<Order> {
     let mut order = Order { parts: vec![0; PARTS], total: angles.len(), ..Order::default() };
     let (mut of, mut at) = (vec![], vec![]);
     for (i, angle) in angles.iter().enumerate() {
-        if !angle.is_finite() || !fields::takes_part(mask, i) {
+        if !angle.is_finite() || !part.has(i) {
             continue;
         }
         let (sin, cos) = angle.sin_cos();
@@ -102,7 +102,7 @@ impl Circle {
         all
     }
 
-    fn caption(&self, set: &str, is_masked: bool) -> String {
+    fn caption(&self, set: &str, n_hidden: u32) -> String {
         let order = &self.cloud.placed().found;
         let (n, total) = (self.cloud.placed().of.len(), order.total);
         let mut text = format!("{} of {} {set}", kit::thousands(n as u64), kit::thousands(total as u64));
@@ -112,8 +112,8 @@ impl Circle {
         if n > SINGLES {
             text += "  |  density";
         }
-        if is_masked && n < total {
-            text += "  |  the others hidden";
+        if n_hidden > 0 {
+            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
         }
         text
     }
@@ -284,15 +284,19 @@ impl View for Circle {
             kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here turns", how, None);
             return;
         };
-        let mask = fields::mask(ctx.exhibit, set.name);
+        let filter = ctx.filter.shown();
         if let Some(angles) = self.fields.get(id).cloned() {
-            let mask = mask.and_then(|m| self.fields.get(m)).cloned();
-            self.cloud.update(ui.ctx(), self.fields.generation, angles.len(), || {
-                move || on_circle(&angles, mask.as_ref().map(|m| m.as_slice()))
-            });
+            let part = Part::of(ctx.exhibit, set.name, &self.fields, filter);
+            let key = [self.fields.generation, 0, filter.generation];
+            self.cloud.update(ui.ctx(), key, angles.len(), || move || on_circle(&angles, &part));
         }
-        let caption = self.caption(set.name, mask.is_some());
+        let n_hidden = filter.n_hidden(&set);
+        let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
+        if self.cloud.placed().of.is_empty() && n_hidden > 0 {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who have a phase", None);
+            return;
+        }
         if self.cloud.placed().of.is_empty() {
             let how = "Run the model to see how they agree";
             return run_ui(ui, canvas, ctx, "No phases yet", how);
@@ -319,7 +323,8 @@ impl View for Circle {
          when they are spread, its direction ψ is the mean angle. The ring outside tells how many are where; above \
          10,000 it is the whole picture. With a selection a second arrow is the order of the selected.\n\n\
          - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add"
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right click: what can be done with them"
     }
 }
 
@@ -344,13 +349,13 @@ mod tests {
     #[test]
     fn the_arrow_is_the_mean_of_those_who_take_part() {
         let angles = [0.0, PI / 2.0, PI, f32::NAN, 0.0];
-        let placed = on_circle(&angles, Some(&[1.0, 1.0, 0.0, 1.0, 1.0]));
+        let placed = on_circle(&angles, &Part::masked(Some(Arc::new(vec![1.0, 1.0, 0.0, 1.0, 1.0]))));
         assert_eq!(placed.of, [0, 1, 4]);
         let order = &placed.found;
         assert!((order.r() - 5f64.sqrt() / 3.0).abs() < 1e-6 && (order.psi() - 0.5f64.atan()).abs() < 1e-6);
         assert_eq!((order.parts.iter().sum::<u32>(), order.parts[0], order.total), (3, 2, 5));
         assert!(placed.at.iter().all(|[x, y]| (x - 0.5).hypot(y - 0.5) < RING.0));
-        assert_eq!(on_circle(&[], None).found.r(), 0.0);
-        assert_eq!(on_circle(&[-1e-9], None).found.parts.iter().sum::<u32>(), 1, "just below a full turn");
+        assert_eq!(on_circle(&[], &Part::default()).found.r(), 0.0);
+        assert_eq!(on_circle(&[-1e-9], &Part::default()).found.parts.iter().sum::<u32>(), 1, "just below a full turn");
     }
 }

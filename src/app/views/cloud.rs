@@ -1,7 +1,7 @@
 //! Points in a plane, one per element: what the phase circle and the scatter share. They are placed on the pool when
 //! they are many; drawn one by one up to ten thousand; hovered, clicked, caught with a rectangle or a lasso.
 
-use super::{ViewCtx, kit};
+use super::{Subject, ViewCtx, kit, menu};
 use crate::{
     sim::ElementSet,
     view3d::{Vec2, inside_polygon},
@@ -20,7 +20,7 @@ const MOST_RINGS: usize = 1_500;
 
 /// What the pointer does, for the status bar.
 pub const GESTURES: &[(&str, &str)] =
-    &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add")];
+    &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add"), ("right click", "menu")];
 
 /// Where elements lie, and what else was found out on the way.
 #[derive(Default)]
@@ -33,16 +33,21 @@ pub struct Placed<T> {
     pub found: T,
 }
 
+/// What a placing was made of: it is made anew when any of these is another. Values, settings, and who is shown.
+pub type Key = [u64; 3];
+
 /// The points, and the hand that works them.
 pub struct Cloud<T> {
     placed: Placed<T>,
-    key: Option<u64>,
+    key: Option<Key>,
     /// Counts up with every new placing.
     pub generation: u64,
-    job: Option<mpsc::Receiver<(u64, Placed<T>)>>,
+    job: Option<mpsc::Receiver<(Key, Placed<T>)>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
+    /// The one the context menu was opened on.
+    menu_element: Option<u32>,
 }
 
 impl<T: Default> Default for Cloud<T> {
@@ -55,6 +60,7 @@ impl<T: Default> Default for Cloud<T> {
             lasso: vec![],
             is_rectangle: false,
             under_pointer: None,
+            menu_element: None,
         }
     }
 }
@@ -62,7 +68,7 @@ impl<T: Default> Default for Cloud<T> {
 impl<T: Default + Send + 'static> Cloud<T> {
     /// Places the points anew when `key` is another: at once, or on the pool when they are many. Meanwhile the last
     /// good ones stay.
-    pub fn update<J>(&mut self, ctx: &egui::Context, key: u64, n: usize, job: impl FnOnce() -> J)
+    pub fn update<J>(&mut self, ctx: &egui::Context, key: Key, n: usize, job: impl FnOnce() -> J)
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
     {
@@ -87,7 +93,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.job = Some(receiver);
     }
 
-    fn take(&mut self, (key, placed): (u64, Placed<T>)) {
+    fn take(&mut self, (key, placed): (Key, Placed<T>)) {
         (self.key, self.placed) = (Some(key), placed);
         self.generation += 1;
     }
@@ -117,12 +123,23 @@ impl<T: Default + Send + 'static> Cloud<T> {
             ctx.selection.hovered = found;
         }
         self.under_pointer = found;
+        self.menu_ui(response, set, ctx);
         let Some(element) = found.filter(|_| response.clicked()) else { return };
         if ui.input(|i| i.modifiers.command) {
             ctx.selection.toggle(set.name, element);
         } else {
             ctx.selection.replace(set.name, vec![element]);
         }
+    }
+
+    fn menu_ui(&mut self, response: &Response, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        if response.secondary_clicked() {
+            self.menu_element = self.under_pointer;
+        }
+        response.context_menu(|ui| {
+            let subject = Subject::at(ctx, set, self.menu_element);
+            menu::ui(ui, ctx, set, &subject);
+        });
     }
 
     fn drag(&mut self, ui: &Ui, response: &Response, area: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
@@ -235,7 +252,7 @@ mod tests {
     fn points_are_picked_and_caught_where_they_are_drawn() {
         let placed = Placed { of: vec![3, 8], at: vec![[0.5, 0.5], [0.25, 1.0]], found: () };
         let mut cloud = Cloud::default();
-        cloud.take((1, placed));
+        cloud.take(([1; 3], placed));
         let area = Rect::from_min_max(pos2(100.0, 50.0), pos2(300.0, 150.0));
         assert_eq!(cloud.pick(area, pos2(203.0, 98.0)), Some(3));
         assert_eq!(cloud.pick(area, pos2(150.0, 54.0)), Some(8));

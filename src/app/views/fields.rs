@@ -1,6 +1,6 @@
 //! The latest values of some fields over one set: what views of several fields at once hold.
 
-use super::probes_where;
+use super::{filter::Shown, probes_where};
 use crate::{
     engine::Exhibit,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -72,4 +72,30 @@ pub fn mask(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
 /// Whether an element takes part: yes, when nobody says.
 pub fn takes_part(mask: Option<&[f32]>, element: usize) -> bool {
     mask.and_then(|m| m.get(element)).is_none_or(|v| *v > 0.5)
+}
+
+/// Who takes part: those of whom the set's mask says so, and whom the window's filter shows. To take along to the pool.
+#[derive(Clone, Default)]
+pub struct Part {
+    mask: Option<Arc<Vec<f32>>>,
+    shown: Option<Arc<Vec<bool>>>,
+}
+
+impl Part {
+    /// By a mask alone.
+    pub fn masked(mask: Option<Arc<Vec<f32>>>) -> Self {
+        Self { mask, shown: None }
+    }
+
+    /// By the latest values of the mask of a set, and the filter.
+    pub fn of(exhibit: &Exhibit, set: &str, fields: &Fields, filter: &Shown) -> Self {
+        let mask = mask(exhibit, set).and_then(|m| fields.get(m)).cloned();
+        Self { mask, shown: filter.shared(set) }
+    }
+
+    /// Whether an element takes part: yes, when nobody says.
+    pub fn has(&self, element: usize) -> bool {
+        takes_part(self.mask.as_ref().map(|m| m.as_slice()), element)
+            && self.shown.as_ref().and_then(|s| s.get(element)).is_none_or(|s| *s)
+    }
 }

@@ -6,6 +6,7 @@ use super::{
     layout,
     ledger::Ledger,
     measure::Meter,
+    mixing,
     task::Setup,
 };
 use crate::{
@@ -52,7 +53,7 @@ impl Desk {
             ledger,
             events: Events::with_capacity(capacity as usize),
             standing: Standing::default(),
-            meter: Meter::new(&params.measure, capacity, ledger),
+            meter: Meter::new(&params.measure, capacity, mixing::fields(params), ledger),
         }
     }
 

@@ -10,7 +10,7 @@ use std::f64::consts::TAU;
 pub enum Stream {
     /// Weights at the start.
     InitW = 1,
-    /// Phases at the start.
+    /// Phases at the start; block: field.
     InitPhase = 2,
     /// Natural frequencies.
     InitOmega = 3,
@@ -20,9 +20,9 @@ pub enum Stream {
     Fuse = 5,
     /// Weights of children.
     Mut = 6,
-    /// Phases of children.
+    /// Phases of children; block: field.
     PhaseChild = 7,
-    /// Noise of the phases; block: substep.
+    /// Noise of the phases; block: substep, with the field above 16 bits.
     Noise = 8,
     /// Spikes of the quantum-Kuramoto maps.
     Spike = 9,
@@ -38,6 +38,8 @@ pub enum Stream {
     MutByHand = 19,
     /// Phases of children of a decay by hand.
     PhaseByHand = 20,
+    /// Where fields of phases lie; slot: field.
+    FieldPlace = 21,
 }
 
 /// The address of a draw, but for who needs it.
@@ -59,7 +61,12 @@ impl Draw {
 
     /// Uniform in (0, 1), on a grid of 2⁻²³ shifted by half: exact, also in single precision.
     pub fn uniform(self, slot: u32) -> f64 {
-        exact::unit(self.words(slot, 0)[0]).into()
+        self.uniform_of(slot, 0)
+    }
+
+    /// The same of any block.
+    pub fn uniform_of(self, slot: u32, block: u32) -> f64 {
+        exact::unit(self.words(slot, block)[0]).into()
     }
 
     /// Four standard normal numbers of a block (Box-Muller).

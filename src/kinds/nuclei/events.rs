@@ -1,5 +1,7 @@
 //! What happened to the population in one generation, and how it stood: what a backend tells the desk.
 
+use super::mixing::MOST;
+
 /// Who came and went in one generation, or by hand between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
@@ -49,6 +51,8 @@ pub struct Standing {
     pub n: u64,
     /// Global order |mean e^{iφ}|.
     pub r: f64,
+    /// The same of the second field of phases and those after it.
+    pub r_more: [f64; MOST - 1],
     /// Order weighted with J.
     pub r_j: f64,
     /// Angle of mean e^{iφ}.

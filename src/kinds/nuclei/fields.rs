@@ -18,7 +18,9 @@ pub fn value<T: Real>(probe: ProbeId, slot: u32, state: &State<T>, params: &Para
         _ => {}
     }
     let value = match probe {
-        probes::PHASE | probes::PHASE_OF => state.phi[i].wide(),
+        probes::PHASE | probes::PHASE_OF => {
+            state.phase((params.measure.field as usize).clamp(1, state.fields) - 1, slot).wide()
+        }
         probes::FITNESS_FIELD | probes::FITNESS_OF => state.f[i].wide(),
         probes::ENTROPY_FIELD => state.h[i].wide(),
         probes::AGE => f64::from((step as u32).wrapping_sub(state.birth[i])),

@@ -26,10 +26,13 @@ const GROWING: [ProbeId; 9] = [
     probes::FITNESS_OF,
 ];
 
-/// Names of the lanes of a curve.
-pub fn lanes(probe: ProbeId) -> Vec<String> {
+/// Names of the lanes of a curve, with so many fields of phases.
+pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     let names: &[&str] = match probe {
-        probes::ORDER => &["r", "R_J"],
+        probes::ORDER => {
+            let more = (2..=fields).map(|field| format!("r, field {field}"));
+            return ["r", "R_J"].map(str::to_owned).into_iter().chain(more).collect();
+        }
         probes::EVENTS => &["fusions", "decays", "deaths", "overflow"],
         probes::FITNESS => &["best", "median", "mean", "ensemble"],
         probes::BARRIER => &["P(r)", "mean P_j"],
@@ -42,6 +45,7 @@ pub fn lanes(probe: ProbeId) -> Vec<String> {
 pub struct Meter {
     tapped: [bool; probes::PROBES.len()],
     capacity: u32,
+    fields: usize,
     every: u64,
     series: [Series; GROWING.len()],
     /// Totals at the last sample.
@@ -56,10 +60,11 @@ pub struct Meter {
 
 impl Meter {
     /// Nothing tapped.
-    pub fn new(measure: &Measure, capacity: u32, ledger: Ledger) -> Self {
+    pub fn new(measure: &Measure, capacity: u32, fields: usize, ledger: Ledger) -> Self {
         Self {
             tapped: [false; probes::PROBES.len()],
             capacity,
+            fields,
             every: u64::from(measure.every).max(1),
             series: Default::default(),
             sampled: ledger,
@@ -156,7 +161,10 @@ impl Meter {
             let series = &mut self.series[i];
             let before = series.values.len();
             match probe {
-                probes::ORDER => series.values.extend([now.r as f32, now.r_j as f32]),
+                probes::ORDER => {
+                    series.values.extend([now.r as f32, now.r_j as f32]);
+                    series.values.extend(now.r_more[..self.fields - 1].iter().map(|r| *r as f32));
+                }
                 probes::ALIVE => series.values.push(ledger.n() as f32),
                 probes::EVENTS => series.values.extend(
                     [happened.n_fused, happened.n_decay, happened.n_died, happened.overflow].map(|count| count as f32),
@@ -185,7 +193,7 @@ impl Meter {
                 let series = &mut self.series[GROWING.iter().position(|p| *p == probe)?];
                 let lanes = match probe {
                     probes::PHASE_OF | probes::FITNESS_OF => series.elements.len() as u32,
-                    _ => lanes(probe).len().max(1) as u32,
+                    _ => lanes(probe, self.fields).len().max(1) as u32,
                 };
                 let next = Series { elements: series.elements.clone(), lanes, ..Series::default() };
                 Reading::Series(Series { lanes, ..std::mem::replace(series, next) })

@@ -22,6 +22,7 @@
 //! | [`state`], [`start`] | the table, and what it holds at step 0 |
 //! | [`draw`] | addresses of random numbers |
 //! | [`tunnel`] | the barrier |
+//! | [`mixing`] | several fields of phases on the same nuclei |
 //! | [`ledger`], [`events`], [`lineage`] | who came and went |
 //! | [`cpu`] | a generation, as it is defined |
 //! | [`desk`], [`saved`] | what backends share: edits, actions, saved states |
@@ -40,6 +41,7 @@ pub mod layout;
 pub mod ledger;
 pub mod lineage;
 pub mod measure;
+pub mod mixing;
 mod params;
 pub mod predict;
 mod presets;

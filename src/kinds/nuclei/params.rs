@@ -173,6 +173,28 @@ choices! {
     }
 }
 
+choices! {
+    /// How much the fields of phases act on each other: G_ab, in S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}.
+    pub enum Mixing {
+        /// G_aa = 1 - g, and g shared evenly by the other fields; g is coupling.between.
+        Even,
+        /// softmax over b of ((cos_ab + 1) / 2) / τ, made symmetric: fields that lie near each other act most on each other.
+        /// Where they lie is drawn from the seed; τ is coupling.sharpness.
+        Embedded,
+    }
+}
+
+choices! {
+    /// What a field sends to the others.
+    pub enum Sent {
+        /// e^{iφ}: commutes with rotating all phases, and leads to consensus.
+        Phase,
+        /// e^{2iφ}, as it was found in the origin: couples second harmonics, so that each field splits into two opposite
+        /// clusters and never agrees.
+        Double,
+    }
+}
+
 params! {
     /// What the nuclei are measured by: f_j = (1/B) Σ_b (x_b·w_j - y_b)², lower is better.
     pub struct Task {
@@ -383,6 +405,30 @@ params! {
         #[param(apply = Rebuild)]
         #[show_if(|s| s.method == Method::Dense)]
         matrix: PathText = PathText::default(),
+
+        /// Phases every nucleus has: so many fields of them, coupled by the same J. The barrier looks at the first.
+        #[param(range = 1.0..=8.0, hard = 1.0..=8.0, apply = Rebuild, symbol = "F")]
+        fields: u32 = 1,
+
+        /// How much fields act on each other.
+        #[param()]
+        #[show_if(|s| s.fields > 1)]
+        mixing: Mixing = Mixing::Even,
+
+        /// Share of the pull on a phase that comes from the other fields: 0 leaves them alone, 1 - 1/F makes all alike.
+        #[param(range = 0.0..=1.0, hard = 0.0..=1.0, symbol = "g")]
+        #[show_if(|s| s.fields > 1 && s.mixing == Mixing::Even)]
+        between: f64 = 0.2,
+
+        /// How near fields must lie to act on each other: 0.07 leaves most alone, 1 makes all nearly alike.
+        #[param(range = 0.01..=1.0, hard = 0.001..=1000.0, scale = Log, symbol = "τ")]
+        #[show_if(|s| s.fields > 1 && s.mixing == Mixing::Embedded)]
+        sharpness: f64 = 0.07,
+
+        /// What fields send.
+        #[param()]
+        #[show_if(|s| s.fields > 1)]
+        sent: Sent = Sent::Phase,
     }
 }
 
@@ -396,6 +442,10 @@ params! {
         /// How many of the fittest answer together: their answers are averaged.
         #[param(range = 1.0..=64.0, hard = 1.0..=4096.0)]
         ensemble: u32 = 8,
+
+        /// Which field of phases is shown as the phase of a nucleus, when there are several: 1 is the first.
+        #[param(range = 1.0..=8.0, hard = 1.0..=8.0)]
+        field: u32 = 1,
     }
 }
 

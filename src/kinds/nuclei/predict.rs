@@ -4,6 +4,7 @@ use super::{
     Method, Params, Precision, Source,
     cpu::{coupling::Coupling, phases::Waves, turnover::Turnover},
     events::Events,
+    mixing,
     real::Real,
     state::State,
     task::Setup,
@@ -32,25 +33,26 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> Bytes {
         (Method::Auto, Source::Nothing) => Method::MeanField,
         (method, _) => method,
     };
-    let (weights, rest) = State::<T>::bytes_of(capacity, dim);
+    let fields = mixing::fields(params);
+    let (weights, rest) = State::<T>::bytes_of(capacity, dim, fields);
     let given = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
     vec![
         ("weights", weights),
         ("nuclei", rest),
         ("task", (rows * (dim + 1) * T::BYTES) as u64 + given),
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
-        ("working space", working_space::<T>(capacity, dim)),
+        ("working space", working_space::<T>(capacity, dim, fields)),
         ("places", capacity as u64 * 12),
         ("measurements", 0),
     ]
 }
 
 /// Arrays over the living, and what selection and events need, for tables of that size.
-pub const fn working_space<T: Real>(capacity: usize, dim: usize) -> u64 {
+pub const fn working_space<T: Real>(capacity: usize, dim: usize, fields: usize) -> u64 {
     let lanes = capacity.div_ceil(128) * dim * 9 * T::BYTES;
     let arrays = capacity * 4 * T::BYTES;
     (lanes + arrays) as u64
-        + Waves::<T>::bytes_of(capacity)
+        + Waves::<T>::bytes_of(fields, capacity)
         + Turnover::<T>::bytes_of(capacity)
         + Events::bytes_of(capacity)
 }
@@ -73,6 +75,8 @@ mod tests {
             params.coupling.method = method;
             all.push(params);
         }
+        all.push(Params::default());
+        all[7].coupling.fields = 3;
         for params in all {
             let on = Place::Cpu { threads: 2 };
             let told = Card::predict(&params, None, on);

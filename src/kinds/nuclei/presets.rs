@@ -30,6 +30,13 @@ impl Params {
         params
     }
 
+    /// Three fields of phases on every nucleus, which pull at each other.
+    pub fn fields() -> Self {
+        let mut params = Self::default();
+        (params.coupling.fields, params.coupling.between) = (3, 0.2);
+        params
+    }
+
     /// The population alone, with an open barrier: births and fusions against death at this rate.
     pub fn population(death_rate: f64) -> Self {
         let mut params = Self::default();
@@ -79,6 +86,13 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "Three fields of phases",
+        docs: "Every nucleus has three phases, coupled by the same fitness and entropy; a fifth of the pull on each comes \
+               from the other two. The barrier looks at the first.",
+        source: "SODA-QD1102 (2025), its multi-field kernel, made to commute with rotating all phases",
+        set: &["coupling.fields=3", "coupling.between=0.2"],
+    },
+    Preset {
         name: "Birth and death alone",
         docs: "An open barrier and phases that stand still: births and fusions against death.",
         source: "Gillespie 1977, Exact stochastic simulation of coupled chemical reactions",
@@ -111,6 +125,7 @@ mod tests {
     fn the_menu_says_what_the_code_says() {
         assert_eq!(preset("Rules"), Params::compat());
         assert_eq!(preset("Kuramoto"), Params::kuramoto(1024));
+        assert_eq!(preset("Three"), Params::fields());
         assert_eq!(preset("Birth"), Params::population(0.01));
     }
 }

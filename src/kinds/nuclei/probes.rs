@@ -11,6 +11,7 @@ pub const NUCLEI: &str = "nuclei";
 
 probes! {
     /// Global order r = |mean of e^{iφ}|, and the same weighted with the coupling, R_J. 1: all phases agree.
+    /// With several fields of phases, both are of the first, and r of each other follows.
     ORDER = "order", "", Shape::Series { of: "" };
     /// Living nuclei, N.
     ALIVE = "alive", "", Shape::Series { of: "" };
@@ -33,7 +34,7 @@ probes! {
     PHASE_OF = "phase_of", "rad", Shape::Series { of: NUCLEI };
     /// Mean squared error of chosen nuclei.
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
-    /// Phase of every nucleus; not a number where nobody lives.
+    /// Phase of every nucleus, in the field that measure.field names; not a number where nobody lives.
     PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32), meaning: Meaning::Angle };
     /// Mean squared error of every nucleus; not a number before it was first measured.
     FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
@@ -82,7 +83,7 @@ actions! {
     /// Turns the phases of the selected nuclei.
     fn kick(over "nuclei") {
         /// Added to the phase, radians.
-        #[param(range = -PI..=PI, hard = -1000.0..=1000.0)]
+        #[param(range = 0.0..=PI, hard = -1000.0..=1000.0)]
         angle: f64,
     }
 

@@ -53,6 +53,7 @@ pub fn write<T: Real>(desk: &Desk, state: &State<T>) -> Vec<u8> {
     for array in arrays(&mut copy) {
         array.iter().for_each(|x| real(&mut out, *x));
     }
+    state.more.iter().for_each(|x| real(&mut out, *x)); // nothing with one field of phases
     out.0
 }
 
@@ -83,7 +84,7 @@ pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimErro
         Ok::<_, SimError>(Ledger::from_values(values))
     };
     let (ledger, sampled) = (ledger()?, ledger()?);
-    let mut state = State::empty(like.capacity, like.dim);
+    let mut state = State::with_fields(like.capacity, like.dim, like.fields);
     let living = r.list(4, Reader::u32)?;
     if !living.is_sorted_by(|a, b| a < b) || living.last().is_some_and(|slot| *slot as usize >= like.capacity) {
         return Err(broken("it contradicts itself"));
@@ -101,6 +102,9 @@ pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimErro
         for x in array {
             *x = take(&mut r)?;
         }
+    }
+    for x in &mut state.more {
+        *x = take(&mut r)?;
     }
     state.compact();
     let parents_fit = state.parent.iter().all(|p| (FOUNDER..like.capacity as i32).contains(p));

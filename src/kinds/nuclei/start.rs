@@ -3,6 +3,7 @@
 use super::{
     Frequencies, Params,
     draw::{Draw, Stream},
+    mixing,
     real::Real,
     state::State,
 };
@@ -14,7 +15,7 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
     let population = &params.population;
     let capacity = population.capacity as usize;
     let founders = population.n_start.min(population.capacity);
-    let mut state = State::empty(capacity, dim);
+    let mut state = State::with_fields(capacity, dim, mixing::fields(params));
     let draw = |stream| Draw { seed, stream, generation: 0 };
     for slot in 0..founders {
         let i = slot as usize;
@@ -22,7 +23,9 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
         draw(Stream::InitW).each_normal(slot, dim, |d, x| row[d] = T::of(population.weight_scale * x));
         state.alive[i] = 1;
         (state.f[i], state.h[i]) = (T::of(f64::NAN), T::of(f64::NAN)); // nobody has measured it yet
-        state.phi[i] = T::of(TAU * draw(Stream::InitPhase).uniform(slot));
+        for field in 0..state.fields {
+            *state.phase_mut(field, slot) = T::of(TAU * draw(Stream::InitPhase).uniform_of(slot, field as u32));
+        }
         state.amp[i] = T::of((1.0 / f64::from(founders)).sqrt());
     }
     for slot in 0..capacity {

@@ -22,6 +22,10 @@ pub struct State<T> {
     pub frozen: Vec<u8>,
     /// `[N_max]` phase in [-π, π]; as drawn, in [0, 2π), before the first step.
     pub phi: Vec<T>,
+    /// Fields of phases, F.
+    pub fields: usize,
+    /// `[F - 1 × N_max]` phases of the second field and those after it.
+    pub more: Vec<T>,
     /// `[N_max]` |ψ|; only the quantum-Kuramoto maps change it.
     pub amp: Vec<T>,
     /// `[N_max]` natural frequency of the place.
@@ -51,8 +55,13 @@ pub struct State<T> {
 }
 
 impl<T: Real> State<T> {
-    /// A table in which nobody lives.
+    /// A table in which nobody lives, with one field of phases.
     pub fn empty(capacity: usize, dim: usize) -> Self {
+        Self::with_fields(capacity, dim, 1)
+    }
+
+    /// The same with so many fields of phases.
+    pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Self {
         let stride = dim.next_multiple_of(16 / T::BYTES);
         let zeros = || vec![T::ZERO; capacity];
         let mut state = Self {
@@ -63,6 +72,8 @@ impl<T: Real> State<T> {
             alive: vec![0; capacity],
             frozen: vec![0; capacity],
             phi: zeros(),
+            fields,
+            more: vec![T::ZERO; (fields - 1) * capacity],
             amp: zeros(),
             omega: zeros(),
             spike: zeros(),
@@ -84,6 +95,22 @@ impl<T: Real> State<T> {
     /// Living nuclei.
     pub fn n(&self) -> usize {
         self.idx.len()
+    }
+
+    /// Phase of a place in a field, from 0 on.
+    pub fn phase(&self, field: usize, slot: u32) -> T {
+        match field {
+            0 => self.phi[slot as usize],
+            more => self.more[(more - 1) * self.capacity + slot as usize],
+        }
+    }
+
+    /// Phase of a place in a field.
+    pub fn phase_mut(&mut self, field: usize, slot: u32) -> &mut T {
+        match field {
+            0 => &mut self.phi[slot as usize],
+            more => &mut self.more[(more - 1) * self.capacity + slot as usize],
+        }
     }
 
     /// Weights of a place.
@@ -116,6 +143,7 @@ impl<T: Real> State<T> {
         let i = slot as usize;
         self.row_mut(slot).fill(T::ZERO);
         (self.alive[i], self.frozen[i]) = (0, 0);
+        (1..self.fields).for_each(|field| *self.phase_mut(field, slot) = T::ZERO);
         for array in [&mut self.phi, &mut self.amp, &mut self.spike, &mut self.f, &mut self.h] {
             array[i] = T::ZERO;
         }
@@ -127,12 +155,12 @@ impl<T: Real> State<T> {
 
     /// Bytes held by weights, and by everything else.
     pub fn n_bytes(&self) -> (u64, u64) {
-        Self::bytes_of(self.capacity, self.dim)
+        Self::bytes_of(self.capacity, self.dim, self.fields)
     }
 
     /// The same, beforehand.
-    pub fn bytes_of(capacity: usize, dim: usize) -> (u64, u64) {
+    pub fn bytes_of(capacity: usize, dim: usize, fields: usize) -> (u64, u64) {
         let stride = dim.next_multiple_of(16 / T::BYTES);
-        ((capacity * stride * T::BYTES) as u64, (capacity * (10 * T::BYTES + 2 + 4 * size_of::<u32>())) as u64)
+        ((capacity * stride * T::BYTES) as u64, (capacity * ((9 + fields) * T::BYTES + 2 + 4 * size_of::<u32>())) as u64)
     }
 }

@@ -65,6 +65,15 @@ pub struct Forest {
 }
 
 impl Forest {
+    /// By line: who lives at a place that is shown, and all they came out of.
+    pub fn shown(&self, mask: &[bool]) -> Vec<bool> {
+        let is_shown = |place: u32| mask.get(place as usize).copied().unwrap_or(true);
+        let living = self.lines.iter().map(|l| l.gone == ALIVE && l.place.is_none_or(is_shown));
+        let mut shown: Vec<bool> = living.collect();
+        self.add_ancestors(&mut shown);
+        shown
+    }
+
     /// Takes what happened. What contradicts itself (an unknown parent, a second birth or death) is left out. Lines may get
     /// other indices when some are forgotten, which [`Totals::forgotten`] tells.
     pub fn absorb(&mut self, events: &[LifeEvent]) {

@@ -17,7 +17,7 @@ use crate::{
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
 use forest::Forest;
-use picture::{SINGLES, Studio, Wish};
+use picture::{Admitted, SINGLES, Studio, Wish};
 use std::sync::Arc;
 
 /// While it runs, lines get their lanes anew no more often than this, seconds.
@@ -88,6 +88,8 @@ pub struct Lineage {
     window: Option<Window>,
     texture: Option<(TextureHandle, u64)>,
     hovered: Option<u32>,
+    /// The line the context menu was opened on.
+    menu_line: Option<u32>,
     last_made: f64,
 }
 
@@ -107,6 +109,7 @@ impl Default for Lineage {
             window: None,
             texture: None,
             hovered: None,
+            menu_line: None,
             last_made: 0.0,
         }
     }
@@ -151,7 +154,7 @@ impl Lineage {
         }
     }
 
-    fn caption(&self) -> String {
+    fn caption(&self, is_filtered: bool) -> String {
         let (totals, picture) = (self.forest.totals, &self.studio.picture);
         let drawn = kit::thousands(picture.n_drawn as u64);
         let mut text = format!("{drawn} of {} lines", kit::thousands(totals.lines));
@@ -162,6 +165,9 @@ impl Lineage {
         }
         if picture.n_drawn > SINGLES {
             text += "  |  density, log";
+        }
+        if is_filtered {
+            text += "  |  those the filter shows, and what they came out of";
         }
         if totals.forgotten > 0 {
             text += &format!("  |  {} extinct lines no longer in memory", kit::thousands(totals.forgotten));
@@ -192,9 +198,11 @@ impl Lineage {
     }
 
     fn wish(&self, canvas: Rect, ctx: &ViewCtx<'_>, over: &str) -> Wish {
+        let filter = ctx.filter.shown();
         Wish {
             generation: self.generation,
             show: self.show(),
+            admitted: Admitted { generation: filter.generation, mask: filter.shared(over) },
             relatives: self.relatives,
             marked: self.marked(ctx.selection.of(over)),
             cells: [canvas.width(), canvas.height()].map(|side| (side as usize).clamp(8, 4096)),
@@ -247,7 +255,7 @@ impl View for Lineage {
             Arc::make_mut(&mut self.forest).absorb(events);
             self.generation += 1;
             if self.forest.totals.forgotten != forgotten {
-                (self.focus, self.hovered, self.studio) = (None, None, Studio::default());
+                (self.focus, self.hovered, self.menu_line, self.studio) = (None, None, None, Studio::default());
                 self.worth.clear();
             }
         }
@@ -265,7 +273,8 @@ impl View for Lineage {
             return;
         };
         let set = ctx.exhibit.set(over).cloned();
-        let caption = self.caption();
+        let is_filtered = ctx.filter.shown().mask(over).is_some();
+        let caption = self.caption(is_filtered);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, over));
         if self.forest.lines.is_empty() {
             return run_ui(ui, canvas, ctx, "No births yet", "This run has no splits, merges or deaths so far");
@@ -280,12 +289,16 @@ impl View for Lineage {
             kit::empty_ui(ui, canvas, ctx.tokens, "Laying out the lines…", "This takes a moment", None);
             return;
         }
+        if self.studio.picture.n_drawn == 0 && is_filtered {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who live", None);
+            return;
+        }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);
         self.paint(ui, canvas, plot, ctx);
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "mark"), ("drag", "move"), ("wheel", "zoom"), ("double-click", "everything")]
+        &[("click", "mark"), ("drag", "move"), ("wheel", "zoom"), ("double-click", "everything"), ("right click", "menu")]
     }
 
     fn help(&self) -> &'static str {
@@ -293,7 +306,7 @@ impl View for Lineage {
          diamond a merge, a cross a death that left nobody behind. Families stay together. *Survivors* are those who \
          live and all they came out of. Above 12,000 lines the picture is a density on a logarithmic scale.\n\n\
          - click: mark a line; one that lives is selected everywhere · Ctrl+click: add\n\
-         - right click: select who lives of its descendants\n\
+         - right click: what can be done with it, and with those who live of its descendants\n\
          - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\
          - double-click: show everything"
     }

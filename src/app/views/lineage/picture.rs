@@ -12,6 +12,21 @@ use std::sync::{Arc, mpsc};
 /// Up to this many lines are drawn one by one.
 pub const SINGLES: usize = 12_000;
 
+/// Whom the window's filter shows.
+#[derive(Clone, Default)]
+pub struct Admitted {
+    /// Counts up whenever it is somebody else.
+    pub generation: u64,
+    /// By place; none: everybody.
+    pub mask: Option<Arc<Vec<bool>>>,
+}
+
+impl PartialEq for Admitted {
+    fn eq(&self, other: &Self) -> bool {
+        self.generation == other.generation
+    }
+}
+
 /// What a picture is asked to show.
 #[derive(Clone, PartialEq)]
 pub struct Wish {
@@ -19,6 +34,8 @@ pub struct Wish {
     pub generation: u64,
     /// Who is drawn.
     pub show: Show,
+    /// Of those, only who lives at a place that is shown, and all they came out of.
+    pub admitted: Admitted,
     /// Who stands out with the marked.
     pub relatives: Relatives,
     /// The marked lines.
@@ -67,12 +84,16 @@ impl Picture {
             forest.add_descendants(&mut down);
             strong.iter_mut().zip(down).for_each(|(s, d)| *s |= d);
         }
-        let keep = match wish.show {
+        let mut keep = match wish.show {
             Show::All => vec![true; forest.lines.len()],
             Show::Survivors => forest.survivors(),
             Show::Relatives if wish.marked.is_empty() => vec![true; forest.lines.len()],
             Show::Relatives => strong.clone(),
         };
+        if let Some(mask) = &wish.admitted.mask {
+            let shown = forest.shown(mask);
+            keep.iter_mut().zip(shown).for_each(|(k, shown)| *k &= shown);
+        }
         let lanes = Lanes::of(forest, &keep);
         let n_drawn = keep.iter().filter(|k| **k).count();
         let all = || Window::all(forest, lanes.n, wish.now);

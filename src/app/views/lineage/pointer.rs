@@ -7,7 +7,10 @@ use super::{
     label,
     lanes::NOWHERE,
 };
-use crate::{app::views::ViewCtx, sim::ElementSet};
+use crate::{
+    app::views::{Subject, ViewCtx, menu},
+    sim::ElementSet,
+};
 use egui::{Pos2, Rect, Response, RichText, Sense, Ui};
 
 /// How far from a line the pointer may be, points.
@@ -81,10 +84,7 @@ impl Lineage {
     /// Hover and click reach the other views through the place where a line lives.
     fn link(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         let Some(set) = set else { return };
-        let place = |line: u32| {
-            let line = &self.forest.lines[line as usize];
-            line.place.filter(|_| line.gone == ALIVE)
-        };
+        let place = |line: u32| self.lives_at(line);
         if response.hovered() && (ctx.selection.set == set.name || ctx.selection.set.is_empty()) {
             ctx.selection.hovered = self.hovered.and_then(place);
         }
@@ -101,23 +101,40 @@ impl Lineage {
         self.focus = self.hovered;
     }
 
+    /// The menu of elements, for the place where a line lives; above it, what is peculiar to a line.
     fn menu_ui(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         if response.secondary_clicked() {
+            self.menu_line = self.hovered;
             self.focus = self.hovered.or(self.focus);
         }
-        let (Some(line), Some(set)) = (self.focus, set) else { return };
+        let Some(set) = set else { return };
         response.context_menu(|ui| {
-            ui.label(label(&self.forest, Some(set), line));
-            let kin = [("Select its living descendants", true), ("Select its living relatives", false)];
-            for (text, only_down) in kin {
-                if ui.button(text).clicked() {
-                    ctx.selection.replace(set.name, self.living_kin(line, only_down));
-                }
+            if let Some(line) = self.menu_line {
+                self.kin_ui(ui, line, set, ctx);
+                ui.separator();
             }
-            if ui.button("Copy number").clicked() {
-                ui.ctx().copy_text(self.forest.lines[line as usize].id.to_string());
-            }
+            let subject = Subject::at(ctx, set, self.menu_line.and_then(|line| self.lives_at(line)));
+            menu::ui(ui, ctx, set, &subject);
         });
+    }
+
+    fn kin_ui(&self, ui: &mut Ui, line: u32, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        ui.label(RichText::new(label(&self.forest, Some(set), line)).strong().color(ctx.tokens.text_strong));
+        let kin = [("Select its living descendants", true), ("Select its living relatives", false)];
+        for (text, only_down) in kin {
+            if ui.button(text).clicked() {
+                ctx.selection.replace(set.name, self.living_kin(line, only_down));
+            }
+        }
+        if ui.button("Copy number").clicked() {
+            ui.ctx().copy_text(self.forest.lines[line as usize].id.to_string());
+        }
+    }
+
+    /// The place where a line lives.
+    fn lives_at(&self, line: u32) -> Option<u32> {
+        let line = &self.forest.lines[line as usize];
+        line.place.filter(|_| line.gone == ALIVE)
     }
 
     /// Where those live who came out of a line, or out of anything it came out of.

@@ -6,7 +6,8 @@ use super::{
     Selection, View, ViewCtx, bar,
     cloud::{Cloud, Placed, SINGLES},
     colors::{self, Ramp, Shade},
-    fields::{self, Fields},
+    fields::{self, Fields, Part},
+    filter::Shown,
     kit, run_ui, tap,
 };
 use crate::{
@@ -54,9 +55,9 @@ pub struct Scatter {
 /// Placing, cells and theme of a density.
 type DensityKey = (u64, [usize; 2], bool);
 
-fn place(x: &[f32], y: &[f32], mask: Option<&[f32]>, logs: [Option<bool>; 2]) -> Placed<Found> {
+fn place(x: &[f32], y: &[f32], who: &Part, logs: [Option<bool>; 2]) -> Placed<Found> {
     let n = x.len().min(y.len());
-    let part = || (0..n).filter(|i| fields::takes_part(mask, *i));
+    let part = || (0..n).filter(|i| who.has(*i));
     let scales = [Scale::of(part().map(|i| x[i]), logs[0]), Scale::of(part().map(|i| y[i]), logs[1])];
     let mut placed = Placed { of: vec![], at: vec![], found: Found { scales, total: n, ..Found::default() } };
     for i in part() {
@@ -107,12 +108,10 @@ impl Scatter {
     /// Passes over fields that say nothing when nobody has chosen them.
     fn note_flat(&mut self, exhibit: &Exhibit) {
         let Some(set) = self.set(exhibit) else { return };
-        let mask = fields::mask(exhibit, set.name).and_then(|m| self.fields.get(m)).cloned();
+        let who = Part::of(exhibit, set.name, &self.fields, &Shown::default());
         for id in self.shown(exhibit, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
-            let part = |(i, v): (usize, &f32)| {
-                (v.is_finite() && fields::takes_part(mask.as_ref().map(|m| m.as_slice()), i)).then_some(*v)
-            };
+            let part = |(i, v): (usize, &f32)| (v.is_finite() && who.has(i)).then_some(*v);
             // A sample says as much, and costs nothing with many.
             let every = (values.len() / 4096).max(1);
             let part = values.iter().enumerate().step_by(every).filter_map(part);
@@ -126,7 +125,7 @@ impl Scatter {
         }
     }
 
-    fn caption(&self, set: &str) -> String {
+    fn caption(&self, set: &str, n_hidden: u32) -> String {
         let placed = self.cloud.placed();
         let (n, total) = (placed.of.len() as u64, placed.found.total as u64);
         let mut text = format!("{} of {} {set}", kit::thousands(n), kit::thousands(total));
@@ -138,6 +137,9 @@ impl Scatter {
         }
         if n > SINGLES as u64 {
             text += "  |  density, log";
+        }
+        if n_hidden > 0 {
+            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
         }
         text
     }
@@ -287,14 +289,18 @@ impl View for Scatter {
             return;
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
-            let mask = fields::mask(ctx.exhibit, set.name).and_then(|m| self.fields.get(m)).cloned();
+            let who = Part::of(ctx.exhibit, set.name, &self.fields, ctx.filter.shown());
             let logs = self.axes.map(|a| a.is_log);
-            let key = self.fields.generation << 16 | (self.settings & 0xffff);
-            self.cloud
-                .update(ui.ctx(), key, x.len(), || move || place(&x, &y, mask.as_ref().map(|m| m.as_slice()), logs));
+            let key = [self.fields.generation, self.settings, ctx.filter.shown().generation];
+            self.cloud.update(ui.ctx(), key, x.len(), || move || place(&x, &y, &who, logs));
         }
-        let caption = self.caption(set.name);
+        let n_hidden = ctx.filter.shown().n_hidden(&set);
+        let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set, shown));
+        if self.cloud.placed().of.is_empty() && n_hidden > 0 {
+            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who have values", None);
+            return;
+        }
         if self.cloud.placed().of.is_empty() {
             let title = if self.cloud.generation == 0 { "No values yet" } else { "Nothing has both values" };
             return run_ui(ui, canvas, ctx, title, "Run the model to see how the fields go together");
@@ -322,7 +328,8 @@ impl View for Scatter {
          density on a logarithmic scale, and only the selected are drawn one by one. A scale is logarithmic by itself \
          when its values span more than a factor of 50.\n\n\
          - click: select · Ctrl+click: add or remove\n\
-         - drag: rectangle · Alt+drag: lasso; with Ctrl they add"
+         - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
+         - right click: what can be done with them"
     }
 }
 
@@ -343,7 +350,7 @@ mod tests {
     #[test]
     fn only_those_with_both_values_have_a_place() {
         let (x, y) = ([1.0, 2.0, f32::NAN, 4.0, 5.0], [0.1, 0.0, 3.0, 10.0, 1000.0]);
-        let placed = place(&x, &y, Some(&[1.0, 1.0, 1.0, 1.0, 0.0]), [None, Some(true)]);
+        let placed = place(&x, &y, &Part::masked(Some(Arc::new(vec![1.0, 1.0, 1.0, 1.0, 0.0]))), [None, Some(true)]);
         assert_eq!((placed.of.as_slice(), placed.found.left_out, placed.found.total), (&[0, 3][..], 2, 5));
         assert!(placed.at.iter().flatten().all(|v| (0.0..=1.0).contains(v)));
     }

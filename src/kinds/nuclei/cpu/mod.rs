@@ -26,6 +26,7 @@ pub mod coupling;
 pub mod crew;
 pub mod fitness;
 pub mod maps;
+pub mod mixer;
 pub mod phases;
 mod simulation;
 pub mod standing;
@@ -37,7 +38,7 @@ use super::{
     desk::Desk,
     draw::{Draw, Stream},
     events::Standing,
-    fields,
+    fields, mixing,
     real::Real,
     start,
     state::State,
@@ -84,7 +85,7 @@ impl<T: Real> CpuSim<T> {
     /// At step 0.
     pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
-        check_dense(params)?;
+        check(params)?;
         let crew = Crew::new(threads);
         let room = || Vec::with_capacity(capacity);
         let work = Work {
@@ -96,10 +97,12 @@ impl<T: Real> CpuSim<T> {
             sorted: room(),
         };
         let state = start::state(params, scene.seed, dim);
+        let mut waves = Waves::with_fields(state.fields, capacity);
+        waves.mix(&mixing::matrix(&params.coupling, state.fields, scene.seed), params.coupling.sent);
         Ok(Self {
             measured: Measured::new(&setup),
             coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, crew),
-            waves: Waves::with_capacity(capacity),
+            waves,
             turnover: Turnover::new(capacity, dim),
             desk: Desk::new(params, scene, setup, state.n() as u64),
             state,
@@ -225,9 +228,9 @@ impl<T: Real> CpuSim<T> {
             }
         }
         pass.span("coupling", n, || waves.evaluate(kernel, coupling, crew));
+        waves.scatter(state);
         for (at, slot) in state.idx.iter().enumerate() {
             let (i, sums) = (*slot as usize, &waves.sums);
-            state.phi[i] = waves.phi[at];
             (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
             let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
             state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
@@ -259,8 +262,9 @@ fn method(params: &Params) -> Method {
 /// Nuclei whose J may be written out: 4 GB in double precision.
 const MOST_DENSE: u32 = 22_000;
 
-/// J of a large population is not written out.
-fn check_dense(params: &Params) -> Result<(), SimError> {
+/// J of a large population is not written out; maps move one field.
+fn check(params: &Params) -> Result<(), SimError> {
+    mixing::check(params)?;
     let capacity = params.population.capacity;
     if params.coupling.method == Method::Dense && capacity > MOST_DENSE {
         return Err(SimError::Input(format!(

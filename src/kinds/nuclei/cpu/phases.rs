@@ -3,9 +3,10 @@
 use super::{
     coupling::{Coupling, Kernel, Sums},
     crew::Crew,
+    mixer::Mixer,
 };
 use crate::kinds::nuclei::{
-    Integrator, Norm, Phases,
+    Integrator, Norm, Phases, Sent,
     draw::{Draw, Stream},
     real::{Real, wrapped},
     state::State,
@@ -15,8 +16,10 @@ use crate::kinds::nuclei::{
 const PIECE: usize = 4096;
 
 /// Phases of the living, side by side, and what integrators need beside them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Waves<T> {
+    /// Fields, F; the following are `[F × n]`, field by field.
+    pub fields: usize,
     /// φ.
     pub phi: Vec<T>,
     /// cos φ, of the last evaluation.
@@ -29,17 +32,25 @@ pub struct Waves<T> {
     slope: Vec<T>,
     total: Vec<T>,
     noise: Vec<T>,
+    mixer: Mixer<T>,
 }
 
 impl<T: Real> Waves<T> {
-    /// Room for so many.
+    /// Room for so many, with one field.
     pub fn with_capacity(n: usize) -> Self {
-        let room = || Vec::with_capacity(n);
+        Self::with_fields(1, n)
+    }
+
+    /// Room for so many fields of so many.
+    pub fn with_fields(fields: usize, n: usize) -> Self {
+        let room = || Vec::with_capacity(fields * n);
         Self {
+            fields,
+            mixer: Mixer::new(fields, n),
             phi: room(),
             cos: room(),
             sin: room(),
-            sums: Sums::with_capacity(n),
+            sums: Sums::with_capacity(fields * n),
             start: room(),
             slope: room(),
             total: room(),
@@ -47,10 +58,17 @@ impl<T: Real> Waves<T> {
         }
     }
 
+    /// Fields act on each other like this from now on.
+    pub fn mix(&mut self, g: &[f64], sent: Sent) {
+        self.mixer.take(g, sent);
+    }
+
     /// The phases of the living.
     pub fn gather(&mut self, state: &State<T>) {
         self.phi.clear();
-        self.phi.extend(state.idx.iter().map(|slot| state.phi[*slot as usize]));
+        for field in 0..self.fields {
+            self.phi.extend(state.idx.iter().map(|slot| state.phase(field, *slot)));
+        }
         let n = self.phi.len();
         for array in [&mut self.cos, &mut self.sin, &mut self.start, &mut self.slope, &mut self.total, &mut self.noise]
         {
@@ -58,18 +76,38 @@ impl<T: Real> Waves<T> {
         }
     }
 
+    /// Hands the phases of the living back.
+    pub fn scatter(&self, state: &mut State<T>) {
+        let n = state.n();
+        for field in 0..self.fields {
+            for at in 0..n {
+                *state.phase_mut(field, state.idx[at]) = self.phi[field * n + at];
+            }
+        }
+    }
+
+    /// Cosines and sines of one field.
+    pub fn rotors(&self, field: usize) -> (&[T], &[T]) {
+        let n = self.phi.len() / self.fields;
+        (&self.cos[field * n..][..n], &self.sin[field * n..][..n])
+    }
+
     /// Bytes of so many.
-    pub const fn bytes_of(n: usize) -> u64 {
-        (n * 10 * T::BYTES) as u64
+    pub const fn bytes_of(fields: usize, n: usize) -> u64 {
+        (fields * n * 10 * T::BYTES) as u64 + Mixer::<T>::bytes_of(fields, n)
     }
 
     /// Cosines, sines, and the sums over all pairs.
     pub fn evaluate(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, crew: Crew) {
         let pieces = self.phi.chunks(PIECE).zip(self.cos.chunks_mut(PIECE).zip(self.sin.chunks_mut(PIECE)));
-        crew.each(20 * kernel.x.len(), pieces, |(phi, (cos, sin))| {
+        crew.each(20 * self.fields * kernel.x.len(), pieces, |(phi, (cos, sin))| {
             phi.iter().zip(cos).zip(sin).for_each(|((phi, cos), sin)| (*sin, *cos) = phi.sin_cos());
         });
-        coupling.sums(kernel, &self.cos, &self.sin, &mut self.sums);
+        if self.fields == 1 {
+            coupling.sums(kernel, &self.cos, &self.sin, &mut self.sums);
+        } else {
+            self.mixer.sums(kernel, coupling, &self.cos, &self.sin, &mut self.sums);
+        }
     }
 }
 
@@ -113,13 +151,16 @@ impl<T: Real> Drift<'_, T> {
     fn shake(&self, waves: &mut Waves<T>, block: u32) {
         let size = (2.0 * self.phases.noise * self.phases.dt).sqrt();
         let draw = Draw { stream: Stream::Noise, ..self.draw };
-        let pieces = waves.noise.chunks_mut(PIECE).zip(self.state.idx.chunks(PIECE));
-        self.crew.each(60 * self.state.n(), pieces, |(noise, slots)| {
-            for (xi, slot) in noise.iter_mut().zip(slots) {
-                let moves = self.state.frozen[*slot as usize] == 0;
-                *xi = if moves { T::of(size * draw.normal(*slot, block)) } else { T::ZERO };
-            }
-        });
+        for (field, noise) in waves.noise.chunks_mut(self.state.n().max(1)).enumerate() {
+            let block = block | (field as u32) << 16;
+            let pieces = noise.chunks_mut(PIECE).zip(self.state.idx.chunks(PIECE));
+            self.crew.each(60 * self.state.n(), pieces, |(noise, slots)| {
+                for (xi, slot) in noise.iter_mut().zip(slots) {
+                    let moves = self.state.frozen[*slot as usize] == 0;
+                    *xi = if moves { T::of(size * draw.normal(*slot, block)) } else { T::ZERO };
+                }
+            });
+        }
     }
 
     /// dφ/dt, into `waves.slope`.
@@ -127,8 +168,8 @@ impl<T: Real> Drift<'_, T> {
         waves.evaluate(self.kernel, coupling, self.crew);
         let (k, scale) = (T::of(self.phases.coupling), T::of(self.phases.omega_scale));
         let n = T::of(self.state.n() as f64);
-        let sums = waves.sums.im.iter().zip(&waves.sums.d);
-        for ((slope, slot), (im, d)) in waves.slope.iter_mut().zip(&self.state.idx).zip(sums) {
+        let nuclei = self.state.idx.iter().zip(&waves.sums.d).cycle(); // once per field
+        for ((slope, im), (slot, d)) in waves.slope.iter_mut().zip(&waves.sums.im).zip(nuclei) {
             let slot = *slot as usize;
             let over = if self.phases.norm == Norm::Row { *d } else { n };
             let moves = self.state.frozen[slot] == 0;

@@ -1,6 +1,6 @@
 //! The promises of [`Simulation`].
 
-use super::{CpuSim, check_dense, method, standing, turnover};
+use super::{CpuSim, check, method, standing, turnover};
 use crate::{
     gpu::Pass,
     kinds::{
@@ -9,7 +9,7 @@ use crate::{
             desk::Hand,
             draw::{Draw, Stream},
             events::Standing,
-            fields, measure, predict,
+            fields, measure, mixing, predict,
             probes::PROBES,
             real::{Real, wrapped},
             saved, start,
@@ -30,7 +30,7 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        measure::lanes(probe)
+        measure::lanes(probe, mixing::fields(&self.desk.params))
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
@@ -46,9 +46,11 @@ impl<T: Real> Simulation for CpuSim<T> {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
-                check_dense(&new)?;
+                check(&new)?;
                 if new.coupling != self.desk.params.coupling {
                     self.coupling.choose(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
+                    let g = mixing::matrix(&new.coupling, self.state.fields, self.desk.scene.seed);
+                    self.waves.mix(&g, new.coupling.sent);
                 }
                 self.desk.params = *new;
             }
@@ -67,8 +69,11 @@ impl<T: Real> Simulation for CpuSim<T> {
         }
         match hand {
             Hand::Kick(angle) => {
-                for phi in living.iter().map(|slot| *slot as usize) {
-                    self.state.phi[phi] = wrapped(self.state.phi[phi] + T::of(angle));
+                for slot in living {
+                    for field in 0..self.state.fields {
+                        let phi = self.state.phase_mut(field, slot);
+                        *phi = wrapped(*phi + T::of(angle));
+                    }
                 }
             }
             Hand::Freeze(still) => living.iter().for_each(|slot| self.state.frozen[*slot as usize] = still.into()),
@@ -131,7 +136,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             ("nuclei", rest),
             ("task", self.measured.n_bytes() + self.desk.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
             ("coupling", self.coupling.n_bytes()),
-            ("working space", predict::working_space::<T>(capacity, dim)),
+            ("working space", predict::working_space::<T>(capacity, dim, self.state.fields)),
             ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),
             ("measurements", self.desk.meter.n_bytes()),
         ]

@@ -37,12 +37,14 @@ pub fn of<T: Real>(
     wanted: bool,
 ) -> Standing {
     let n = f.len();
-    let (r, mean_phase) = order(&waves.cos, &waves.sin);
-    let (re, d) = (sum(&waves.sums.re, |x| x), sum(&waves.sums.d, |x| x));
+    let at = |field: usize| waves.rotors(field);
+    let (r, mean_phase) = order(at(0).0, at(0).1);
+    let (re, d) = (sum(&waves.sums.re[..n], |x| x), sum(&waves.sums.d, |x| x));
     let tunnelling = &params.tunnelling;
     let mut standing = Standing {
         n: n as u64,
         r,
+        r_more: std::array::from_fn(|i| if i + 1 < waves.fields { order(at(i + 1).0, at(i + 1).1).0 } else { 0.0 }),
         r_j: if d > 0.0 { (re / d).max(0.0).sqrt() } else { 0.0 },
         mean_phase,
         p_dec: tunnelling.probability(r),

@@ -6,6 +6,7 @@ use crate::kinds::nuclei::{
     draw::{Draw, Stream},
     events::{Events, Standing},
     ledger::Ledger,
+    mixing::MOST,
     real::{Real, wrapped},
     state::State,
 };
@@ -23,7 +24,8 @@ pub struct Turnover<T> {
     shares: Vec<f64>,
     /// Weights and mean direction of what the chosen become.
     fused: Vec<T>,
-    mean: [f64; 2],
+    /// By field of phases.
+    means: [[f64; 2]; MOST],
     /// Those who may decay, worst first, and whether they do.
     worst: Vec<u32>,
     decays: Vec<bool>,
@@ -64,7 +66,7 @@ impl<T: Real> Turnover<T> {
             chosen: room(),
             shares: Vec::with_capacity(capacity),
             fused: vec![T::ZERO; dim],
-            mean: [0.0; 2],
+            means: [[0.0; 2]; MOST],
             worst: room(),
             decays: Vec::with_capacity(capacity),
             best: 0,
@@ -186,10 +188,12 @@ impl<T: Real> Turnover<T> {
         for (d, fused) in self.fused.iter_mut().enumerate() {
             *fused = T::of(parts().map(|(slot, a)| a * state.row(*slot)[d].wide()).sum::<f64>() / total);
         }
-        self.mean = parts().fold([0.0; 2], |[re, im], (slot, a)| {
-            let (sin, cos) = state.phi[*slot as usize].wide().sin_cos();
-            [re + a * cos, im + a * sin]
-        });
+        for (field, mean) in self.means[..state.fields].iter_mut().enumerate() {
+            *mean = parts().fold([0.0; 2], |[re, im], (slot, a)| {
+                let (sin, cos) = state.phase(field, *slot).wide().sin_cos();
+                [re + a * cos, im + a * sin]
+            });
+        }
     }
 
     /// Step 6: the lowest slot of the chosen hosts what they become; the others are gone at once.
@@ -197,8 +201,6 @@ impl<T: Real> Turnover<T> {
         let Some(host) = self.chosen.iter().copied().min() else { return };
         let (i, m) = (host as usize, self.chosen.len());
         let state = &mut *books.state;
-        let [re, im] = self.mean;
-        let phase = if re.hypot(im) < NO_DIRECTION { state.phi[i].wide() } else { im.atan2(re) };
         let amp = self.chosen.iter().map(|slot| state.amp[*slot as usize]).sum::<T>() / T::of(m as f64);
         books.events.fused.push(host);
         for slot in self.chosen.iter().copied().filter(|slot| *slot != host) {
@@ -206,7 +208,11 @@ impl<T: Real> Turnover<T> {
             books.events.fused.push(slot);
         }
         state.row_mut(host).copy_from_slice(&self.fused);
-        (state.phi[i], state.amp[i]) = (wrapped(T::of(phase)), amp);
+        for (field, [re, im]) in self.means[..state.fields].iter().enumerate() {
+            let phase = state.phase_mut(field, host);
+            *phase = wrapped(if re.hypot(*im) < NO_DIRECTION { *phase } else { T::of(im.atan2(*re)) });
+        }
+        state.amp[i] = amp;
         self.renew(state, host, host, birth);
         books.ledger.n_fused += 1;
         books.ledger.absorbed += m as u64 - 1;
@@ -251,7 +257,9 @@ impl<T: Real> Turnover<T> {
         let row = &mut state.w[i * state.stride..][..state.dim];
         births.mutation.each_normal(slot, row.len(), |d, x| row[d] = T::of(base[d].wide() + sigma * x));
         state.alive[i] = 1;
-        state.phi[i] = wrapped(T::of(TAU * births.phase.uniform(slot)));
+        for field in 0..state.fields {
+            *state.phase_mut(field, slot) = wrapped(T::of(TAU * births.phase.uniform_of(slot, field as u32)));
+        }
         state.amp[i] = state.amp[parent as usize];
         self.renew(state, slot, parent, births.birth);
         books.events.born.push((slot, parent));

@@ -38,6 +38,18 @@ kernels! {
         #[block(256)]
         fn couple_given(census: In<Census>, places: Size<u32>, idx: In<u32>, matrix: In<f32>, sites: In<f32>, sums: InOut<f32>);
 
+        /// What one of several fields of phases sends, in place of the phases. Items: nuclei.
+        #[block(256)]
+        fn send_field(census: In<Census>, rules: In<Rules>, field: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
+
+        /// Adds what was coupled of one field to what all receive. Items: nuclei.
+        #[block(256)]
+        fn mix_field(census: In<Census>, rules: In<Rules>, field: Size<u32>, mixing: In<f32>, sites: In<f32>, sums: In<f32>, mixed: InOut<f32>);
+
+        /// The sums one field receives. Items: nuclei.
+        #[block(256)]
+        fn hand_field(census: In<Census>, rules: In<Rules>, field: Size<u32>, idx: In<u32>, fields: In<f32>, mixed: In<f32>, sites: InOut<f32>, sums: InOut<f32>);
+
         /// Hands S, d and R to the table; sums for the order of the whole, 1024 nuclei per block. Items: nuclei.
         #[block(256)]
         fn sum_order(census: In<Census>, rules: In<Rules>, idx: In<u32>, sites: In<f32>, sums: In<f32>, fields: InOut<f32>, parts: InOut<f64>);

@@ -66,6 +66,18 @@ kernels! {
         #[block(128)]
         fn fuse(census: In<Census>, rules: In<Rules>, verdict: In<Verdict>, order: In<u32>, fused: In<f32>, w: InOut<f32>, fields: InOut<f32>, tags: InOut<u32>);
 
+        /// Where the phases of the chosen point in further fields of phases, one thread per field.
+        #[block(32)]
+        fn blend_fields(rules: In<Rules>, verdict: In<Verdict>, order: In<u32>, shares: In<f64>, fields: In<f32>, phases: InOut<f32>);
+
+        /// The host of a fusion takes them.
+        #[block(32)]
+        fn host_fields(rules: In<Rules>, verdict: In<Verdict>, phases: In<f32>, fields: InOut<f32>);
+
+        /// The order of further fields of phases, one block per field. Items: nuclei.
+        #[block(256)]
+        fn order_fields(census: In<Census>, rules: In<Rules>, log: In<Log>, idx: In<u32>, fields: In<f32>, orders: InOut<f64>);
+
         /// What children vary, as the fusion left it.
         #[block(128)]
         fn take_base(climate: In<Climate>, rules: In<Rules>, fused: In<f32>, w: In<f32>, base: InOut<f32>);
@@ -108,8 +120,8 @@ kernels! {
         /// One stage of an integrator, one thread per nucleus. Items: nuclei.
         #[block(256)]
         fn step_phases(
-            census: In<Census>, rules: In<Rules>, stage: Size<u32>, substep: Size<u32>, idx: In<u32>, sums: In<f32>,
-            tags: In<u32>, fields: InOut<f32>, starts: InOut<f32>, totals: InOut<f32>, sites: InOut<f32>
+            census: In<Census>, rules: In<Rules>, stage: Size<u32>, substep: Size<u32>, field: Size<u32>, idx: In<u32>,
+            sums: In<f32>, tags: In<u32>, fields: InOut<f32>, starts: InOut<f32>, totals: InOut<f32>, sites: InOut<f32>
         );
 
         /// Spike counts of the quantum-Kuramoto maps. Items: nuclei.

@@ -5,6 +5,7 @@ use super::{
     events::{Phases as Moves, Select, Turnover},
     measure::{Measure, Tensor},
     memory::{Scratch, Table},
+    mixer::Mixer,
     task::Task,
 };
 use crate::{
@@ -75,6 +76,8 @@ pub struct Machine {
     pub scratch: Scratch,
     /// Sums over all pairs.
     pub coupling: Coupling,
+    /// What makes the sums of several fields of phases; none for one.
+    pub mixer: Option<Mixer>,
     /// What fitness is.
     pub task: Option<Task>,
     /// Nuclei per block of `fitness`.
@@ -93,8 +96,10 @@ impl Machine {
         self.coupling.place(pass, &t.census, &t.climate, &t.idx, &t.fields)?;
         self.coupling.order(pass, &t.census)?;
         self.move_phases(&params.phases, pass)?;
+        self.couple(pass)?;
+        self.hand(0, pass)?;
+        self.order_fields(pass)?;
         let t = &mut self.table;
-        self.coupling.couple(pass, &t.census, &t.idx)?;
         self.coupling.find_order(pass, &t.census, t.rules.buf(), &t.idx, &mut t.fields, &mut t.climate)?;
         if wanted {
             self.ask_fittest(params.measure.ensemble, pass)?;
@@ -144,21 +149,57 @@ impl Machine {
             (_, Integrator::Rk4, false) => RK4,
             _ => HEUN,
         };
-        let (n, k) = (self.places(), &self.kernels.moves);
-        let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
+        let waves = self.mixer.as_ref().map_or(1, Mixer::fields);
         for substep in 0..phases.substeps {
             for stage in stages {
-                c.couple(pass, &t.census, &t.idx)?;
-                let (census, rules, idx, tags) = (&t.census, t.rules.buf(), &t.idx, &t.tags);
-                let (starts, totals, sites) = (&mut s.starts, &mut s.totals, &mut c.sites);
-                let fields = &mut t.fields;
-                k.step_phases(
-                    pass, n, census, rules, *stage, substep, idx, &c.sums, tags, fields, starts, totals, sites,
-                )?;
-                c.keep_order(pass, &t.census)?;
+                self.couple(pass)?;
+                for field in 0..waves {
+                    self.hand(field, pass)?;
+                    self.step(*stage, substep, field, pass)?;
+                }
+                if self.mixer.is_none() {
+                    self.coupling.keep_order(pass, &self.table.census)?; // several fields keep it when they send
+                }
             }
         }
         Ok(())
+    }
+
+    /// One stage of an integrator, for one field of phases.
+    fn step(&mut self, stage: u32, substep: u32, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        let n = self.places();
+        let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
+        let (census, rules, idx, tags, fields) = (&t.census, t.rules.buf(), &t.idx, &t.tags, &mut t.fields);
+        let (starts, totals, sites) = (&mut s.starts, &mut s.totals, &mut c.sites);
+        self.kernels.moves.step_phases(
+            pass, n, census, rules, stage, substep, field, idx, &c.sums, tags, fields, starts, totals, sites,
+        )
+    }
+
+    /// Sums over all pairs, of all fields of phases.
+    fn couple(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
+        let t = &self.table;
+        match &mut self.mixer {
+            None => self.coupling.couple(pass, &t.census, &t.idx),
+            Some(mixer) => {
+                mixer.couple(pass, &mut self.coupling, &t.census, t.rules.buf(), &t.idx, &t.fields)
+            }
+        }
+    }
+
+    /// The sums of one of several fields.
+    fn hand(&mut self, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        let (t, c) = (&self.table, &mut self.coupling);
+        let Some(mixer) = &self.mixer else { return Ok(()) };
+        mixer.hand(pass, field, c, &t.census, t.rules.buf(), &t.idx, &t.fields)
+    }
+
+    /// The orders of further fields.
+    fn order_fields(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
+        let Some(mixer) = &self.mixer else { return Ok(()) };
+        let (t, s, threads) = (&self.table, &mut self.scratch, 256 * (mixer.fields() - 1));
+        let (census, rules, log) = (&t.census, t.rules.buf(), s.log.buf());
+        self.kernels.turnover.order_fields(pass, threads, census, rules, log, &t.idx, &t.fields, &mut s.orders)
     }
 
     fn apply_maps(&mut self, substeps: u32, pass: &mut Pass) -> Result<(), GpuError> {
@@ -236,7 +277,13 @@ impl Machine {
         let (choices, chosen, shares) = (&s.choices, &s.chosen, &mut s.shares);
         k.decide(pass, 1, census, climate, rules, choices, fields, chosen, order, shares, verdict, log.buf(), words)?;
         k.blend(pass, dim, rules, verdict, order, shares, &t.w, &mut s.fused)?;
+        if self.mixer.is_some() {
+            k.blend_fields(pass, 1, rules, verdict, order, shares, fields, &mut s.fused_phases)?;
+        }
         k.fuse(pass, 128 * EVENT_BLOCKS, census, rules, verdict, order, &s.fused, &mut t.w, fields, &mut t.tags)?;
+        if self.mixer.is_some() {
+            k.host_fields(pass, 1, rules, verdict, &s.fused_phases, fields)?;
+        }
         k.take_base(pass, dim, climate, rules, &s.fused, &t.w, &mut s.base)?;
         k.count_alive(pass, quarter, rules, &t.tags, &mut s.counts)?;
         k.list_alive(pass, quarter, rules, &t.tags, &s.counts, &mut t.idx, &mut t.free, &mut t.census)?;

@@ -113,6 +113,10 @@ device_struct! {
         norm_by_row: u32,
         /// Whether the map is the one that was found
         as_found: u32,
+        /// Fields of phases
+        waves: u32,
+        /// Whether fields send the double of their phases
+        sends_double: u32,
         /// Strength of the coupling
         coupling: f32,
         /// Time of a substep

@@ -19,7 +19,8 @@ const TAGS: usize = 5;
 pub struct Table {
     /// [places × stride] weights.
     pub w: Buf<f32>,
-    /// [`FIELDS` × places] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R.
+    /// [`FIELDS` × places] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then phases of further fields of
+    /// phases.
     pub fields: Buf<f32>,
     /// [`TAGS` × places].
     pub tags: Buf<u32>,
@@ -35,6 +36,11 @@ pub struct Table {
     pub rules: Cell<Rules>,
 }
 
+/// Fields of phases.
+pub fn waves_of(rules: &Rules) -> usize {
+    (rules.waves as usize).max(1)
+}
+
 /// The arrays of a state in the order of the fields.
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
@@ -47,7 +53,7 @@ impl Table {
         let places = rules.places as usize;
         Ok(Self {
             w: Buf::zeros(gpu, "weights", places * rules.stride as usize)?,
-            fields: Buf::zeros(gpu, "nuclei", FIELDS * places)?,
+            fields: Buf::zeros(gpu, "nuclei", (FIELDS + waves_of(&rules) - 1) * places)?,
             tags: Buf::zeros(gpu, "tags", TAGS * places)?,
             idx: Buf::zeros(gpu, "living slots", places)?,
             free: Buf::zeros(gpu, "free slots", places)?,
@@ -61,7 +67,8 @@ impl Table {
     pub fn upload(&mut self, state: &State<f32>, step: u64, ledger: &Ledger) -> Result<(), GpuError> {
         let mut state = state.clone();
         self.w.write_at(0, &state.w)?;
-        let fields: Vec<f32> = arrays(&mut state).into_iter().flat_map(|array| array.iter().copied()).collect();
+        let mut fields: Vec<f32> = arrays(&mut state).into_iter().flat_map(|array| array.iter().copied()).collect();
+        fields.extend(&state.more);
         self.fields.write_at(0, &fields)?;
         let places = state.capacity;
         let mut tags: Vec<u32> = state.alive.iter().chain(&state.frozen).map(|x| u32::from(*x)).collect();
@@ -96,11 +103,12 @@ impl Table {
     /// The same with weights of 0.
     pub fn download_places(&self, dim: usize) -> Result<State<f32>, GpuError> {
         let places = self.rules.value().places as usize;
-        let mut state = State::<f32>::empty(places, dim);
+        let mut state = State::<f32>::with_fields(places, dim, waves_of(&self.rules.value()));
         let fields = self.fields.read()?;
         for (array, from) in arrays(&mut state).into_iter().zip(fields.chunks_exact(places)) {
             array.copy_from_slice(from);
         }
+        state.more.copy_from_slice(&fields[FIELDS * places..]);
         let tags = self.tags.read()?;
         let tag = |which: usize| &tags[which * places..(which + 1) * places];
         state.alive = tag(0).iter().map(|x| *x as u8).collect();
@@ -112,8 +120,8 @@ impl Table {
     }
 
     /// Bytes of weights, and of everything else, of a table of that size.
-    pub const fn bytes_of(places: usize, dim: usize) -> (u64, u64) {
-        let words = FIELDS + TAGS + 2;
+    pub const fn bytes_of(places: usize, dim: usize, waves: usize) -> (u64, u64) {
+        let words = FIELDS + waves - 1 + TAGS + 2;
         let rest = 4 * places * words + size_of::<Census>() + size_of::<Climate>() + size_of::<Rules>();
         ((4 * places * dim.next_multiple_of(4)) as u64, rest as u64)
     }
@@ -156,6 +164,8 @@ pub struct Scratch {
     pub verdict: Buf<Verdict>,
     /// Weights of what fuses.
     pub fused: Buf<f32>,
+    /// Phases of it in further fields of phases.
+    pub fused_phases: Buf<f32>,
     /// Weights children vary.
     pub base: Buf<f32>,
     /// Living, or doomed, of each block.
@@ -170,6 +180,8 @@ pub struct Scratch {
     pub log: Cell<Log>,
     /// One per generation.
     pub entries: Buf<Entry>,
+    /// Orders of further fields of phases, as many per generation.
+    pub orders: Buf<f64>,
     /// Who came and went.
     pub words: Buf<u32>,
 }
@@ -179,7 +191,7 @@ impl Scratch {
     pub fn new(gpu: &Arc<Gpu>, rules: &Rules) -> Result<Self, GpuError> {
         let (places, most, dim) = (rules.places as usize, MOST_CHOSEN as usize, rules.dim as usize);
         let blocks = places.div_ceil(1024);
-        let entries = Self::entries(places);
+        let (entries, more) = (Self::entries(places), waves_of(rules) - 1);
         Ok(Self {
             parts: Buf::zeros(gpu, "sums of blocks", 3 * blocks)?,
             norms: Buf::zeros(gpu, "norms of blocks", blocks)?,
@@ -193,13 +205,15 @@ impl Scratch {
             shares: Buf::zeros(gpu, "shares", most)?,
             verdict: Buf::zeros(gpu, "verdict", 1)?,
             fused: Buf::zeros(gpu, "fused weights", dim)?,
+            fused_phases: Buf::zeros(gpu, "fused phases", more)?,
             base: Buf::zeros(gpu, "weights of children", dim)?,
             counts: Buf::zeros(gpu, "counts of blocks", blocks)?,
             doomed: Buf::zeros(gpu, "doomed", 256 * blocks)?,
-            starts: Buf::zeros(gpu, "phases before", places)?,
-            totals: Buf::zeros(gpu, "slopes", places)?,
+            starts: Buf::zeros(gpu, "phases before", (more + 1) * places)?,
+            totals: Buf::zeros(gpu, "slopes", (more + 1) * places)?,
             log: Cell::new(gpu, "log", Log::default())?,
             entries: Buf::zeros(gpu, "log entries", entries)?,
+            orders: Buf::zeros(gpu, "orders of fields", entries * more)?,
             words: Buf::zeros(gpu, "log words", entries * Self::words_per_generation(places))?,
         })
     }
@@ -222,10 +236,11 @@ impl Scratch {
     }
 
     /// Bytes on the device, for tables of that size.
-    pub const fn bytes_of(places: usize, dim: usize) -> u64 {
+    pub const fn bytes_of(places: usize, dim: usize, waves: usize) -> u64 {
         let (blocks, most, entries) = (places.div_ceil(1024), MOST_CHOSEN as usize, Self::entries(places));
-        let arrays = 12 * places + 1068 * blocks + 4 * places.div_ceil(2048) + 8 * dim + 36 * most + 8192;
+        let arrays = (4 + 8 * waves) * places + 12 * (waves - 1) + 1068 * blocks + 4 * places.div_ceil(2048) + 8 * dim + 36 * most + 8192;
         let log = entries * (size_of::<Entry>() + 4 * Self::words_per_generation(places)) + size_of::<Log>();
+        let log = log + 8 * entries * (waves - 1);
         (arrays + log + 3 * size_of::<Choice>() + size_of::<Verdict>()) as u64
     }
 
@@ -236,6 +251,6 @@ impl Scratch {
         let selection = self.least.bytes() + self.keys.bytes() + self.histogram.bytes() + self.choices.bytes();
         let chosen = self.chosen.bytes() + self.ties.bytes() + self.order.bytes() + self.verdict.bytes();
         let events = self.counts.bytes() + self.doomed.bytes() + self.entries.bytes() + self.words.bytes();
-        numbers + phases + selection + chosen + events + size_of::<Log>() as u64
+        numbers + phases + selection + chosen + events + self.fused_phases.bytes() + self.orders.bytes() + size_of::<Log>() as u64
     }
 }

@@ -21,6 +21,7 @@
 //! | [`layout`] | structs shared with the kernels |
 //! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
 //! | [`coupling`] | sums over all pairs, on buffers of their own |
+//! | [`mixer`] | the same of several fields of phases |
 //! | [`rules`], [`task`] | parameters and task, as the kernels read them |
 //! | [`memory`] | what lies on the device |
 //! | [`generation`] | the launches in their order |
@@ -34,12 +35,13 @@ pub mod generation;
 pub mod layout;
 pub mod measure;
 pub mod memory;
+pub mod mixer;
 pub mod predict;
 pub mod rules;
 mod simulation;
 pub mod task;
 
-use super::{Params, desk::Desk, events::Standing, ledger::Ledger, start, state::State, task::Setup};
+use super::{Params, desk::Desk, events::Standing, ledger::Ledger, mixing, start, state::State, task::Setup};
 use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     sim::{Scene, SimError},
@@ -48,6 +50,7 @@ use coupling::{Coupling, Way};
 use generation::{Kernels, Machine, Tile};
 use layout::{Entry, Log};
 use memory::{Scratch, Table};
+use mixer::Mixer;
 use std::sync::Arc;
 use task::Task;
 
@@ -114,6 +117,7 @@ impl CudaSim {
             table: Table::new(gpu, rules)?,
             scratch: Scratch::new(gpu, &rules)?,
             coupling: coupling_of(gpu, params, &setup, &tuning)?,
+            mixer: mixer_of(gpu, params, scene.seed)?,
             task: Task::new(gpu, params, &setup, tuning.plain_fitness)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
@@ -229,8 +233,11 @@ impl CudaSim {
         let entries = self.machine.scratch.entries.read_range(0..batch as usize)?;
         let end = entries.last().map_or(0, |e| e.words + length(e));
         let words = self.machine.scratch.words.read_range(0..end as usize)?;
-        for entry in &entries {
+        let more = self.machine.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
+        let orders = self.machine.scratch.orders.read_range(0..batch as usize * more)?;
+        for (at, entry) in entries.iter().enumerate() {
             let mut standing = standing(entry, wanted);
+            standing.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
             if self.machine.task.is_none() {
                 standing.f_ensemble = f64::NAN; // nobody is asked anything
             }
@@ -261,6 +268,16 @@ fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) 
         coupling.give(matrix)?;
     }
     Ok(coupling)
+}
+
+/// What mixes several fields of phases.
+fn mixer_of(gpu: &Arc<Gpu>, params: &Params, seed: u64) -> Result<Option<Mixer>, GpuError> {
+    let fields = mixing::fields(params);
+    let mut mixer = Mixer::new(gpu, fields, params.population.capacity)?;
+    if let Some(mixer) = &mut mixer {
+        mixer.take(&mixing::matrix(&params.coupling, fields, seed))?;
+    }
+    Ok(mixer)
 }
 
 /// Words of a generation in the log.
@@ -295,6 +312,7 @@ fn standing(e: &Entry, wanted: bool) -> Standing {
     Standing {
         n: e.n.into(),
         r: c.r,
+        r_more: Default::default(),
         r_j: c.r_weighted,
         mean_phase: c.mean_sin.atan2(c.mean_cos),
         p_dec: c.p,

@@ -4,11 +4,12 @@ use super::{
     couple::{FastSizes, tiled_partials},
     coupling::Way,
     memory::{Scratch, Table},
+    mixer::Mixer,
     rules,
     task::Task,
 };
 use crate::{
-    kinds::nuclei::{Params, Source, task::Setup},
+    kinds::nuclei::{Params, Source, mixing, task::Setup},
     sim::Bytes,
 };
 
@@ -22,13 +23,14 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> Bytes {
         (None, Source::File) => return vec![],
     };
     let places = params.population.capacity as usize;
-    let (weights, nuclei) = Table::bytes_of(places, dim);
+    let waves = mixing::fields(params);
+    let (weights, nuclei) = Table::bytes_of(places, dim, waves);
     vec![
         ("weights", weights),
         ("nuclei", nuclei),
         ("task", Task::bytes_of(params, samples, dim)),
-        ("coupling", coupling(rules::way(params), places)),
-        ("working space", Scratch::bytes_of(places, dim)),
+        ("coupling", coupling(rules::way(params), places) + Mixer::bytes_of(waves, places)),
+        ("working space", Scratch::bytes_of(places, dim, waves)),
         ("places", 12 * places as u64),
         ("measurements", 0),
     ]

@@ -3,7 +3,7 @@
 use super::{coupling::Way, layout::Rules};
 use crate::{
     kinds::nuclei::{
-        Barrier, ChildBase, Dynamics, FuseKey, Method, Norm, OrderSeen, Params, Precision, Source, task::Setup,
+        Barrier, ChildBase, Dynamics, FuseKey, Method, Norm, OrderSeen, Params, Precision, Sent, Source, mixing, task::Setup,
     },
     sim::SimError,
 };
@@ -15,6 +15,7 @@ const MOST_LEARNING: usize = 512;
 
 /// Whether a model can run here; says what to change when it cannot.
 pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
+    mixing::check(params)?;
     let refuse = |why: String| Err(SimError::NoDevice(format!("{why}; or run on the CPU")));
     let (population, capacity) = (&params.population, params.population.capacity as usize);
     if population.precision == Precision::F64 {
@@ -85,6 +86,8 @@ pub fn rules(params: &Params, seed: u64, dim: usize) -> Rules {
         square_root: u32::from(tunnelling.barrier == Barrier::SquareRoot),
         norm_by_row: u32::from(phases.norm == Norm::Row),
         as_found: u32::from(phases.dynamics == Dynamics::QkmCompat),
+        waves: mixing::fields(params) as u32,
+        sends_double: u32::from(params.coupling.sent == Sent::Double),
         coupling: phases.coupling as f32,
         dt: phases.dt as f32,
         omega_scale: phases.omega_scale as f32,

@@ -1,6 +1,6 @@
 //! The promises of [`Simulation`].
 
-use super::{CudaSim, MODULES, Task, rules, standing};
+use super::{CudaSim, MODULES, Mixer, Task, rules, standing};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
@@ -11,7 +11,7 @@ use crate::{
             desk::Hand,
             draw::{Draw, Stream},
             events::Standing,
-            fields, measure,
+            fields, measure, mixing,
             probes::{self, PROBES},
             real::wrapped,
             saved, start,
@@ -32,7 +32,7 @@ impl Simulation for CudaSim {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        measure::lanes(probe)
+        measure::lanes(probe, mixing::fields(&self.desk.params))
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
@@ -64,8 +64,11 @@ impl Simulation for CudaSim {
         }
         match hand {
             Hand::Kick(angle) => {
-                for slot in living.iter().map(|slot| *slot as usize) {
-                    state.phi[slot] = wrapped(state.phi[slot] + angle as f32);
+                for slot in living {
+                    for field in 0..state.fields {
+                        let phi = state.phase_mut(field, slot);
+                        *phi = wrapped(*phi + angle as f32);
+                    }
                 }
             }
             Hand::Freeze(still) => living.iter().for_each(|slot| state.frozen[*slot as usize] = still.into()),
@@ -116,7 +119,8 @@ impl Simulation for CudaSim {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        let like = State::empty(self.desk.params.population.capacity as usize, self.desk.setup.dim);
+        let (params, dim) = (&self.desk.params, self.desk.setup.dim);
+        let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params));
         let state = saved::parse(&like, bytes)?.restore(&mut self.desk);
         Ok(self.machine.table.upload(&state, self.desk.step, &self.desk.ledger)?)
     }
@@ -136,7 +140,7 @@ impl Simulation for CudaSim {
             ("weights", weights),
             ("nuclei", rest),
             ("task", self.machine.task.as_ref().map_or(0, Task::n_bytes)),
-            ("coupling", self.machine.coupling.n_bytes()),
+            ("coupling", self.machine.coupling.n_bytes() + self.machine.mixer.as_ref().map_or(0, Mixer::n_bytes)),
             ("working space", self.machine.scratch.n_bytes()),
             ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),
             ("measurements", self.desk.meter.n_bytes()),
@@ -156,6 +160,9 @@ impl CudaSim {
         self.forget_graph();
         if rules::way(&new) != self.machine.coupling.way {
             self.machine.coupling = super::coupling_of(&self.gpu, &new, &self.desk.setup, &self.tuning)?;
+        }
+        if let (Some(mixer), true) = (&mut self.machine.mixer, new.coupling != self.desk.params.coupling) {
+            mixer.take(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.desk.scene.seed))?;
         }
         if new.task != self.desk.params.task {
             self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;

@@ -165,6 +165,6 @@ impl<T: Real> Coupling<T> {
 
 /// From Σ J z to S: turned back by the own phase.
 #[inline(always)]
-fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
+pub fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
     (re * cos + im * sin, im * cos - re * sin)
 }
