@@ -79,7 +79,7 @@ fn mistakes_are_named() {
         (Scratch::new("npz", b"no archive"), ""),
         (Scratch::npz(&[("x", &[4, 2], X), ("y", &[4], Y)]), "did you mean \"x\"?"),
         (Scratch::npz(&[("X", &[2, 4], X), ("y", &[4], Y)]), "B × D and B expected"),
-        (Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], &[1.0, f64::NAN, 2.0, 3.0])]), "number 1 is not finite"),
+        (Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], &[1.0, f64::NAN, 2.0, 3.0])]), "y[1] is not finite"),
         (Scratch::npz(&[("X", &[8], X), ("y", &[4], Y)]), "B × D and B expected"),
     ];
     for (file, part) in cases {

@@ -25,6 +25,36 @@ fn action(name: &str, elements: &[u32], values: &[Value]) -> Action {
     Action { name: name.to_owned(), elements: elements.to_vec(), values: values.to_vec() }
 }
 
+/// All ways side by side in a measured batch: exact ones agree, others say by how much they are off, and nothing changes.
+#[test]
+fn variants_of_the_coupling_are_timed_with_their_errors() {
+    let mut params = Params::default();
+    params.measure.variants = true;
+    let mut sim = cpu::<f32>(&params, 1, 2);
+    let mut plain = cpu::<f32>(&Params::default(), 1, 2);
+    let mut pass = Pass::measuring();
+    sim.advance(60, &mut pass).expect("it runs");
+    advance(&mut plain, 60);
+    assert_eq!(sim.digest(), plain.digest(), "measuring changes nothing");
+    let row = |name: &str| pass.timings.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no {name}"));
+    for name in probes::VARIANTS {
+        let (row, n) = (row(name), sim.desk().standing.n);
+        let (off, rate) = (row.off.expect("compared"), row.per_sec(row.items).expect("timed"));
+        println!("{name:<20} {:>8.1} us  {:.2e} pairs/s  error {off:.1e}", row.mean_nanos() / 1e3, rate);
+        assert_eq!((row.launches, row.items), (1, n * n), "{name}: once per batch");
+        match name {
+            "variant_naive" => assert_eq!(off, 0.0),
+            "variant_tiled" | "variant_fast" | "variant_dense" => assert!(off < 1e-6, "{name}: {off:.1e}"),
+            "variant_meanfield" => assert!(off > 1e-2, "{name} is another model: {off:.1e}"),
+            _ => assert!(off < 0.1, "{name}: {off:.1e}"),
+        }
+        assert!(probes::SPANS.iter().any(|(span, docs)| *span == name && docs.contains("Items: pairs.")), "{name}");
+    }
+    let mut unmeasured = Pass::default();
+    sim.advance(1, &mut unmeasured).expect("it runs");
+    assert!(unmeasured.timings.is_empty());
+}
+
 #[test]
 fn actions_do_what_they_say() {
     let mut params = Params::default();

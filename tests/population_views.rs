@@ -166,7 +166,7 @@ fn a_line_that_lives_is_selected_everywhere() {
 /// As every other view: the filter hides, and says how many; who is hidden is not drawn, not counted and not caught.
 #[test]
 fn the_filter_of_the_window_holds_in_views_of_populations() {
-    for (view, said) in [("circle", "1,350 of 2,000 cells"), ("scatter", "1,350 of 2,000 cells")] {
+    for (view, said) in [("circle", "1,400 of 2,000 cells"), ("scatter", "1,400 of 2,000 cells")] {
         let mut stage = staged(view, 2000);
         assert!(stage.says("1,800 of 2,000 cells") && !stage.says("hidden"), "{view}: the living");
         stage.filter("kind = right");
@@ -175,9 +175,9 @@ fn the_filter_of_the_window_holds_in_views_of_populations() {
         let (x, y, width, height) = everything;
         stage.drag(pos2(x, y), vec2(width, height), Modifiers::NONE);
         let caught = stage.selection();
-        assert_eq!(caught.len(), 1350, "{view}");
+        assert_eq!(caught.len(), 1400, "{view}");
         assert!(caught.iter().all(|i| i % 4 != 1 && i % 10 != 9), "{view}: nobody who is hidden, nobody who is dead");
-        stage.filter("kind = nobody");
+        stage.filter("kind = left and kind = right");
         assert!(stage.says("Nobody is shown"), "{view} says why it is empty");
         stage.filter("");
         assert!(stage.says("1,800 of 2,000 cells"), "{view}: all are back");
@@ -208,11 +208,10 @@ fn the_lineage_keeps_those_shown_and_what_they_came_out_of() {
 /// The menu is that of all views: what it does is done to those it is about, and they are selected.
 #[test]
 fn the_one_menu_opens_in_views_of_populations() {
-    for view in ["circle", "scatter", "lineage"] {
+    for view in ["circle", "scatter"] {
         let mut stage = Stage::new(view, exhibit(40), (720.0, 480.0)).headless();
         stage.run(2);
         stage.absorb(frame(40, 100));
-        stage.absorb(born(20, 60));
         stage.settle();
         stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
         stage.select_of(N, &[3, 7]);
@@ -232,6 +231,7 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
     stage.run(2);
     stage.absorb(born(20, 60));
     stage.settle();
+    stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
     let mut y = 40.0;
     let place = loop {
         stage.click(pos2(690.0, y), Modifiers::NONE);
@@ -245,9 +245,11 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
     stage.select_of(N, &[]);
     stage.menu_at(pos2(690.0, y));
     assert!(stage.says("Select its living descendants") && stage.says("Stimulate or silence"));
-    stage.press("Select");
-    stage.press("Only this");
-    assert_eq!(stage.selection(), [place]);
+    stage.press("Stimulate or silence");
+    stage.press("Kick once");
+    let requests = stage.requests();
+    assert!(matches!(&requests[..], [ViewRequest::Act(a)] if a.elements == [place]), "{} requests", requests.len());
+    assert_eq!(stage.selection(), [place], "those it is done to are selected");
 }
 
 /// Before data, with data, too small: none may panic.

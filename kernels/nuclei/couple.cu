@@ -214,12 +214,14 @@ extern "C" __global__ void find_order(const Census* __restrict__ census, const R
     climate->p_mean = whole[4] * per_n;
 }
 
-// What a field sends, in place of the phases: e^(i phi), or e^(2 i phi) as it was found.
+__device__ inline float2 doubled(float2 z) { return make_float2(z.x * z.x - z.y * z.y, 2.0f * z.x * z.y); }
+
+// What a field sends, in place of the phases: e^(i phi), or e^(2 i phi).
 extern "C" __global__ void send_field(const Census* __restrict__ census, const Rules* __restrict__ rules, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites) {
     const unsigned int i = thread_index();
     if (i >= census->n) return;
     const float2 z = rotor(fields[phase_of(field) * rules->places + idx[i]]);
-    ((float2*)sites)[2 * i + 1] = rules->sends_double ? make_float2(z.x * z.x - z.y * z.y, 2.0f * z.x * z.y) : z;
+    ((float2*)sites)[2 * i + 1] = rules->sends_double ? doubled(z) : z;
 }
 
 // The first field that sends begins all sums.
@@ -242,7 +244,8 @@ extern "C" __global__ void hand_field(const Census* __restrict__ census, const R
     const unsigned int i = thread_index();
     if (i >= census->n) return;
     const float2 z = rotor(fields[phase_of(field) * rules->places + idx[i]]);
+    const float2 frame = rules->sends_double ? doubled(z) : z;
     const float2 whole = ((const float2*)mixed)[(size_t)field * rules->places + i];
     ((float2*)sites)[2 * i + 1] = z;
-    ((float4*)sums)[i] = finish(make_float4(0.0f, 0.0f, z.x, z.y), whole.x, whole.y, ((const float4*)sums)[i].z);
+    ((float4*)sums)[i] = finish(make_float4(0.0f, 0.0f, frame.x, frame.y), whole.x, whole.y, ((const float4*)sums)[i].z);
 }

@@ -119,7 +119,13 @@ fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Resul
     };
     let values: Vec<f64> = values.map_err(|e| wrong(e.to_string()))?;
     match values.iter().position(|v| !v.is_finite()) {
-        Some(at) => Err(wrong(format!("number {at} is not finite"))),
+        Some(at) => {
+            let place = match shape[..] {
+                [_, columns] => format!("[{}, {}]", at as u64 / columns, at as u64 % columns),
+                _ => format!("[{at}]"),
+            };
+            Err(DataError::format(path, format!("{name}{place} is not finite; every sample needs every number")))
+        }
         None => Ok((shape, values)),
     }
 }

@@ -179,6 +179,13 @@ impl Pass {
         });
     }
 
+    /// Says how far what a row computed is from a reference.
+    pub fn off(&mut self, name: &'static str, off: f64) {
+        if self.profiled {
+            self.rows(name, self.number, |row| row.err(Some(off)));
+        }
+    }
+
     /// Says how many items the last launch worked on.
     pub fn last_items(&mut self, items: u64) {
         if let Some(launch) = self.pending.last_mut() {

@@ -19,6 +19,8 @@ pub struct Timing {
     pub items: u64,
     /// How the launches are spread.
     pub spread: Spread,
+    /// Largest error against a reference, where the row is one of several ways to compute the same.
+    pub off: Option<f64>,
 }
 
 impl Timing {
@@ -35,6 +37,12 @@ impl Timing {
         self.bytes += other.bytes;
         self.items += other.items;
         self.spread.add(&other.spread);
+        self.err(other.off);
+    }
+
+    /// Keeps the largest error.
+    pub fn err(&mut self, off: Option<f64>) {
+        self.off = self.off.into_iter().chain(off).reduce(f64::max);
     }
 
     /// One launch more.

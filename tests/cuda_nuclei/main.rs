@@ -3,6 +3,7 @@
 
 mod coupling;
 mod device;
+mod fields;
 #[path = "../support/golden.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod golden;

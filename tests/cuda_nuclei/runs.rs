@@ -19,24 +19,24 @@ use neuropil::{
 };
 use std::sync::Arc;
 
-fn setup(params: &Params) -> Arc<Setup> {
+pub fn setup(params: &Params) -> Arc<Setup> {
     Arc::new(task::prepare(params, &scene(), &Progress::default()).expect("a task"))
 }
 
-fn scene() -> Scene {
+pub fn scene() -> Scene {
     Scene { seed: 5, ..Scene::default() }
 }
 
-fn start(params: &Params, gpu: &Arc<Gpu>, tuning: Tuning) -> CudaSim {
+pub fn start(params: &Params, gpu: &Arc<Gpu>, tuning: Tuning) -> CudaSim {
     CudaSim::tuned(params, &scene(), setup(params), gpu, tuning).expect("it starts")
 }
 
-fn advance(sim: &mut dyn Simulation, steps: u32) {
+pub fn advance(sim: &mut dyn Simulation, steps: u32) {
     sim.advance(steps, &mut Pass::default()).expect("it runs");
 }
 
 /// Largest difference of two phases.
-fn turned(a: &[f32], b: &[f64]) -> f64 {
+pub fn turned(a: &[f32], b: &[f64]) -> f64 {
     let off = |(a, b): (&f32, &f64)| {
         let d = (f64::from(*a) - b).rem_euclid(std::f64::consts::TAU);
         d.min(std::f64::consts::TAU - d)
@@ -45,7 +45,7 @@ fn turned(a: &[f32], b: &[f64]) -> f64 {
 }
 
 /// A small population in which everything happens.
-fn lively() -> Params {
+pub fn lively() -> Params {
     let mut params = Params::default();
     (params.population.n_start, params.population.capacity) = (200, 700);
     (params.population.death_rate, params.population.worst_share) = (0.02, 0.03);

@@ -48,9 +48,14 @@ impl Fields {
     }
 }
 
+/// How a field is called in a query.
+pub fn word(probe: &ProbeSpec) -> &'static str {
+    probe.name.trim_end_matches("_field")
+}
+
 /// How a field is called.
 pub fn label(probe: &ProbeSpec) -> String {
-    probe.name.trim_end_matches("_field").replace('_', " ")
+    word(probe).replace('_', " ")
 }
 
 /// The same with its unit, as at an axis.

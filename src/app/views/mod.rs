@@ -346,7 +346,11 @@ const FITS: &[Fit] = {
         Fit { view: "numerics", pages: &[Profile], fits: |e| !e.probes.is_empty() },
         Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
         Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
-        Fit { view: "filter", pages: &[Explore], fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) },
+        Fit {
+            view: "filter",
+            pages: &[Explore],
+            fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) || has_pairs(e),
+        },
         Fit { view: "connectivity", pages: &[Explore], fits: |e| e.wiring.is_some() },
         Fit { view: "weights", pages: &[Explore], fits: |e| e.wiring.is_some() },
         Fit {

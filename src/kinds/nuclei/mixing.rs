@@ -4,6 +4,9 @@
 //! S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}
 //! ```
 //!
+//! [`Sent::Double`](super::Sent) has the same with doubled phases: the origin's e^{i(2φ_k - φ_j)}, which it added without
+//! turning it back, seen from the nucleus.
+//!
 //! Fitness and entropy belong to nuclei, not to fields, so J is the same for all of them. The first field is the one that
 //! barriers look at, and that fuses and is shown where a nucleus has one phase. No row of G sums to more than 1, so
 //! |S_j^a| ≤ d_j, and orders stay between 0 and 1.

@@ -185,12 +185,12 @@ choices! {
 }
 
 choices! {
-    /// What a field sends to the others.
+    /// What of the phases acts on the others.
     pub enum Sent {
-        /// e^{iφ}: commutes with rotating all phases, and leads to consensus.
+        /// φ: S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}, which leads to consensus.
         Phase,
-        /// e^{2iφ}, as it was found in the origin: couples second harmonics, so that each field splits into two opposite
-        /// clusters and never agrees.
+        /// 2φ, with the same S of doubled phases: what the origin amounts to, which multiplies by ψ what carries a phase
+        /// already. Each field splits into two opposite clusters and never agrees.
         Double,
     }
 }
@@ -425,7 +425,7 @@ params! {
         #[show_if(|s| s.fields > 1 && s.mixing == Mixing::Embedded)]
         sharpness: f64 = 0.07,
 
-        /// What fields send.
+        /// What of the phases acts on the others.
         #[param()]
         #[show_if(|s| s.fields > 1)]
         sent: Sent = Sent::Phase,
@@ -442,6 +442,12 @@ params! {
         /// How many of the fittest answer together: their answers are averaged.
         #[param(range = 1.0..=64.0, hard = 1.0..=4096.0)]
         ensemble: u32 = 8,
+
+        /// Beside every measured batch, times all ways to compute the coupling on the population as it is: the rows
+        /// variant_… of the kernel table, in pairs per second, with their error against Naive. On the CPU at most 4,096
+        /// nuclei take part.
+        #[param()]
+        variants: bool = false,
 
         /// Which field of phases is shown as the phase of a nucleus, when there are several: 1 is the first.
         #[param(range = 1.0..=8.0, hard = 1.0..=8.0)]

@@ -66,6 +66,24 @@ pub const SPANS: &[(&str, &str)] = &[
     ("order", "Order, barrier and means over the population. Items: nuclei."),
     ("turnover", "Who fuses, decays and dies. Items: nuclei."),
     ("record", "Events and curves for probes. Items: generations."),
+    (VARIANTS[0], "As the formula stands, in double precision sums: the reference of the other variants. Items: pairs."),
+    (VARIANTS[1], "The coupling once more, by Tiled: pair by pair with e^{iφ} computed once. Items: pairs."),
+    (VARIANTS[2], "The coupling once more, by Fast, sorting and all: exact in N log N steps. Items: pairs."),
+    (VARIANTS[3], "The coupling once more, by MeanField: as if J were 1. Items: pairs."),
+    (VARIANTS[4], "The coupling once more, by Scan1d: entropy is ignored. Items: pairs."),
+    (VARIANTS[5], "The coupling once more, by Sparse: pairs below coupling.sparse_cutoff are left out. Items: pairs."),
+    (VARIANTS[6], "The coupling once more, by Dense: J is written out first. Items: pairs."),
+];
+
+/// Rows of the ways to compute the coupling, the reference first; with `measure.variants` only.
+pub const VARIANTS: [&str; 7] = [
+    "variant_naive",
+    "variant_tiled",
+    "variant_fast",
+    "variant_meanfield",
+    "variant_scan1d",
+    "variant_sparse",
+    "variant_dense",
 ];
 
 /// What no backend saves, per item.

@@ -7,12 +7,12 @@ use super::{
 use crate::{
     app::{
         icons, text,
-        views::{Selection, Subject, View, ViewCtx, ViewRequest, colors, kit, menu},
+        views::{Selection, Subject, View, ViewCtx, ViewRequest, colors, fields, kit, menu},
         widgets,
     },
     engine::Exhibit,
     query::{self, Completion},
-    sim::{ElementSet, Frame, Tap},
+    sim::{ElementSet, Frame, Meaning, Tap},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -46,6 +46,16 @@ enum Line {
     Head(usize),
     /// A category of a tree.
     Node(usize, u32),
+}
+
+/// A query that could be asked here.
+fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
+    if set.columns.is_empty() {
+        let numbers = fields::over(ctx.exhibit, set.name, |m| m == Meaning::Number);
+        let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::word(p)));
+        return tests.collect::<Vec<_>>().join(" and ");
+    }
+    "super_class = sensory and rate > 20 Hz".to_owned()
 }
 
 impl Panel {
@@ -95,7 +105,7 @@ impl Panel {
             });
             self.at = self.at.saturating_add_signed(step).min(self.proposals.len() - 1);
         }
-        let hint = "super_class = sensory and rate > 20 Hz";
+        let hint = example(ctx, set);
         let edit = TextEdit::singleline(&mut ctx.filter.query).id(id).hint_text(hint).lock_focus(true);
         let color = if ctx.filter.mistake.is_some() { ctx.tokens.error } else { ctx.tokens.text };
         let output = edit.desired_width(f32::INFINITY).text_color(color).font(egui::TextStyle::Monospace).show(ui);

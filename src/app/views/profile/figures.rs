@@ -41,6 +41,8 @@ pub(super) enum When {
     OnDevice,
     /// With a baseline.
     Compared,
+    /// With rows that are ways to compute the same.
+    Checked,
 }
 
 type Value = fn(&Row<'_>) -> Option<f64>;
@@ -56,7 +58,7 @@ const fn figure(
 }
 
 /// All figures, in the order they stand.
-pub(super) const FIGURES: [Figure; 13] = [
+pub(super) const FIGURES: [Figure; 14] = [
     figure("µs / launch", "Mean time of a launch", (72.0, 0, When::Always), |r| Some(r.timing.mean_nanos()), micros),
     figure(
         "Δ",
@@ -65,56 +67,63 @@ pub(super) const FIGURES: [Figure; 13] = [
         |r| r.baseline?.change(r.timing),
         percent_signed,
     ),
-    figure("p50 µs", "Half of the launches are no longer; to within 6 %", (60.0, 8, When::Always), p50, micros),
-    figure("p95 µs", "95 of 100 launches are no longer; to within 6 %", (60.0, 3, When::Always), p95, micros),
+    figure("p50 µs", "Half of the launches are no longer; to within 6 %", (60.0, 9, When::Always), p50, micros),
+    figure("p95 µs", "95 of 100 launches are no longer; to within 6 %", (60.0, 4, When::Always), p95, micros),
     figure(
         "max µs",
         "Longest launch in the range",
-        (60.0, 7, When::Always),
+        (60.0, 8, When::Always),
         |r| Some(r.timing.max_nanos as f64),
         micros,
     ),
-    figure("launches", "Launches per measured batch", (62.0, 4, When::Always), launches, count),
-    figure("µs / batch", "Time per measured batch", (68.0, 9, When::Always), per_batch, micros),
+    figure("launches", "Launches per measured batch", (62.0, 5, When::Always), launches, count),
+    figure("µs / batch", "Time per measured batch", (68.0, 10, When::Always), per_batch, micros),
     figure(
         "items / s",
         "Work items (neurons, synaptic events) per second of kernel time",
-        (68.0, 2, When::Always),
+        (68.0, 3, When::Always),
         |r| r.timing.per_sec(r.timing.items),
         super::rate,
     ),
     figure(
+        "error",
+        "Largest difference from the reference among rows that compute the same, over its largest value",
+        (60.0, 2, When::Checked),
+        |r| r.timing.off,
+        |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.0e}") },
+    ),
+    figure(
         "bytes / s",
         "Bytes moved per second of kernel time, as the launcher counts them or the kind declares them",
-        (68.0, 5, When::Always),
+        (68.0, 6, When::Always),
         |r| r.timing.per_sec(r.bytes),
         super::rate,
     ),
     figure(
         "occupancy",
         "Share of a multiprocessor's threads that can be resident",
-        (68.0, 6, When::OnDevice),
+        (68.0, 7, When::OnDevice),
         |r| Some(f64::from(r.facts?.occupancy)),
         |v| format!("{:.0} %", v * 100.0),
     ),
     figure(
         "registers",
         "Registers per thread",
-        (62.0, 10, When::OnDevice),
+        (62.0, 11, When::OnDevice),
         |r| Some(f64::from(r.facts?.registers)),
         whole,
     ),
     figure(
         "spilled",
         "Bytes of registers per thread that did not fit and live in memory",
-        (52.0, 12, When::OnDevice),
+        (52.0, 13, When::OnDevice),
         |r| Some(f64::from(r.facts?.local_bytes)),
         whole,
     ),
     figure(
         "shared",
         "Shared memory per block, bytes",
-        (58.0, 11, When::OnDevice),
+        (58.0, 12, When::OnDevice),
         |r| Some(f64::from(r.facts?.shared_bytes)),
         whole,
     ),

@@ -73,7 +73,7 @@ impl Kernels {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, sums: &[Timing], ctx: &mut ViewCtx<'_>) {
-        let says = says(ctx);
+        let says = says(sums, ctx);
         let figures = fitting(ui.available_width() - FIXED, SPACING, |when| says[when as usize]);
         let total = total_of(sums);
         let mut clicked = None;
@@ -189,8 +189,9 @@ fn set_baseline(sums: &Rc<Vec<Timing>>, ctx: &mut ViewCtx<'_>) {
 }
 
 /// Which columns have something to say, by [`When`].
-fn says(ctx: &ViewCtx<'_>) -> [bool; 3] {
-    [true, !ctx.exhibit.kernels.is_empty(), ctx.profile.baseline.is_some()]
+fn says(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
+    let is_checked = sums.iter().any(|t| t.off.is_some());
+    [true, !ctx.exhibit.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]
 }
 
 const HEADS: [(&str, &str); 2] =
@@ -253,7 +254,7 @@ fn total_of(rows: &[Timing]) -> Timing {
     // Rates of different kinds of items do not add up.
     let mut sum = Timing::of("total");
     rows.iter().for_each(|r| sum.add(r));
-    sum.items = 0;
+    (sum.items, sum.off) = (0, None);
     sum
 }
 

@@ -60,7 +60,8 @@ impl<T: Real> Mixer<T> {
             }
         }
         for ((re, im), (c, s)) in out.re.iter_mut().zip(&mut out.im).zip(cos.iter().zip(sin)) {
-            (*re, *im) = turned(*re, *im, *c, *s);
+            let (c, s) = if self.sent == Sent::Double { doubled(*c, *s) } else { (*c, *s) };
+            (*re, *im) = turned(*re, *im, c, s);
         }
         out.d.clear();
         out.d.extend_from_slice(&self.passed.d);
@@ -72,9 +73,11 @@ impl<T: Real> Mixer<T> {
             Sent::Phase => (cos, sin),
             Sent::Double => {
                 self.cos.clear();
-                self.cos.extend(cos.iter().zip(sin).map(|(c, s)| *c * *c - *s * *s));
                 self.sin.clear();
-                self.sin.extend(cos.iter().zip(sin).map(|(c, s)| (*c + *c) * *s));
+                for (c, s) in cos.iter().zip(sin).map(|(c, s)| doubled(*c, *s)) {
+                    self.cos.push(c);
+                    self.sin.push(s);
+                }
                 (&self.cos[..], &self.sin[..])
             }
         };
@@ -84,4 +87,9 @@ impl<T: Real> Mixer<T> {
             (*re, *im) = turned(*re, *im, *c, -*s); // back from the frame of the nucleus
         }
     }
+}
+
+/// cos 2φ and sin 2φ.
+fn doubled<T: Real>(cos: T, sin: T) -> (T, T) {
+    (cos * cos - sin * sin, (cos + cos) * sin)
 }

@@ -32,6 +32,7 @@ mod simulation;
 pub mod standing;
 pub mod topk;
 pub mod turnover;
+pub mod variants;
 
 use super::{
     Dynamics, Method, Params, Source,
@@ -235,6 +236,12 @@ impl<T: Real> CpuSim<T> {
             let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
             state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
         }
+    }
+
+    /// The coupling of the last generation in all ways, for the timings.
+    fn time_variants(&self, pass: &mut Pass) {
+        let kernel = Kernel { x: &self.work.x, h: &self.work.h };
+        variants::time(kernel, self.waves.rotors(0), self.desk.params.coupling.sparse_cutoff, self.crew, pass);
     }
 
     /// Step 3, and what is known of the population as a whole.

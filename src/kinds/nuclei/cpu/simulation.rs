@@ -90,7 +90,11 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        (0..steps).try_for_each(|_| self.generation(pass))
+        (0..steps).try_for_each(|_| self.generation(pass))?;
+        if steps > 0 && pass.profiled && self.desk.params.measure.variants {
+            self.time_variants(pass);
+        }
+        Ok(())
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {

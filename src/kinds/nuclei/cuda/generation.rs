@@ -91,13 +91,23 @@ impl Machine {
 
     /// One generation. The median, and what the fittest answer together, are made when they are `wanted`.
     pub fn generation(&mut self, params: &Params, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
+        self.couple_generation(params, pass)?;
+        self.end_generation(params, wanted, pass)
+    }
+
+    /// Its first half: fitness and phases, and the sums with the final ones.
+    pub fn couple_generation(&mut self, params: &Params, pass: &mut Pass) -> Result<(), GpuError> {
         self.measure(params.task.learning_rate > 0.0, pass)?;
         let t = &self.table;
         self.coupling.place(pass, &t.census, &t.climate, &t.idx, &t.fields)?;
         self.coupling.order(pass, &t.census)?;
         self.move_phases(&params.phases, pass)?;
         self.couple(pass)?;
-        self.hand(0, pass)?;
+        self.hand(0, pass)
+    }
+
+    /// Its second half: order and events.
+    pub fn end_generation(&mut self, params: &Params, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.order_fields(pass)?;
         let t = &mut self.table;
         self.coupling.find_order(pass, &t.census, t.rules.buf(), &t.idx, &mut t.fields, &mut t.climate)?;

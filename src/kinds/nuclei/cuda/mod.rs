@@ -22,6 +22,7 @@
 //! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
 //! | [`coupling`] | sums over all pairs, on buffers of their own |
 //! | [`mixer`] | the same of several fields of phases |
+//! | [`variants`] | the same in all ways, for the timings |
 //! | [`rules`], [`task`] | parameters and task, as the kernels read them |
 //! | [`memory`] | what lies on the device |
 //! | [`generation`] | the launches in their order |
@@ -40,6 +41,7 @@ pub mod predict;
 pub mod rules;
 mod simulation;
 pub mod task;
+pub mod variants;
 
 use super::{Params, desk::Desk, events::Standing, ledger::Ledger, mixing, start, state::State, task::Setup};
 use crate::{
@@ -194,7 +196,11 @@ impl CudaSim {
     fn generation_in_the_open(&mut self, wanted: bool, pass: &mut Pass) -> Result<(), SimError> {
         let n = self.desk.ledger.n();
         let (places, levels) = (self.machine.table.rules.value().places, self.machine.coupling.levels());
-        self.machine.generation(&self.desk.params, wanted, pass)?;
+        self.machine.couple_generation(&self.desk.params, pass)?;
+        if self.desk.params.measure.variants {
+            self.machine.time_variants(&self.gpu, n, pass)?;
+        }
+        self.machine.end_generation(&self.desk.params, wanted, pass)?;
         pass.items_of(|name| {
             let docs = MODULES.iter().flat_map(|m| m.kernels).find(|k| k.name == name).map_or("", |k| k.docs);
             let items = docs.split("Items: ").nth(1).unwrap_or("").trim();
