@@ -2,7 +2,7 @@
 
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Card, Params, Precision, cpu::CpuSim, probes, real::Real, task},
+    kinds::nuclei::{Card, Frequencies, Params, Precision, cpu::CpuSim, probes, real::Real, start, task},
     params::{Change, Value, path},
     sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
 };
@@ -139,11 +139,14 @@ fn edits_take_effect_between_generations() {
         "task.method=Direct",
         "tunnelling.hbar=0.1",
         "measure.every=5",
+        "phases.frequencies=LorentzQuantiles",
     ];
     for text in live {
         assert_eq!(sim.set(&change(&params, text)).expect("taken"), Effect::Applied, "{text}");
         advance(&mut sim, 2);
     }
+    let quantiles = start::frequencies::<f32>(Frequencies::LorentzQuantiles, 1, 1024);
+    assert_eq!(sim.state().omega, quantiles, "places have other frequencies from then on");
     for text in ["population.capacity=2048", "task.n_inputs=3", "population.precision=F64"] {
         assert_eq!(sim.set(&change(&params, text)).expect("heard"), Effect::NeedsRebuild, "{text}");
     }

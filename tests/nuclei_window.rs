@@ -2,7 +2,10 @@
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
 use egui_kittest::{Harness, kittest::Queryable};
-use neuropil::app::{App, Start, settings::Theme};
+use neuropil::{
+    app::{App, Start, commands::UiCommand, settings::Theme},
+    params::path,
+};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -37,17 +40,22 @@ fn shoot(w: &mut Window, name: &str) {
 
 fn window(project: &str, size: [f32; 2]) -> Window {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = Some(root.join("projects").join(project));
+    let mut w = opened(&root.join("projects").join(project), size);
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    w
+}
+
+/// The window with a project or a run folder.
+fn opened(path: &Path, size: [f32; 2]) -> Window {
+    let path = Some(path.to_owned());
     let start = Start { path, native_dialogs: false, state_dir: None, config_dir: None, ..Start::default() };
-    let mut w: Window = Harness::builder()
+    Harness::builder()
         .with_size(size)
         .with_max_steps(30)
         .with_theme(egui::Theme::Dark)
         .with_render_cursor(false)
         .wgpu()
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"));
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    w
+        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
 }
 
 /// Runs up to a step, with these nuclei selected.
@@ -72,20 +80,79 @@ fn nuclei_run_in_the_window() {
     assert!(w.state().session().live.rescue.fault.is_none());
 }
 
+/// A finished run, opened: its lineage is there as it was when it ran.
+#[test]
+fn a_finished_run_shows_who_came_out_of_whom() {
+    let out = std::env::temp_dir().join(format!("neuropil-lineage-{}", std::process::id()));
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/nuclei.ron");
+    let done = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .arg("run")
+        .arg(project)
+        .args(["--device", "cpu", "--duration", "120s", "--out"])
+        .arg(&out)
+        .output()
+        .expect("the program");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let lines = std::fs::read_to_string(out.join("lineage.jsonl")).expect("a lineage");
+    let born = lines.lines().filter(|line| line.contains("\"child\":")).count();
+    let mut w = opened(&out, [1440.0, 900.0]);
+    until(&mut w, "the run is open", |w| w.state().session().live.recorded.is_some());
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ShowView("lineage"));
+    let all = format!("of {} lines", text(born));
+    until(&mut w, &all, |w| w.query_by_label_contains(&all).is_some());
+    w.run_steps(20);
+    shoot(&mut w, "nuclei-finished");
+    drop(w);
+    std::fs::remove_dir_all(&out).expect("it is removed");
+}
+
+/// A number below a million as captions write it.
+fn text(n: usize) -> String {
+    if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
+}
+
+/// The ways to compute the coupling stand side by side in the timing view, with pairs per second and errors.
+#[test]
+fn the_ways_to_couple_stand_side_by_side() {
+    let mut w = window("nuclei.ron", [1920.0, 1200.0]);
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    let change = path::parse(&*params, "measure.variants=true").expect("a parameter");
+    params.set(&change);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Workspace(2));
+    run_to(&mut w, 300, &[]);
+    w.run_steps(10);
+    for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
+        w.state_mut().command(&ctx, UiCommand::Theme(theme));
+        shoot(&mut w, &format!("variants-{name}"));
+    }
+    for what in ["variant naive", "variant tiled", "variant fast", "variant meanfield", "Sort by error", "Sort by items / s"] {
+        assert!(w.query_by_label(what).is_some(), "the timing view does not say {what}");
+    }
+}
+
 /// Every project of populations and oscillators in both themes and two sizes: for the eye.
 #[test]
 fn projects_of_nuclei_make_pictures() {
     if std::env::var_os("NEUROPIL_SCREENSHOTS").is_none() {
         return eprintln!("SKIPPED: NEUROPIL_SCREENSHOTS names no folder");
     }
-    for (project, step) in [("nuclei", 400), ("soda", 300), ("kuramoto", 400), ("population", 400)] {
-        for size in [[1440.0, 900.0], [1280.0, 800.0]] {
+    let only = std::env::var("NEUROPIL_ONLY").unwrap_or_default();
+    let projects = [("nuclei", 400), ("fields", 250), ("soda", 300), ("kuramoto", 400), ("population", 400)];
+    for (project, step) in projects.into_iter().filter(|(name, _)| name.contains(&only)) {
+        for size in [[1920.0, 1200.0], [1280.0, 800.0]] {
             let mut w = window(&format!("{project}.ron"), size);
             run_to(&mut w, step, if size[0] > 1400.0 { &[] } else { &[1, 5, 9, 33] });
             for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
                 let ctx = w.ctx.clone();
-                w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Theme(theme));
+                w.state_mut().command(&ctx, UiCommand::Theme(theme));
                 shoot(&mut w, &format!("{project}-{}-{name}", size[0]));
+                if project == "nuclei" || project == "fields" {
+                    w.state_mut().command(&ctx, UiCommand::Workspace(1));
+                    shoot(&mut w, &format!("{project}-explore-{}-{name}", size[0]));
+                    w.state_mut().command(&ctx, UiCommand::Workspace(0));
+                }
             }
         }
     }

@@ -216,7 +216,7 @@ fn the_one_menu_opens_in_views_of_populations() {
         stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
         stage.select_of(N, &[3, 7]);
         stage.menu_at(pos2(300.0, 300.0));
-        stage.press("Stimulate or silence");
+        stage.press("Actions");
         stage.press("Kick once");
         let requests = stage.requests();
         let kicked = |r: &ViewRequest| matches!(r, ViewRequest::Act(a) if a.name == "kick" && a.elements == [3, 7]);
@@ -244,8 +244,8 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
     };
     stage.select_of(N, &[]);
     stage.menu_at(pos2(690.0, y));
-    assert!(stage.says("Select its living descendants") && stage.says("Stimulate or silence"));
-    stage.press("Stimulate or silence");
+    assert!(stage.says("Select its living descendants") && stage.says("Actions"));
+    stage.press("Actions");
     stage.press("Kick once");
     let requests = stage.requests();
     assert!(matches!(&requests[..], [ViewRequest::Act(a)] if a.elements == [place]), "{} requests", requests.len());

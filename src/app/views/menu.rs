@@ -1,5 +1,5 @@
-//! The one context menu of elements, the same in every view: Select · Show in · Plot · Stimulate or silence ·
-//! Parameters · Copy id · Export.
+//! The one context menu of elements, the same in every view: Select · Show in · Plot · Stimulate or silence (or Actions,
+//! where nothing can be driven) · Parameters · Copy id · Export.
 
 use super::{ViewCtx, ViewRequest, kit};
 use crate::{
@@ -54,7 +54,8 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subjec
         ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, subject));
         ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, subject));
         ui.add_enabled_ui(!ctx.abilities.effects.is_empty() || !ctx.abilities.actions.is_empty(), |ui| {
-            ui.menu_button("Stimulate or silence", |ui| deeds_ui(ui, ctx, set, subject));
+            let word = if ctx.abilities.effects.is_empty() { "Actions" } else { "Stimulate or silence" };
+            ui.menu_button(word, |ui| deeds_ui(ui, ctx, set, subject));
         });
         if ui.button("Parameters…").on_hover_text("What is known about them, and what is done to them").clicked() {
             take(ctx, set, subject);

@@ -379,7 +379,7 @@ params! {
         noise: f64 = 0.0,
 
         /// Where natural frequencies come from. They belong to places in the table, not to nuclei.
-        #[param(apply = Rewind)]
+        #[param()]
         frequencies: Frequencies = Frequencies::Normal,
 
         /// Multiplies the natural frequencies.

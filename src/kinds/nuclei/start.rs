@@ -28,11 +28,14 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
         }
         state.amp[i] = T::of((1.0 / f64::from(founders)).sqrt());
     }
-    for slot in 0..capacity {
-        state.omega[slot] = T::of(frequency(params.phases.frequencies, seed, slot as u32, capacity));
-    }
+    state.omega = frequencies(params.phases.frequencies, seed, capacity);
     state.compact();
     state
+}
+
+/// Natural frequencies of all places.
+pub fn frequencies<T: Real>(source: Frequencies, seed: u64, places: usize) -> Vec<T> {
+    (0..places as u32).map(|slot| T::of(frequency(source, seed, slot, places))).collect()
 }
 
 /// Natural frequency of a place in a table of `places`.

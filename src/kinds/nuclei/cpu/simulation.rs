@@ -52,6 +52,10 @@ impl<T: Real> Simulation for CpuSim<T> {
                     let g = mixing::matrix(&new.coupling, self.state.fields, self.desk.scene.seed);
                     self.waves.mix(&g, new.coupling.sent);
                 }
+                if new.phases.frequencies != self.desk.params.phases.frequencies {
+                    let (seed, places) = (self.desk.scene.seed, self.state.capacity);
+                    self.state.omega = start::frequencies(new.phases.frequencies, seed, places);
+                }
                 self.desk.params = *new;
             }
         }

@@ -91,6 +91,11 @@ impl Table {
         }])
     }
 
+    /// Replaces the natural frequencies of all places.
+    pub fn turn_at(&mut self, omega: &[f32]) -> Result<(), GpuError> {
+        self.fields.write_at(2 * omega.len(), omega) // behind phases and amplitudes
+    }
+
     /// The population, once the kernels so far are done.
     pub fn download(&self, dim: usize) -> Result<State<f32>, GpuError> {
         let mut state = self.download_places(dim)?;

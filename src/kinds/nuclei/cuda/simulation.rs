@@ -164,6 +164,10 @@ impl CudaSim {
         if let (Some(mixer), true) = (&mut self.machine.mixer, new.coupling != self.desk.params.coupling) {
             mixer.take(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.desk.scene.seed))?;
         }
+        if new.phases.frequencies != self.desk.params.phases.frequencies {
+            let (seed, places) = (self.desk.scene.seed, new.population.capacity as usize);
+            self.machine.table.turn_at(&start::frequencies(new.phases.frequencies, seed, places))?;
+        }
         if new.task != self.desk.params.task {
             self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;
         }
