@@ -10,19 +10,21 @@ use std::f64::consts::PI;
 pub const NUCLEI: &str = "nuclei";
 
 probes! {
-    /// Global order r = |mean of e^{iφ}|, and the same weighted with the coupling, R_J. 1: all phases agree.
+    /// Global order r = |mean of e^{iφ}| (Kuramoto 1975), and the same weighted with the coupling, R_J = √(Re Σ S_j / Σ d_j).
+    /// 1: all phases agree.
     /// With several fields of phases, both are of the first, and r of each other follows.
     ORDER = "order", "", Shape::Series { of: "" };
     /// Living nuclei, N.
     ALIVE = "alive", "", Shape::Series { of: "" };
     /// Fusions, decays, deaths, and children without a place, since the last sample.
     EVENTS = "events", "", Shape::Series { of: "" };
-    /// Mean squared error of the fittest, of the median, on average, and of the mean answer of the measure.ensemble
-    /// fittest together.
+    /// Mean squared error f = (1/B) Σ_b (x_b·w - y_b)² of the fittest, of the median, on average, and of the mean answer of
+    /// the measure.ensemble fittest together.
     FITNESS = "fitness", "", Shape::Series { of: "" };
-    /// Probability that a barrier is crossed: of the fusion, P(r), and the mean of P(R_j) over all nuclei.
+    /// Probability that a barrier is crossed, P(R) = C exp(-(2/ħ) ΔR max(0, R_th - R)) after Gamow 1928: of the fusion, P(r),
+    /// and the mean of P(R_j) over all nuclei.
     BARRIER = "barrier", "", Shape::Series { of: "" };
-    /// Mean entropy of softmax(w), nats.
+    /// Mean entropy H = -Σ_d p_d ln p_d of p = softmax(w), nats: ln D when all weights are equal, 0 when one outweighs all.
     ENTROPY = "entropy", "nat", Shape::Series { of: "" };
     /// Angle of the mean of e^{iφ}.
     MEAN_PHASE = "mean_phase", "rad", Shape::Series { of: "" };
@@ -46,9 +48,9 @@ probes! {
     AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
     /// 1 where a nucleus lives, 0 where the place is free.
     ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Mask };
-    /// Local order R_j = |S_j| / d_j: how far those that resemble a nucleus agree in phase.
+    /// Local order R_j = |S_j| / d_j, with S_j = Σ_k J_jk e^{i(φ_k - φ_j)} and d_j = Σ_k J_jk: how far those that resemble a nucleus agree in phase.
     LOCAL_ORDER = "local_order", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
-    /// Probability P(R_j) that each nucleus crosses its barrier.
+    /// Probability P(R_j) that each nucleus crosses its barrier; R_j is its local order.
     P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Who came out of whom. A nucleus has a number of its own, which is not used again; those that live when the
     /// recording begins have no parents.
