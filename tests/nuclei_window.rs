@@ -127,7 +127,9 @@ fn the_ways_to_couple_stand_side_by_side() {
         w.state_mut().command(&ctx, UiCommand::Theme(theme));
         shoot(&mut w, &format!("variants-{name}"));
     }
-    for what in ["variant naive", "variant tiled", "variant fast", "variant meanfield", "Sort by error", "Sort by items / s"] {
+    for what in
+        ["variant naive", "variant tiled", "variant fast", "variant meanfield", "Sort by error", "Sort by items / s"]
+    {
         assert!(w.query_by_label(what).is_some(), "the timing view does not say {what}");
     }
 }

@@ -41,7 +41,7 @@ macro_rules! example {
 }
 
 /// All examples, the one to begin with first.
-pub static ALL: [Example; 9] = [
+pub static ALL: [Example; 10] = [
     example!(
         "fly",
         "Fly brain",
@@ -83,6 +83,12 @@ pub static ALL: [Example; 9] = [
         "SODA-QD1102",
         "The population rules as they were found, to compare with Nuclei",
         ["1,024 nuclei", "any CPU", "starts at once"]
+    ),
+    example!(
+        "fields",
+        "Three fields",
+        "Three phases on every nucleus: fields find their own order, then each other’s",
+        ["128 to 1,024 nuclei", "any CPU", "starts at once"]
     ),
     example!(
         "nuclei-large",

@@ -64,7 +64,9 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<Opened, String> {
 /// The sets as the run folder knows them: their sizes and ids.
 fn bare_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
-        Shape::Spikes { over } | Shape::Lineage { over } | Shape::Field { over, .. } | Shape::Series { of: over } => over,
+        Shape::Spikes { over } | Shape::Lineage { over } | Shape::Field { over, .. } | Shape::Series { of: over } => {
+            over
+        }
         _ => "",
     };
     let mut sets: Vec<Arc<ElementSet>> = vec![];

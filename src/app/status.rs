@@ -1,6 +1,6 @@
 //! The bottom line: where it runs, memory, how long the window takes, whether everything is saved.
 
-use super::{App, commands::UiCommand, icons, text, theme::Tokens, widgets};
+use super::{App, commands::UiCommand, icons, interventions, text, theme::Tokens, widgets};
 use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
 /// Draws the line.
@@ -40,6 +40,9 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
         (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
+        _ if interventions::effects(app.session.project.model.params()).is_empty() => {
+            &[("right click", "actions"), ("P", "probe"), ("Esc", "clear")]
+        }
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
     };
     let hints = hinted(ui.ctx()).unwrap_or(hints);

@@ -54,9 +54,8 @@ impl Many {
     /// S of all fields, `[nuclei × fields]`, in double precision.
     fn sums(&self, amplitude: Amplitude) -> Vec<[f64; 2]> {
         let (n, fields) = (self.f.len(), self.fields());
-        let each = |of: &[f32], by: f64| -> Vec<f64> {
-            of.iter().flat_map(|x| vec![f64::from(*x) / by; fields]).collect()
-        };
+        let each =
+            |of: &[f32], by: f64| -> Vec<f64> { of.iter().flat_map(|x| vec![f64::from(*x) / by; fields]).collect() };
         let psi: Vec<[f64; 2]> = (0..n * fields)
             .map(|i| f64::from(self.phi[i % fields * n + i / fields]))
             .map(|phi| [phi.cos(), phi.sin()])

@@ -400,6 +400,11 @@ pub(crate) fn tap(probe: ProbeId) -> Tap {
 
 /// The empty state of a view that fills when the model runs.
 pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
+    if ctx.time.axis.is_recorded {
+        let how = "The run on show holds nothing of this up to here; what is switched on under Probes is recorded";
+        kit::empty_ui(ui, canvas, ctx.tokens, title, how, None);
+        return;
+    }
     if kit::empty_ui(ui, canvas, ctx.tokens, title, how, Some("Run")) {
         ctx.requests.push(ViewRequest::Command(crate::app::commands::UiCommand::RunPause));
     }

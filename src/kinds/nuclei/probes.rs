@@ -68,7 +68,10 @@ pub const SPANS: &[(&str, &str)] = &[
     ("order", "Order, barrier and means over the population. Items: nuclei."),
     ("turnover", "Who fuses, decays and dies. Items: nuclei."),
     ("record", "Events and curves for probes. Items: generations."),
-    (VARIANTS[0], "As the formula stands, in double precision sums: the reference of the other variants. Items: pairs."),
+    (
+        VARIANTS[0],
+        "As the formula stands, in double precision sums: the reference of the other variants. Items: pairs.",
+    ),
     (VARIANTS[1], "The coupling once more, by Tiled: pair by pair with e^{iφ} computed once. Items: pairs."),
     (VARIANTS[2], "The coupling once more, by Fast, sorting and all: exact in N log N steps. Items: pairs."),
     (VARIANTS[3], "The coupling once more, by MeanField: as if J were 1. Items: pairs."),

@@ -161,6 +161,9 @@ impl<T: Real> State<T> {
     /// The same, beforehand.
     pub fn bytes_of(capacity: usize, dim: usize, fields: usize) -> (u64, u64) {
         let stride = dim.next_multiple_of(16 / T::BYTES);
-        ((capacity * stride * T::BYTES) as u64, (capacity * ((9 + fields) * T::BYTES + 2 + 4 * size_of::<u32>())) as u64)
+        (
+            (capacity * stride * T::BYTES) as u64,
+            (capacity * ((9 + fields) * T::BYTES + 2 + 4 * size_of::<u32>())) as u64,
+        )
     }
 }

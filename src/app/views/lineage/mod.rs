@@ -298,7 +298,13 @@ impl View for Lineage {
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "mark"), ("drag", "move"), ("wheel", "zoom"), ("double-click", "everything"), ("right click", "menu")]
+        &[
+            ("click", "mark"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "everything"),
+            ("right click", "menu"),
+        ]
     }
 
     fn help(&self) -> &'static str {

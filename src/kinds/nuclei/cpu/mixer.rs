@@ -38,14 +38,7 @@ impl<T: Real> Mixer<T> {
     }
 
     /// S of all fields and d, for `[F × n]` cosines and sines.
-    pub fn sums(
-        &mut self,
-        kernel: Kernel<'_, T>,
-        coupling: &mut Coupling<T>,
-        cos: &[T],
-        sin: &[T],
-        out: &mut Sums<T>,
-    ) {
+    pub fn sums(&mut self, kernel: Kernel<'_, T>, coupling: &mut Coupling<T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         let n = kernel.x.len();
         for array in [&mut out.re, &mut out.im] {
             array.clear();

@@ -191,9 +191,7 @@ impl Machine {
         let t = &self.table;
         match &mut self.mixer {
             None => self.coupling.couple(pass, &t.census, &t.idx),
-            Some(mixer) => {
-                mixer.couple(pass, &mut self.coupling, &t.census, t.rules.buf(), &t.idx, &t.fields)
-            }
+            Some(mixer) => mixer.couple(pass, &mut self.coupling, &t.census, t.rules.buf(), &t.idx, &t.fields),
         }
     }
 

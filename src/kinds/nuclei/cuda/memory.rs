@@ -243,7 +243,13 @@ impl Scratch {
     /// Bytes on the device, for tables of that size.
     pub const fn bytes_of(places: usize, dim: usize, waves: usize) -> u64 {
         let (blocks, most, entries) = (places.div_ceil(1024), MOST_CHOSEN as usize, Self::entries(places));
-        let arrays = (4 + 8 * waves) * places + 12 * (waves - 1) + 1068 * blocks + 4 * places.div_ceil(2048) + 8 * dim + 36 * most + 8192;
+        let arrays = (4 + 8 * waves) * places
+            + 12 * (waves - 1)
+            + 1068 * blocks
+            + 4 * places.div_ceil(2048)
+            + 8 * dim
+            + 36 * most
+            + 8192;
         let log = entries * (size_of::<Entry>() + 4 * Self::words_per_generation(places)) + size_of::<Log>();
         let log = log + 8 * entries * (waves - 1);
         (arrays + log + 3 * size_of::<Choice>() + size_of::<Verdict>()) as u64
@@ -256,6 +262,13 @@ impl Scratch {
         let selection = self.least.bytes() + self.keys.bytes() + self.histogram.bytes() + self.choices.bytes();
         let chosen = self.chosen.bytes() + self.ties.bytes() + self.order.bytes() + self.verdict.bytes();
         let events = self.counts.bytes() + self.doomed.bytes() + self.entries.bytes() + self.words.bytes();
-        numbers + phases + selection + chosen + events + self.fused_phases.bytes() + self.orders.bytes() + size_of::<Log>() as u64
+        numbers
+            + phases
+            + selection
+            + chosen
+            + events
+            + self.fused_phases.bytes()
+            + self.orders.bytes()
+            + size_of::<Log>() as u64
     }
 }

@@ -3,7 +3,8 @@
 use super::{coupling::Way, layout::Rules};
 use crate::{
     kinds::nuclei::{
-        Barrier, ChildBase, Dynamics, FuseKey, Method, Norm, OrderSeen, Params, Precision, Sent, Source, mixing, task::Setup,
+        Barrier, ChildBase, Dynamics, FuseKey, Method, Norm, OrderSeen, Params, Precision, Sent, Source, mixing,
+        task::Setup,
     },
     sim::SimError,
 };
