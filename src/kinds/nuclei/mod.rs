@@ -17,7 +17,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`params`](Params), `presets` | what a user can set |
+//! | [`params`](Params), `choices`, `presets` | what a user can set |
 //! | [`task`] | samples, generated or read, and their exact compression |
 //! | [`state`], [`start`] | the table, and what it holds at step 0 |
 //! | [`draw`] | addresses of random numbers |
@@ -31,6 +31,7 @@
 //! | [`bench`](mod@bench) | how fast it is |
 
 pub mod bench;
+mod choices;
 pub mod cpu;
 pub mod cuda;
 pub mod desk;
@@ -52,6 +53,7 @@ pub mod start;
 pub mod state;
 pub mod task;
 pub mod tunnel;
+pub use choices::*;
 pub use params::*;
 
 use crate::{

@@ -15,5 +15,7 @@ pub mod num;
 pub mod params;
 #[path = "../../../src/project/mod.rs"]
 pub mod project;
+#[path = "../../../src/query/mod.rs"]
+pub mod query;
 #[path = "../../../src/sim/mod.rs"]
 pub mod sim;
