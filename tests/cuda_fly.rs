@@ -249,33 +249,3 @@ fn advance_plainly(sim: &mut dyn Simulation, steps: u32) {
         sim.sample(&mut Frame::default()).expect("it reads");
     }
 }
-
-#[test]
-#[ignore = "a measurement"]
-fn page_locked() {
-    use neuropil::gpu::{Buf, Mark, Pinned};
-    let Some(gpu) = gpu() else { return };
-    for n in [1 << 10, 1 << 14, 1 << 18, 1 << 20] {
-        let buf = Buf::<u32>::zeros(&gpu, "x", n).unwrap();
-        let mut pinned = Pinned::<u32>::zeros(&gpu, n).unwrap();
-        for _ in 0..3 {
-            let a = Instant::now();
-            let mark = Mark::now(&gpu).unwrap();
-            buf.download_beside(0..n, &mut pinned, 0, &mark).unwrap();
-            let asked = a.elapsed();
-            let values = pinned.get().unwrap();
-            let copied = a.elapsed();
-            let b = Instant::now();
-            let v: Vec<u32> = values.to_vec();
-            let read = b.elapsed();
-            let b = Instant::now();
-            let mut h = neuropil::num::hash::StreamHash::default();
-            v.iter().for_each(|l| h.push_spike(7, *l));
-            println!(
-                "{n} words: asked {asked:?} copied {copied:?} to_vec {read:?} hashed {:?} {}",
-                b.elapsed(),
-                h.hex()
-            );
-        }
-    }
-}
