@@ -274,22 +274,6 @@ impl Stage {
         self.harness().query_by_label_contains(text).is_some()
     }
 
-    /// Presses a button, again every two seconds, until something says this: a press may meet a frame that moves it.
-    pub fn press_until(&mut self, label: &str, text: &str) {
-        let since = Instant::now();
-        for patience in (2..=60).step_by(2) {
-            self.press(label);
-            while !self.says(text) && since.elapsed().as_secs() < patience {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-                self.run(1);
-            }
-            if self.says(text) {
-                return;
-            }
-        }
-        panic!("pressing {label} did not bring `{text}`");
-    }
-
     /// Frames until something says this; how long that took, seconds.
     pub fn until(&mut self, text: &str) -> f64 {
         let since = Instant::now();

@@ -160,6 +160,14 @@ impl Selection {
         }
     }
 
+    /// The same for an answer that was asked for when [`Selection::generation`] was this: it comes too late when something
+    /// else has been selected since.
+    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, asked_at: u64) {
+        if self.generation == asked_at {
+            self.replace(set, elements);
+        }
+    }
+
     /// The same with elements that are sorted, without doubles and shared.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {

@@ -172,6 +172,7 @@ impl View for Connectivity {
             );
             return;
         };
+        self.matrix.take_ends(ctx, &set);
         self.ask(ui, ctx, &set, &wiring);
         if let Some((_, question)) = self.blocks.key() {
             self.matrix.drawn = question.clone();

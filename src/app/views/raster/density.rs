@@ -6,7 +6,7 @@ use super::{
     tiles::{Level, Pyramid},
     window::{Cells, Window},
 };
-use crate::app::time::spikes::History;
+use crate::app::{time::spikes::History, views::pool};
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
@@ -112,11 +112,8 @@ impl Density {
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
-            // The view may be gone by then.
-            sender.send(count()).ok();
-            wake.request_repaint();
+        pool::spawn(ctx, move || {
+            sender.send(count()).ok(); // the view may be gone by then
         });
         self.job = Some((key, receiver));
     }
@@ -159,7 +156,7 @@ impl Density {
     }
 
     fn show(&mut self, ctx: &egui::Context, key: Key, grid: Grid, image: ColorImage) {
-        self.shown = Some((key, grid));
+        pool::discard(self.shown.replace((key, grid)));
         self.set_texture(ctx, image);
     }
 

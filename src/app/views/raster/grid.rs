@@ -114,13 +114,11 @@ impl Job {
     /// What a window needs of a history: full chunks shared, as tiles of this level where there are, the tail copied.
     pub fn new(history: &History, pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
         let (from, to) = (cells.first_step(), cells.end_step());
-        let touches =
-            |c: &Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
         let part = |(number, chunk): (u64, &Arc<Vec<Spike>>)| match (level, pyramid.get(number)) {
             (Level::Fine | Level::Coarse, Some(tiles)) => Part::Tiles(tiles.clone(), level),
             _ => Part::Spikes(chunk.clone()),
         };
-        let mut parts: Vec<Part> = history.chunks().filter(|(_, c)| touches(c)).map(part).collect();
+        let mut parts: Vec<Part> = history.chunks_between(from, to).map(part).collect();
         let tail = between(history.tail(), from, to);
         if !tail.is_empty() {
             parts.push(Part::Spikes(Arc::new(tail.to_vec())));
