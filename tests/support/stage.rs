@@ -241,6 +241,12 @@ impl Stage {
         self.button(from + by, false, Modifiers::NONE);
     }
 
+    /// The times in view, steps.
+    pub fn times(&mut self) -> (f64, f64) {
+        let line = &self.harness().state().time.axis.line;
+        (line.t0, line.t1)
+    }
+
     /// The line under the view.
     pub fn caption(&mut self) -> String {
         let nodes = self.harness().get_all_by_role(egui::Role::Label);
