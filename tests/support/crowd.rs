@@ -43,11 +43,8 @@ fn fill(stage: &mut Stage) -> f64 {
 /// A [`gesture`] over what is there: an empty picture is cheap, so spikes must be in view all the way.
 fn gesture_over_data(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
     gesture(stage, what, n, |stage, i| {
-        let caption = stage.caption();
-        if caption.contains("|  0 spikes in view") {
-            let t = stage.times();
-            println!("BLANK {what}, before frame {i}: {t:?} {caption}");
-        }
+        let (caption, times) = (stage.caption(), stage.times());
+        assert!(!caption.contains("|  0 spikes in view"), "{what}, before frame {i}, steps {times:?}: {caption}");
         bit(stage, i);
     })
 }
@@ -101,13 +98,13 @@ fn rough_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
     };
     let drag = |s: &mut Stage, i: usize, by: Vec2| s.drag_once(at, by * there_and_back(i, 10));
     vec![
-        gesture_over_data(stage, "out and in again", 120, |s, i| wheel(s, i, 14, -60.0, Modifiers::COMMAND)),
-        gesture_over_data(stage, "out to all", 14, |s, _| s.wheel_once(at, -60.0, Modifiers::COMMAND)),
+        gesture_over_data(stage, "out and in again", 120, |s, i| wheel(s, i, 9, -60.0, Modifiers::COMMAND)),
+        gesture_over_data(stage, "out to all", 9, |s, _| s.wheel_once(at, -60.0, Modifiers::COMMAND)),
         gesture_over_data(stage, "throw all about", 120, |s, i| drag(s, i, vec2(70.0, 30.0))),
-        gesture_over_data(stage, "in and out both ways", 216, |s, i| wheel(s, i, 54, 40.0, Modifiers::NONE)),
-        gesture_over_data(stage, "in both ways", 40, |s, _| s.wheel_once(at, 40.0, Modifiers::NONE)),
+        gesture_over_data(stage, "in and out both ways", 160, |s, i| wheel(s, i, 40, 40.0, Modifiers::NONE)),
+        gesture_over_data(stage, "in both ways", 36, |s, _| s.wheel_once(at, 40.0, Modifiers::NONE)),
         gesture_over_data(stage, "throw it about close up", 120, |s, i| drag(s, i, vec2(90.0, 40.0))),
-        gesture_over_data(stage, "out both ways", 40, |s, _| s.wheel_once(at, -40.0, Modifiers::NONE)),
+        gesture_over_data(stage, "out both ways", 36, |s, _| s.wheel_once(at, -40.0, Modifiers::NONE)),
     ]
 }
 
@@ -124,8 +121,8 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     let mut worst = vec![];
     // Before anything has been counted, put in order or kept.
     worst.push(gesture(&mut stage, "the first frames", 60, |_, _| {}));
-    worst.push(gesture(&mut stage, "the first gesture", 28, |s, i| {
-        s.wheel_once(middle, -60.0 * there_and_back(i, 14), Modifiers::COMMAND);
+    worst.push(gesture(&mut stage, "the first gesture", 36, |s, i| {
+        s.wheel_once(middle, -60.0 * there_and_back(i, 9), Modifiers::COMMAND);
     }));
     for _ in 0..60 {
         stage.settle();
