@@ -52,30 +52,35 @@ fn gesture_over_data(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMu
 /// Draws this many frames, each after a bit of a gesture, and tells what they cost the window's thread; the p99 in
 /// milliseconds.
 fn gesture(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
-    let mut ms = vec![];
+    let (mut ms, mut busy) = (vec![], vec![]);
     for i in 0..n {
         bit(stage, i);
         // As at 60 pictures per second: jobs have the rest of the time.
         std::thread::sleep(Duration::from_millis(8));
-        ms.push(stage.slowest_frame());
+        let (wall, cpu) = stage.slowest_frame();
+        ms.push(wall);
+        busy.push(cpu);
     }
+    let at = |ms: &[f64], q: f64| {
+        let mut ms = ms.to_vec();
+        ms.sort_by(f64::total_cmp);
+        ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)]
+    };
+    let [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|q| at(&ms, q));
     let first = ms[0];
-    ms.sort_by(f64::total_cmp);
-    let at = |q: f64| ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)];
     println!(
-        "{what}: n = {n}, median {:.2}, p95 {:.2}, p99 {:.2}, max {:.2}, first {first:.2} ms; then {}",
-        at(0.5),
-        at(0.95),
-        at(0.99),
-        at(1.0),
+        "{what}: n = {n}, median {p50:.2}, p95 {p95:.2}, p99 {p99:.2}, max {max:.2}, first {first:.2} ms (p99 {:.2}, \
+         max {:.2} of this thread's own time); then {}",
+        at(&busy, 0.99),
+        at(&busy, 1.0),
         stage.caption()
     );
-    at(0.99)
+    p99
 }
 
 /// One way for so many frames, then back, and so on.
 fn there_and_back(i: usize, frames_each_way: usize) -> f32 {
-    if i / frames_each_way % 2 == 0 { 1.0 } else { -1.0 }
+    if (i / frames_each_way).is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
 /// Gently, as a wheel with small notches does, so that the whole range is passed once; figures of every gesture.
@@ -182,5 +187,6 @@ fn points_are_encoded_in_a_millisecond() {
         .collect();
     ms.sort_by(f64::total_cmp);
     println!("encoding 138,639 points: median {:.2}, p95 {:.2}, max {:.2} ms", ms[30], ms[56], ms[59]);
+    assert!(cfg!(debug_assertions) || ms[30] <= 1.0, "{:.2} ms", ms[30]);
     assert!(ms[30] < 10.0, "{:.2} ms; one is meant, tests are not optimised", ms[30]);
 }

@@ -30,6 +30,20 @@ pub fn graphics() -> Option<()> {
     has_driver.then_some(())
 }
 
+/// Time this thread has had a processor for, ms: what is left of a frame's time when other programs are left out.
+/// Nothing is known of it on other systems.
+fn busy_ms() -> f64 {
+    #[cfg(target_os = "linux")]
+    {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the system call writes one `timespec`.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+        now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 * 1e-6
+    }
+    #[cfg(not(target_os = "linux"))]
+    0.0
+}
+
 struct Inside {
     view: Box<dyn View>,
     exhibit: Exhibit,
@@ -45,12 +59,13 @@ struct Inside {
     tokens: Arc<Tokens>,
     ui_ms: f64,
     slowest_ms: f64,
+    busiest_ms: f64,
     runs: neuropil::app::library::Library,
 }
 
 impl Inside {
     fn ui(&mut self, ui: &mut egui::Ui) {
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), busy_ms());
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
         self.filter.update(ui.ctx(), &self.exhibit, &self.abilities);
@@ -73,6 +88,7 @@ impl Inside {
         self.requests.append(&mut requests);
         self.ui_ms = start.elapsed().as_secs_f64() * 1e3;
         self.slowest_ms = self.slowest_ms.max(self.ui_ms);
+        self.busiest_ms = self.busiest_ms.max(busy_ms() - busy);
     }
 }
 
@@ -102,6 +118,7 @@ impl Stage {
             tokens: Tokens::dark(),
             ui_ms: 0.0,
             slowest_ms: 0.0,
+            busiest_ms: 0.0,
             exhibit: exhibit.clone(),
             runs: Default::default(),
         };
@@ -209,10 +226,11 @@ impl Stage {
         self.harness().state().ui_ms
     }
 
-    /// The slowest `ui` since this was last asked, ms; draws one frame.
-    pub fn slowest_frame(&mut self) -> f64 {
+    /// The slowest `ui` since this was last asked, and the one that kept a processor busy longest, ms; draws one frame.
+    pub fn slowest_frame(&mut self) -> (f64, f64) {
         self.run(1);
-        std::mem::take(&mut self.harness().state_mut().slowest_ms)
+        let inside = self.harness().state_mut();
+        (std::mem::take(&mut inside.slowest_ms), std::mem::take(&mut inside.busiest_ms))
     }
 
     /// Nothing new comes any more.

@@ -133,7 +133,7 @@ impl Cells {
         // A product instead of a quotient: exact while rows times rows per cell stay below 2³².
         if u64::from(top) * u64::from(self.rows) < 1 << 32 {
             let inverse = (1u64 << 32) / u64::from(self.rows) + 1;
-            let cell = |row: u32| (u64::from(row - self.row0) * inverse >> 32) as u16;
+            let cell = |row: u32| ((u64::from(row - self.row0) * inverse) >> 32) as u16;
             return row_of.iter().map(|row| if is_in(*row) { cell(*row) } else { u16::MAX }).collect();
         }
         let cell = |row: u32| ((row - self.row0) / self.rows) as u16;
