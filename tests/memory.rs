@@ -10,7 +10,7 @@ use neuropil::{
     app::views,
     sim::{Clock, Frame, Reading, Spike},
 };
-use stage::Stage;
+use stage::{Stage, graphics};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicI64, Ordering},
@@ -40,10 +40,10 @@ static ALLOCATOR: Counting = Counting;
 
 /// More spikes than are kept.
 const SPIKES: u64 = 21_000_000;
-/// Frames until everything else is full as well: two seconds each.
-const UNTIL_FULL: usize = 270;
+/// Frames until everything else is full as well: half a second each.
+const UNTIL_FULL: usize = 260;
 /// Frames after that, over which nothing may grow.
-const MORE: usize = 60;
+const MORE: usize = 120;
 
 /// Fills the history of spikes at a stroke; the first step after it.
 fn fill(stage: &mut Stage) -> u64 {
@@ -63,7 +63,7 @@ fn fill(stage: &mut Stage) -> u64 {
 /// What is held after so many more frames, in megabytes, when all jobs are done.
 fn held_after(stage: &mut Stage, frames: usize) -> f64 {
     for _ in 0..frames {
-        let frame = stage.activity.frame(20_000, 5);
+        let frame = stage.activity.frame(5_000, 20);
         stage.absorb(frame);
         stage.run(1);
     }
@@ -75,18 +75,21 @@ fn held_after(stage: &mut Stage, frames: usize) -> f64 {
 /// curves. One test, so that nothing else allocates meanwhile.
 #[test]
 fn what_is_remembered_is_bounded() {
+    // Without a device nobody takes the pictures that are made for it, and the test itself would grow.
+    let Some(graphics) = graphics() else { return };
     let exhibit = exhibit();
     let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();
     let mut selection = views::Selection::default();
     selection.replace("neurons", selected.clone());
     let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&exhibit, &selection).is_empty());
     for name in views::suggest(&exhibit).into_iter().filter(takes_data) {
-        let mut stage = Stage::new(name, exhibit.clone(), (900.0, 500.0)).headless();
+        let mut stage = Stage::new(name, exhibit.clone(), (900.0, 500.0)).on(&graphics, true);
         stage.select(&selected);
         let from = fill(&mut stage);
         stage.activity.skip_to(from);
         let (full, later) = (held_after(&mut stage, UNTIL_FULL), held_after(&mut stage, MORE));
-        println!("{name}: {full:.1} MB when full, {later:.1} MB two minutes of the simulation later");
-        assert!(later < full + 2.0, "{name} grows from {full:.1} to {later:.1} MB");
+        println!("{name}: {full:.1} MB when full, {later:.1} MB a minute of the simulation later");
+        // A tile of counts may be a little larger than the one it replaces.
+        assert!(later < full + 4.0, "{name} grows from {full:.1} to {later:.1} MB");
     }
 }

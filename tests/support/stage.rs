@@ -186,11 +186,17 @@ impl Stage {
         self.harness().run_steps(frames);
     }
 
-    /// Frames until jobs on the pool have come in.
+    /// Frames until jobs on the pool have come in, and what follows from them: a dozen at least.
     pub fn settle(&mut self) {
-        for _ in 0..12 {
+        let since = Instant::now();
+        let mut idle = 0;
+        while idle < 12 {
+            let ctx = self.harness().ctx.clone();
+            let was_busy = views::pool::is_busy(&ctx);
             self.run(1);
+            idle = if was_busy || views::pool::is_busy(&ctx) { 0 } else { idle + 1 };
             std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(since.elapsed().as_secs() < 60, "the pool does not come to an end");
         }
     }
 

@@ -7,7 +7,11 @@ use crate::{
 use rayon::ThreadPool;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, OnceLock, mpsc},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -17,11 +21,24 @@ const NICE: i32 = 10;
 
 /// Runs a job on the pool of the views, and has the window look what came of it.
 pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
-    let wake = ctx.clone();
+    let (wake, left) = (ctx.clone(), jobs_of(ctx));
+    left.fetch_add(1, Ordering::AcqRel);
     run(move || {
         job();
+        left.fetch_sub(1, Ordering::AcqRel);
         wake.request_repaint();
     });
+}
+
+/// Whether the pool still works for this window.
+pub fn is_busy(ctx: &egui::Context) -> bool {
+    jobs_of(ctx).load(Ordering::Acquire) > 0
+}
+
+/// How many jobs of a window are not done.
+fn jobs_of(ctx: &egui::Context) -> Arc<AtomicUsize> {
+    let id = egui::Id::unique("views: jobs on the pool");
+    ctx.data_mut(|d| d.get_temp_mut_or_default::<Arc<AtomicUsize>>(id).clone())
 }
 
 /// Frees what is large on the pool: giving back a hundred megabytes takes longer than drawing a frame.
