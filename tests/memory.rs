@@ -40,10 +40,10 @@ static ALLOCATOR: Counting = Counting;
 
 /// More spikes than are kept.
 const SPIKES: u64 = 21_000_000;
-/// Frames until everything else is full as well: half a second each.
-const UNTIL_FULL: usize = 260;
+/// Frames until everything else is full as well: two seconds each.
+const UNTIL_FULL: usize = 270;
 /// Frames after that, over which nothing may grow.
-const MORE: usize = 120;
+const MORE: usize = 60;
 
 /// Fills the history of spikes at a stroke; the first step after it.
 fn fill(stage: &mut Stage) -> u64 {
@@ -63,7 +63,7 @@ fn fill(stage: &mut Stage) -> u64 {
 /// What is held after so many more frames, in megabytes, when all jobs are done.
 fn held_after(stage: &mut Stage, frames: usize) -> f64 {
     for _ in 0..frames {
-        let frame = stage.activity.frame(5_000, 20);
+        let frame = stage.activity.frame(20_000, 5);
         stage.absorb(frame);
         stage.run(1);
     }
@@ -88,7 +88,7 @@ fn what_is_remembered_is_bounded() {
         let from = fill(&mut stage);
         stage.activity.skip_to(from);
         let (full, later) = (held_after(&mut stage, UNTIL_FULL), held_after(&mut stage, MORE));
-        println!("{name}: {full:.1} MB when full, {later:.1} MB a minute of the simulation later");
+        println!("{name}: {full:.1} MB when full, {later:.1} MB two minutes of the simulation later");
         // A tile of counts may be a little larger than the one it replaces.
         assert!(later < full + 4.0, "{name} grows from {full:.1} to {later:.1} MB");
     }
