@@ -17,15 +17,21 @@ use neuropil::{
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use window::{Window, assign, open, start, until};
 
-/// The states of a panel.
+/// The states of a window and of its panels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
+    /// No simulation yet.
+    Closed,
+    /// A simulation that has not run.
     Empty,
     Live,
+    /// A simulation that stopped before it had anything to show.
     Error,
+    /// A simulation that could not be built.
+    Unbuilt,
 }
 
-const STATES: [State; 3] = [State::Empty, State::Live, State::Error];
+const STATES: [State; 5] = [State::Closed, State::Empty, State::Live, State::Error, State::Unbuilt];
 
 fn has_graphics() -> bool {
     let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
@@ -35,13 +41,27 @@ fn has_graphics() -> bool {
     has_driver
 }
 
-/// A window in a state: nothing loaded, running, or with a simulation that could not be built.
+fn start_in(state: State) -> Start {
+    match state {
+        State::Unbuilt => Start {
+            builder: Some(Arc::new(|_, _, _| Err(SimError::Input("edges.csv, line 7: `x` is not a number".into())))),
+            ..start(true)
+        },
+        State::Error => Start {
+            builder: Some(Arc::new(|_, scene, _| {
+                let mut sim = fake::Fake::new(scene.seed);
+                sim.diverges_at = 0;
+                Ok(Box::new(sim))
+            })),
+            ..start(true)
+        },
+        _ => start(true),
+    }
+}
+
+/// A window in a state.
 fn window_in(state: State, theme: egui::Theme) -> Window {
-    let fails = Start {
-        builder: Some(Arc::new(|_, _, _| Err(SimError::Input("edges.csv, line 7: `x` is not a number".into())))),
-        ..start(true)
-    };
-    let start = if state == State::Error { fails } else { start(true) };
+    let start = start_in(state);
     let mut w = Harness::builder()
         .with_size([1400.0, 860.0])
         .with_max_steps(30)
@@ -50,21 +70,42 @@ fn window_in(state: State, theme: egui::Theme) -> Window {
         .wgpu()
         .build_eframe(move |cc| App::new(cc, start).expect("threads"));
     w.run();
-    if state != State::Empty {
+    if state != State::Closed {
         w.get_by_label("Run").click_accesskit();
     }
+    let ctx = w.ctx.clone();
     match state {
-        State::Empty => {}
-        State::Live => {
+        State::Closed => {}
+        State::Live | State::Empty => {
             until(&mut w, "it has run", |w| w.state().session().live.clock.step > 500);
             w.state_mut().session_mut().selection.replace("neurons", vec![3210, 3300, 3420]);
-            let ctx = w.ctx.clone();
             w.state_mut().command(&ctx, UiCommand::RunPause);
             until(&mut w, "it pauses", |w| !w.state().session().live.running);
         }
-        State::Error => until(&mut w, "it has failed", |w| w.state().session().live.error.is_some()),
+        State::Error => until(&mut w, "it has stopped", |w| w.state().session().live.trouble.is_some()),
+        State::Unbuilt => until(&mut w, "it has failed", |w| w.state().session().live.error.is_some()),
+    }
+    if state == State::Empty {
+        w.state_mut().session_mut().selection.replace("neurons", vec![]);
+        w.state_mut().command(&ctx, UiCommand::Rewind);
+        until(&mut w, "it is rewound", |w| w.state().session().live.clock.step == 0);
     }
     w
+}
+
+/// The panels there are in a state: all that fit the simulation.
+fn panels_in(w: &Window, state: State) -> Vec<&'static str> {
+    match state {
+        State::Closed | State::Unbuilt => vec!["window"],
+        _ => views::suggest(&w.state().session().live.exhibit),
+    }
+}
+
+/// Panels on screen that wait for the model to run, and those that say why it does not.
+fn waiting_and_failed(w: &Window) -> [usize; 2] {
+    // One more is in the run bar.
+    let waiting = w.query_all_by_label("Run").count() - 1;
+    [waiting, w.query_all_by_label("The simulation stopped").count()]
 }
 
 fn picture(w: &mut Window, name: &str) -> image::RgbaImage {
@@ -101,7 +142,17 @@ fn themes() -> [(egui::Theme, Arc<Tokens>, &'static str); 2] {
     [(egui::Theme::Dark, Tokens::dark(), "dark"), (egui::Theme::Light, Tokens::light(), "light")]
 }
 
-/// Views join by themselves: each is brought to the front of the live window in turn.
+fn bring_up(w: &mut Window, view: &'static str) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ShowView(view));
+    for _ in 0..4 {
+        w.step();
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// Views join by themselves: each is brought to the front in turn. Where a panel waits for the model to run, it says so
+/// and has a button; after a fault the same panels say what it was, and have a way out.
 #[test]
 fn every_panel_in_every_state_theme_and_scale() {
     if !has_graphics() {
@@ -109,21 +160,12 @@ fn every_panel_in_every_state_theme_and_scale() {
     }
     let mut n = 0;
     for (theme, tokens, theme_name) in themes() {
+        let mut waiting_in = HashMap::new();
         for state in STATES {
             let mut w = window_in(state, theme);
-            // The panels that are always there hold with every view.
-            let names: Vec<&str> = match state {
-                State::Live => views::suggest(&w.state().session().live.exhibit),
-                _ => vec!["home"],
-            };
-            for view in names {
-                if state == State::Live {
-                    let ctx = w.ctx.clone();
-                    w.state_mut().command(&ctx, UiCommand::ShowView(view));
-                    for _ in 0..4 {
-                        w.step();
-                        std::thread::sleep(std::time::Duration::from_millis(10));
-                    }
+            for view in panels_in(&w, state) {
+                if view != "window" {
+                    bring_up(&mut w, view);
                 }
                 for scale in [1.0, 2.0] {
                     w.set_pixels_per_point(scale);
@@ -138,14 +180,20 @@ fn every_panel_in_every_state_theme_and_scale() {
                     n += 1;
                 }
                 w.set_pixels_per_point(1.0);
+                w.run_steps(2);
+                let [waiting, failed] = waiting_and_failed(&w);
+                match state {
+                    State::Empty => drop(waiting_in.insert(view, waiting)),
+                    State::Error => assert_eq!(Some(&failed), waiting_in.get(view), "{view} after a fault"),
+                    _ => assert_eq!(failed, 0, "{view}, {state:?}"),
+                }
             }
-            if state == State::Error {
-                assert!(
-                    w.query_all_by_label_contains("edges.csv, line 7").next().is_some(),
-                    "the error is said in {theme_name}"
-                );
+            let said = if state == State::Error { "neuron 17 is not a number" } else { "edges.csv, line 7" };
+            if matches!(state, State::Error | State::Unbuilt) {
+                assert!(w.query_all_by_label_contains(said).next().is_some(), "{said} in {theme_name}");
             }
         }
+        assert!(waiting_in.values().sum::<usize>() > 5, "most panels wait for the model to run: {waiting_in:?}");
     }
     println!("{n} pictures");
 }

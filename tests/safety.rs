@@ -3,6 +3,8 @@
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
+#[path = "support/names.rs"]
+mod names;
 #[path = "support/window.rs"]
 mod window;
 
@@ -215,6 +217,7 @@ fn every_way_out_asks() {
         w.input_mut().viewports.entry(egui::ViewportId::ROOT).or_default().events.clear();
         w.run();
         assert!(w.query_by_label("Discard changes").is_some(), "{name} does not ask");
+        assert_eq!(names::unnamed(w.root()), [""; 0], "{name}");
         assert_eq!(value(&w, "lif.tau_m"), "11 ms", "{name}");
         w.get_by_label("Cancel").click();
         w.run();
@@ -255,6 +258,7 @@ fn changes_by_other_programs_are_noticed() {
     other("lif.tau_m=44");
     until(&mut w, "it was noticed", |w| w.query_by_label("Reload").is_some());
     assert!(w.query_by_label_contains("lif.tau_m: 20 ms → 44 ms").is_some());
+    assert_eq!(names::unnamed(w.root()), [""; 0]);
     w.get_by_label("Reload").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("44 ms".into(), false));
@@ -311,6 +315,7 @@ fn a_crash_is_written_down_and_offered() {
     std::thread::Builder::new().name("doomed".into()).spawn(|| panic!("on purpose")).expect("thread").join().ok();
     let mut w = open(Start { state_dir: Some(folder.0.clone()), ..start(false) });
     until(&mut w, "it is offered", |w| w.query_by_label("Keep the file").is_some());
+    assert_eq!(names::unnamed(w.root()), [""; 0]);
     for part in ["on purpose", "doomed", "the last line of the log", env!("CARGO_PKG_VERSION")] {
         assert!(w.query_by_label_contains(part).is_some(), "{part}");
     }
@@ -429,6 +434,7 @@ fn what_would_come_back_is_shown_and_can_be_refused() {
     until(&mut w, "it is offered", |w| w.query_by_label("Restore").is_some());
     assert!(w.query_by_label_contains("lif.tau_m: 20 ms → 17 ms").is_some());
     assert!(w.query_by_label("Open both").is_some());
+    assert_eq!(names::unnamed(w.root()), [""; 0]);
     w.get_by_label("Discard").click();
     w.run();
     assert!(!state.join("journal-4194999.ron").exists());

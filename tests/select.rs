@@ -11,8 +11,10 @@ use neuropil::{
     app::views::{Abilities, ViewRequest},
     params::ChoiceSpec,
     query::Named,
+    sim::{Link, Links},
 };
 use stage::{Stage, graphics};
+use std::sync::{Arc, RwLock};
 
 const EFFECTS: &[ChoiceSpec] =
     &[ChoiceSpec { name: "Poisson", docs: "Kicks." }, ChoiceSpec { name: "SilenceOutgoing", docs: "Cuts." }];
@@ -103,6 +105,59 @@ fn the_matrix_of_all_connections_is_soon_there() {
     assert!(stage.says("connections  |  weights in synapses  |  delay 1.8 ms"));
 }
 
+/// Connections nobody can read while the gate is held.
+struct Gated(Arc<dyn Links>, Arc<RwLock<()>>);
+
+impl Links for Gated {
+    fn n(&self) -> u32 {
+        self.0.n()
+    }
+    fn n_links(&self) -> u64 {
+        self.0.n_links()
+    }
+    fn degree(&self, from: u32) -> u32 {
+        self.0.degree(from)
+    }
+    fn read(&self, from: u32, out: &mut Vec<Link>) {
+        let _open = self.1.read().expect("nobody fails while holding the gate");
+        self.0.read(from, out);
+    }
+}
+
+/// A click into the matrix selects both ends as soon as they are found, whatever is drawn by then, but never over what was
+/// selected meanwhile.
+#[test]
+fn a_late_answer_is_neither_lost_nor_in_the_way() {
+    let gate = Arc::new(RwLock::new(()));
+    let mut exhibit = exhibit();
+    let wiring = exhibit.wiring.as_mut().expect("a wired brain");
+    wiring.links = Arc::new(Gated(wiring.links.clone(), gate.clone()));
+    let mut stage = Stage::new("connectivity", exhibit, (760.0, 560.0)).headless();
+    stage.until(" cells");
+    stage.run(3);
+    let cell = egui::pos2(230.0, 205.0);
+
+    let held = gate.write().expect("free");
+    stage.click(cell, egui::Modifiers::NONE);
+    stage.press("Partners");
+    assert!(stage.says("Nothing is selected"));
+    drop(held);
+    stage.until("are selected; up to");
+    let both_ends = stage.selection();
+    assert!(both_ends.len() > 5_000);
+
+    stage.press("Matrix");
+    stage.select(&[5]);
+    let held = gate.write().expect("free");
+    stage.click(cell, egui::Modifiers::NONE);
+    stage.select(&[17, 18]);
+    drop(held);
+    stage.settle();
+    stage.press("Partners");
+    stage.until(" inputs, ");
+    assert_eq!(stage.selection(), [17, 18]);
+}
+
 #[test]
 fn statistics_of_the_selection() {
     let mut stage = Stage::new("statistics", exhibit(), (1000.0, 560.0)).headless();
@@ -186,7 +241,8 @@ fn pictures() {
         matrix.until("central by");
         matrix.shoot(&format!("matrix-drilled-{theme}"));
         matrix.select(&[17, 18]);
-        matrix.press_until("Partners", " inputs, ");
+        matrix.press("Partners");
+        matrix.until(" inputs, ");
         matrix.settle();
         matrix.shoot(&format!("partners-{theme}"));
         matrix.press("Synapses");

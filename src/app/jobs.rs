@@ -56,8 +56,8 @@ pub enum Done {
     Outside(PathBuf, Box<Project>),
     /// A panel as it is on screen.
     Figure(Taken),
-    /// Everyone connected to some elements of a set.
-    Partners(&'static str, Vec<u32>),
+    /// Elements of a set that are to be selected, and the selection's generation when they were asked for.
+    Selected(&'static str, Vec<u32>, u64),
     /// The runs found beside the project.
     Runs(Vec<super::library::Run>),
     /// What of the model fits a search in the palette.

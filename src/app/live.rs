@@ -15,6 +15,7 @@ use super::{
     pacing::Target,
     recorded::Recorded,
     rescue::Rescue,
+    views::Trouble,
 };
 use crate::{
     engine::{Command, Engine, Exhibit, Loader, Logged, Outcome, Sink},
@@ -112,6 +113,8 @@ pub struct Live {
     pub error: Option<String>,
     /// What is kept for the day the device fails.
     pub rescue: Rescue,
+    /// Why the simulation stopped by itself; none once it runs again.
+    pub trouble: Option<Trouble>,
     /// Real-time factor.
     pub pace: Pace,
     /// From edit to picture.
@@ -153,6 +156,7 @@ impl Live {
             recording: None,
             recorded: None,
             error: None,
+            trouble: None,
             rescue: Rescue::default(),
             pace: Pace::default(),
             latency: Latency::default(),
@@ -200,7 +204,7 @@ impl Live {
         self.recorded = None;
         self.exhibit = Exhibit::default();
         self.clock = Clock::default();
-        self.error = None;
+        (self.error, self.trouble) = (None, None);
         self.rescue.forget();
         self.watched.clear();
     }

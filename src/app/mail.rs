@@ -56,7 +56,7 @@ impl App {
             Done::Exported(Ok(text)) => self.say(Level::Info, text),
             Done::Exported(Err(e)) => self.say(Level::Error, format!("Could not export: {e}")),
             Done::Journal(_) | Done::Crash(_) => self.take_leftover(done),
-            Done::Partners(set, elements) => self.session.selection.replace(set, elements),
+            Done::Selected(set, elements, asked_at) => self.session.selection.replace_late(set, elements, asked_at),
             Done::Outside(path, found) => self.changed_outside(path, *found),
             Done::Runs(runs) => {
                 self.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();

@@ -367,6 +367,7 @@ impl App {
             profile: &mut self.profile,
             requests: &mut requests,
         };
+        views::set_trouble(ui.ctx(), session.live.trouble.as_ref());
         self.workspace.ui(ui, ctx);
         let now = &mut session.selection;
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {

@@ -81,8 +81,9 @@ impl App {
 
     fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
         let Some(wiring) = self.session.live.exhibit.wiring.clone() else { return };
-        let over = wiring.over;
-        let found = self.jobs.spawn("partners", move || Done::Partners(over, partners(&wiring, &of, inputs)));
+        let (over, asked_at) = (wiring.over, self.session.selection.generation);
+        let find = move || Done::Selected(over, partners(&wiring, &of, inputs), asked_at);
+        let found = self.jobs.spawn("partners", find);
         if let Err(why) = found {
             self.say(Level::Error, why);
         }

@@ -257,8 +257,9 @@ impl App {
         let over = set.name;
         let asked = Asked::new(exhibit, &self.abilities(), set, &Default::default());
         let query = format!("in {}", query::quote(name));
+        let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {
-            Ok(elements) => Done::Partners(over, elements),
+            Ok(elements) => Done::Selected(over, elements, asked_at),
             Err(wrong) => Done::Exported(Err(wrong.of(&query))),
         };
         if let Err(why) = self.jobs.spawn("select", job) {

@@ -13,6 +13,7 @@ mod worker;
 
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
+pub use priority::give_way;
 pub use recorder::Sink;
 pub use worker::PROFILE_EVERY;
 

@@ -3,7 +3,7 @@
 /// Lowers the priority of the calling thread, and of those it will start. Does nothing where the system has no
 /// priorities per thread.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-pub(super) fn give_way(nice: i32) {
+pub fn give_way(nice: i32) {
     #[cfg(target_os = "linux")]
     // SAFETY: a system call with plain numbers. On Linux, `PRIO_PROCESS` with 0 is the calling thread alone, and new
     // threads inherit its priority. A refusal leaves things as they are.

@@ -5,7 +5,7 @@ use super::Look;
 
 /// One of them, as the device takes it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(super) struct Light {
     pub position: [f32; 3],
     pub code: u32,
@@ -36,18 +36,33 @@ impl Given {
         Some(Light { position, code, value: *self.values.get(index)? })
     }
 
-    /// What glows, in order; whether anything may is the look's to say.
-    pub fn glowing(&self, look: &Look) -> Vec<Light> {
+    /// Replaces `out` by what glows and what wears a ring, each in order; how many glow.
+    pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> usize {
+        let n_glowing = self.glowing(look, out);
+        out.truncate(n_glowing);
+        out.extend(self.ringed(look));
+        n_glowing
+    }
+
+    /// Puts what glows at the beginning of `out`, in order; how many these are. Whether anything may glow is the look's
+    /// to say. Every point is written and the next one written over it unless it is seen: who glows cannot be foreseen,
+    /// and a wrongly guessed branch costs more than writing.
+    fn glowing(&self, look: &Look, out: &mut Vec<Light>) -> usize {
         if look.flags[0] != 2 {
-            return vec![];
+            return 0;
         }
         let until = look.range[2] * SEEN;
-        let is_seen = |v: &f32| *v >= 0.0 && *v <= until;
-        self.values.iter().enumerate().filter(|(_, v)| is_seen(v)).filter_map(|(i, _)| self.light(i, 0)).collect()
+        out.resize(self.values.len(), Light::default());
+        let mut n = 0;
+        for ((position, code), value) in self.positions.iter().zip(&self.codes).zip(&self.values) {
+            out[n] = Light { position: *position, code: *code, value: *value };
+            n += usize::from((*value >= 0.0) & (*value <= until));
+        }
+        n
     }
 
     /// What wears a ring: the selected when they do, and the hovered.
-    pub fn ringed(&self, look: &Look) -> Vec<Light> {
+    fn ringed(&self, look: &Look) -> Vec<Light> {
         let mut rings = vec![];
         if look.flags[1] == 1 {
             let is_selected = |(_, code): &(usize, &u32)| *code & SELECTED != 0;
@@ -72,13 +87,14 @@ mod tests {
             values: vec![-1.0, 0.0, 391.0, 393.0],
         };
         let mut look = Look::new(&Camera::default(), Vec2::splat(8.0), 1.0, 1.0);
-        assert!(given.glowing(&look).is_empty() && given.ringed(&look).is_empty());
+        let mut lights = vec![];
+        assert!(given.lights(&look, &mut lights) == 0 && lights.is_empty());
         (look.flags, look.range[2]) = ([2, 1, 3, 1], 100.0);
-        let classes = |lights: Vec<Light>| lights.iter().map(|l| l.code & 0xffff).collect::<Vec<_>>();
-        assert_eq!(classes(given.glowing(&look)), [1, 2]);
-        let rings = given.ringed(&look);
-        assert_eq!((rings[0].code, rings[1].code), (1 | SELECTED, 2 | HOVERED));
+        assert_eq!(given.lights(&look, &mut lights), 2);
+        let codes: Vec<u32> = lights.iter().map(|l| l.code).collect();
+        assert_eq!(codes, [1 | SELECTED, 2, 1 | SELECTED, 2 | HOVERED]);
         look.flags = [0, 2, 9, 1];
-        assert!(given.ringed(&look).is_empty(), "too many for rings, and nobody at that place");
+        given.lights(&look, &mut lights);
+        assert!(lights.is_empty(), "too many for rings, and nobody at that place");
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     Camera,
-    lights::{Given, LIGHT, SELECTED},
+    lights::{Given, LIGHT, Light, SELECTED},
     pipelines::{bind, bind_layout, pipelines},
     targets::{Blit, COLOR_FORMAT, Targets},
 };
@@ -105,6 +105,8 @@ struct Points {
     lights: wgpu::Buffer,
     len: u32,
     given: Given,
+    /// What was last put into `lights`.
+    shining: Vec<Light>,
 }
 
 impl Scene {
@@ -160,6 +162,7 @@ impl Scene {
             lights: buffer("lights", bytemuck::cast_slice(&[0u8; LIGHT as usize])),
             len: positions.len() as u32,
             given: Given { positions: positions.to_vec(), codes: zeros, values: vec![0.0; positions.len()] },
+            shining: vec![],
         });
         self.start_over();
     }
@@ -301,9 +304,8 @@ impl Scene {
         let (ground, color) = (targets.ground.texture(), targets.color.texture());
         encoder.copy_texture_to_texture(ground.as_image_copy(), color.as_image_copy(), color.size());
         let Some(points) = &mut self.points else { return };
-        let mut lights = points.given.glowing(look);
-        let n_glowing = lights.len() as u32;
-        lights.extend(points.given.ringed(look));
+        let n_glowing = points.given.lights(look, &mut points.shining) as u32;
+        let lights = &points.shining;
         let n_lights = lights.len() as u32;
         if n_lights == 0 {
             return;
@@ -316,7 +318,7 @@ impl Scene {
                 mapped_at_creation: false,
             });
         }
-        queue.write_buffer(&points.lights, 0, bytemuck::cast_slice(&lights));
+        queue.write_buffer(&points.lights, 0, bytemuck::cast_slice(lights));
         let mut pass = begin(encoder, &targets.color, wgpu::LoadOp::Load, None);
         pass.set_bind_group(0, &self.bind, &[]);
         pass.set_vertex_buffer(0, points.lights.slice(..));

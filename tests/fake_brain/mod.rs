@@ -48,6 +48,8 @@ pub struct Fake {
     pub panics_at: u64,
     /// Step at which its device fails.
     pub fails_at: u64,
+    /// Step at which its numbers are none any more.
+    pub diverges_at: u64,
     /// Whether it takes no saved state.
     pub refuses_states: bool,
 }
@@ -117,6 +119,7 @@ impl Fake {
             heard: Arc::default(),
             panics_at: u64::MAX,
             fails_at: u64::MAX,
+            diverges_at: u64::MAX,
             refuses_states: false,
         }
     }
@@ -158,6 +161,9 @@ impl Simulation for Fake {
             assert!(self.step < self.panics_at, "a fault was asked for");
             if self.step >= self.fails_at {
                 return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
+            }
+            if self.step >= self.diverges_at {
+                return Err(SimError::Diverged(format!("v of neuron 17 is not a number at step {}", self.step)));
             }
             for k in 0..4 {
                 let i = (hash(self.seed ^ (self.step * 4 + k)) % u64::from(N)) as u32;

@@ -70,6 +70,12 @@ impl Activity {
         Self { exhibit, step: 0, last: vec![-1; n], rate: vec![0.0; n], seed: 1 }
     }
 
+    /// Goes on from this step.
+    #[allow(dead_code)]
+    pub fn skip_to(&mut self, step: u64) {
+        self.step = step;
+    }
+
     fn random(&mut self) -> u64 {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.seed >> 33

@@ -6,12 +6,12 @@ use crate::{
     brain::exhibit,
     stage::{Stage, graphics},
 };
-use egui::{Modifiers, pos2, vec2};
+use egui::{Modifiers, Pos2, Vec2, pos2, vec2};
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::RendererOptions;
 use neuropil::{
     sim::{Clock, Frame, Reading, Spike},
-    view3d::{Camera, Look, Scene, Vec2, Vec3},
+    view3d::{self, Camera, Look, Scene, Vec3},
 };
 use std::time::{Duration, Instant};
 
@@ -40,30 +40,77 @@ fn fill(stage: &mut Stage) -> f64 {
     slowest
 }
 
-/// Draws this many frames, each after a gesture; milliseconds of each.
-fn frames(stage: &mut Stage, n: usize, mut gesture: impl FnMut(&mut Stage, usize)) -> Vec<f64> {
-    (0..n)
-        .map(|i| {
-            gesture(stage, i);
-            // As at 60 pictures per second: jobs have the rest of the time.
-            std::thread::sleep(Duration::from_millis(8));
-            stage.slowest_frame()
-        })
-        .collect()
+/// A [`gesture`] over what is there: an empty picture is cheap, so spikes must be in view all the way.
+fn gesture_over_data(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
+    gesture(stage, what, n, |stage, i| {
+        let (caption, times) = (stage.caption(), stage.times());
+        assert!(!caption.contains("|  0 spikes in view"), "{what}, before frame {i}, steps {times:?}: {caption}");
+        bit(stage, i);
+    })
 }
 
-fn report(what: &str, mut ms: Vec<f64>) -> f64 {
-    ms.sort_by(f64::total_cmp);
-    let at = |q: f64| ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)];
+/// Draws this many frames, each after a bit of a gesture, and tells what they cost the window's thread; the p99 in
+/// milliseconds.
+fn gesture(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
+    let (mut ms, mut busy) = (vec![], vec![]);
+    for i in 0..n {
+        bit(stage, i);
+        // As at 60 pictures per second: jobs have the rest of the time.
+        std::thread::sleep(Duration::from_millis(8));
+        let (wall, cpu) = stage.slowest_frame();
+        ms.push(wall);
+        busy.push(cpu);
+    }
+    let at = |ms: &[f64], q: f64| {
+        let mut ms = ms.to_vec();
+        ms.sort_by(f64::total_cmp);
+        ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)]
+    };
+    let [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|q| at(&ms, q));
+    let first = ms[0];
     println!(
-        "{what}: n = {}, median {:.2}, p95 {:.2}, p99 {:.2}, max {:.2} ms",
-        ms.len(),
-        at(0.5),
-        at(0.95),
-        at(0.99),
-        at(1.0)
+        "{what}: n = {n}, median {p50:.2}, p95 {p95:.2}, p99 {p99:.2}, max {max:.2}, first {first:.2} ms (p99 {:.2}, \
+         max {:.2} of this thread's own time); then {}",
+        at(&busy, 0.99),
+        at(&busy, 1.0),
+        stage.caption()
     );
-    at(0.99)
+    p99
+}
+
+/// One way for so many frames, then back, and so on.
+fn there_and_back(i: usize, frames_each_way: usize) -> f32 {
+    if (i / frames_each_way).is_multiple_of(2) { 1.0 } else { -1.0 }
+}
+
+/// Gently, as a wheel with small notches does, so that the whole range is passed once; figures of every gesture.
+fn gentle_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
+    let drag = |s: &mut Stage, i: usize, by: Vec2| s.drag_once(at, by * there_and_back(i, 30));
+    vec![
+        gesture_over_data(stage, "zoom out over all", 60, |s, _| s.wheel_once(at, -17.0, Modifiers::COMMAND)),
+        gesture_over_data(stage, "pan with all in view", 120, |s, i| drag(s, i, vec2(23.0, 3.0))),
+        gesture_over_data(stage, "zoom in both ways", 120, |s, _| s.wheel_once(at, 8.0, Modifiers::NONE)),
+        gesture_over_data(stage, "pan close up", 120, |s, i| drag(s, i, vec2(31.0, 11.0))),
+        gesture_over_data(stage, "zoom out both ways", 120, |s, _| s.wheel_once(at, -8.0, Modifiers::NONE)),
+    ]
+}
+
+/// As fast as a hand turns a wheel: from a second to a minute and back in a quarter of a second, from everything to
+/// single spikes and back in two. Nothing of the last frame is of use to the next.
+fn rough_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
+    let wheel = |s: &mut Stage, i: usize, turn: usize, points: f32, modifiers: Modifiers| {
+        s.wheel_once(at, points * there_and_back(i, turn), modifiers);
+    };
+    let drag = |s: &mut Stage, i: usize, by: Vec2| s.drag_once(at, by * there_and_back(i, 10));
+    vec![
+        gesture_over_data(stage, "out and in again", 120, |s, i| wheel(s, i, 9, -60.0, Modifiers::COMMAND)),
+        gesture_over_data(stage, "out to all", 9, |s, _| s.wheel_once(at, -60.0, Modifiers::COMMAND)),
+        gesture_over_data(stage, "throw all about", 120, |s, i| drag(s, i, vec2(70.0, 30.0))),
+        gesture_over_data(stage, "in and out both ways", 160, |s, i| wheel(s, i, 40, 40.0, Modifiers::NONE)),
+        gesture_over_data(stage, "in both ways", 36, |s, _| s.wheel_once(at, 40.0, Modifiers::NONE)),
+        gesture_over_data(stage, "throw it about close up", 120, |s, i| drag(s, i, vec2(90.0, 40.0))),
+        gesture_over_data(stage, "out both ways", 36, |s, _| s.wheel_once(at, -40.0, Modifiers::NONE)),
+    ]
 }
 
 #[test]
@@ -74,39 +121,30 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     let absorbed = fill(&mut stage);
     println!("absorbing 99,000 spikes at a time: at most {absorbed:.2} ms");
     stage.with_mut(Stage::pause);
+    // Where the data are, also when there is nothing left of them.
+    let middle = pos2(350.0, 300.0);
+    let mut worst = vec![];
+    // Before anything has been counted, put in order or kept.
+    worst.push(gesture(&mut stage, "the first frames", 60, |_, _| {}));
+    worst.push(gesture(&mut stage, "the first gesture", 36, |s, i| {
+        s.wheel_once(middle, -60.0 * there_and_back(i, 9), Modifiers::COMMAND);
+    }));
     for _ in 0..60 {
         stage.settle();
     }
-    let middle = pos2(640.0, 300.0);
-    let mut worst = vec![];
-    // Out to all twenty million.
-    let zoom_out = frames(&mut stage, 60, |s, _| s.wheel_once(middle, -17.0, Modifiers::COMMAND));
-    worst.push(report("zoom out over all", zoom_out));
+    worst.extend(gentle_gestures(&mut stage, middle));
+    for (list, option) in [("Group by", "class"), ("Sort", "rate")] {
+        stage.choose(list, option);
+        worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
+    }
+    // Where the newest second was at first.
+    stage.double_click(middle);
     stage.settle();
-    println!("caption: {}", stage.caption());
-    let pan = frames(&mut stage, 120, |s, i| {
-        let side = if i / 30 % 2 == 0 { 1.0 } else { -1.0 };
-        s.drag_once(middle, vec2(side * 23.0, side * 3.0));
-    });
-    worst.push(report("pan with all in view", pan));
-    let zoom_in = frames(&mut stage, 120, |s, _| s.wheel_once(middle, 8.0, Modifiers::NONE));
-    worst.push(report("zoom in both ways", zoom_in));
-    println!("caption: {}", stage.caption());
-    let pan = frames(&mut stage, 120, |s, i| {
-        let side = if i / 30 % 2 == 0 { 1.0 } else { -1.0 };
-        s.drag_once(middle, vec2(side * 31.0, side * 11.0));
-    });
-    worst.push(report("pan close up", pan));
-    let zoom_out = frames(&mut stage, 120, |s, _| s.wheel_once(middle, -8.0, Modifiers::NONE));
-    worst.push(report("zoom out both ways", zoom_out));
-    stage.choose("Group by", "class");
-    let rearranged = frames(&mut stage, 40, |_, _| {});
-    worst.push(report("while rows are rearranged", rearranged));
-    stage.choose("Sort", "rate");
-    let sorted = frames(&mut stage, 40, |_, _| {});
-    worst.push(report("while rows are sorted by rate", sorted));
-    stage.settle();
-    println!("caption: {}", stage.caption());
+    worst.extend(rough_gestures(&mut stage, middle));
+    for (list, option) in [("Group by", "super class"), ("Sort", "index")] {
+        stage.choose(list, option);
+        worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
+    }
     for ms in worst {
         assert!(ms <= 8.0, "a p99 of {ms:.2} ms");
     }
@@ -128,13 +166,13 @@ fn points_are_encoded_in_a_millisecond() {
     scene.set_palette(device, queue, &[[200, 200, 200, 255]]);
     let mut camera = Camera::default();
     camera.fit(Vec3::ZERO, Vec3::splat(700.0), 1.5);
-    let size = Vec2::new(900.0, 600.0);
+    let size = view3d::Vec2::new(900.0, 600.0);
     let mut values = vec![0.0f32; positions.len()];
     let mut ms: Vec<f64> = (0..60)
         .map(|i| {
             values.iter_mut().enumerate().for_each(|(k, v)| *v = ((k * 7 + i * 31) % 400) as f32);
             scene.set_values(&values);
-            camera.orbit(Vec2::new(3.0, 1.0), 600.0);
+            camera.orbit(view3d::Vec2::new(3.0, 1.0), 600.0);
             let mut look = Look::new(&camera, size, 2.0, 0.75);
             look.range = [0.0, 400.0, 60.0, 0.4];
             look.flags = [2, 0, 0, 1];
@@ -149,5 +187,6 @@ fn points_are_encoded_in_a_millisecond() {
         .collect();
     ms.sort_by(f64::total_cmp);
     println!("encoding 138,639 points: median {:.2}, p95 {:.2}, max {:.2} ms", ms[30], ms[56], ms[59]);
+    assert!(cfg!(debug_assertions) || ms[30] <= 1.0, "{:.2} ms", ms[30]);
     assert!(ms[30] < 10.0, "{:.2} ms; one is meant, tests are not optimised", ms[30]);
 }

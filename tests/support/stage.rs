@@ -30,6 +30,20 @@ pub fn graphics() -> Option<()> {
     has_driver.then_some(())
 }
 
+/// Time this thread has had a processor for, ms: what is left of a frame's time when other programs are left out.
+/// Nothing is known of it on other systems.
+fn busy_ms() -> f64 {
+    #[cfg(target_os = "linux")]
+    {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the system call writes one `timespec`.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+        now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 * 1e-6
+    }
+    #[cfg(not(target_os = "linux"))]
+    0.0
+}
+
 struct Inside {
     view: Box<dyn View>,
     exhibit: Exhibit,
@@ -45,12 +59,13 @@ struct Inside {
     tokens: Arc<Tokens>,
     ui_ms: f64,
     slowest_ms: f64,
+    busiest_ms: f64,
     runs: neuropil::app::library::Library,
 }
 
 impl Inside {
     fn ui(&mut self, ui: &mut egui::Ui) {
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), busy_ms());
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
         self.filter.update(ui.ctx(), &self.exhibit, &self.abilities);
@@ -73,6 +88,7 @@ impl Inside {
         self.requests.append(&mut requests);
         self.ui_ms = start.elapsed().as_secs_f64() * 1e3;
         self.slowest_ms = self.slowest_ms.max(self.ui_ms);
+        self.busiest_ms = self.busiest_ms.max(busy_ms() - busy);
     }
 }
 
@@ -102,6 +118,7 @@ impl Stage {
             tokens: Tokens::dark(),
             ui_ms: 0.0,
             slowest_ms: 0.0,
+            busiest_ms: 0.0,
             exhibit: exhibit.clone(),
             runs: Default::default(),
         };
@@ -169,11 +186,17 @@ impl Stage {
         self.harness().run_steps(frames);
     }
 
-    /// Frames until jobs on the pool have come in.
+    /// Frames until jobs on the pool have come in, and what follows from them: a dozen at least.
     pub fn settle(&mut self) {
-        for _ in 0..12 {
+        let since = Instant::now();
+        let mut idle = 0;
+        while idle < 12 {
+            let ctx = self.harness().ctx.clone();
+            let was_busy = views::pool::is_busy(&ctx);
             self.run(1);
+            idle = if was_busy || views::pool::is_busy(&ctx) { 0 } else { idle + 1 };
             std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(since.elapsed().as_secs() < 60, "the pool does not come to an end");
         }
     }
 
@@ -209,10 +232,11 @@ impl Stage {
         self.harness().state().ui_ms
     }
 
-    /// The slowest `ui` since this was last asked, ms; draws one frame.
-    pub fn slowest_frame(&mut self) -> f64 {
+    /// The slowest `ui` since this was last asked, and the one that kept a processor busy longest, ms; draws one frame.
+    pub fn slowest_frame(&mut self) -> (f64, f64) {
         self.run(1);
-        std::mem::take(&mut self.harness().state_mut().slowest_ms)
+        let inside = self.harness().state_mut();
+        (std::mem::take(&mut inside.slowest_ms), std::mem::take(&mut inside.busiest_ms))
     }
 
     /// Nothing new comes any more.
@@ -239,6 +263,12 @@ impl Stage {
         self.button(from, true, Modifiers::NONE);
         self.event(Event::PointerMoved(from + by), Modifiers::NONE);
         self.button(from + by, false, Modifiers::NONE);
+    }
+
+    /// The times in view, steps.
+    pub fn times(&mut self) -> (f64, f64) {
+        let line = &self.harness().state().time.axis.line;
+        (line.t0, line.t1)
     }
 
     /// The line under the view.
@@ -272,22 +302,6 @@ impl Stage {
     /// Whether something on screen says this.
     pub fn says(&mut self, text: &str) -> bool {
         self.harness().query_by_label_contains(text).is_some()
-    }
-
-    /// Presses a button, again every two seconds, until something says this: a press may meet a frame that moves it.
-    pub fn press_until(&mut self, label: &str, text: &str) {
-        let since = Instant::now();
-        for patience in (2..=60).step_by(2) {
-            self.press(label);
-            while !self.says(text) && since.elapsed().as_secs() < patience {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-                self.run(1);
-            }
-            if self.says(text) {
-                return;
-            }
-        }
-        panic!("pressing {label} did not bring `{text}`");
     }
 
     /// Frames until something says this; how long that took, seconds.

@@ -2,7 +2,7 @@
 
 use super::{Live, News, SinceZero, Taken};
 use crate::{
-    app::{log::Level, rescue::Fault},
+    app::{commands::UiCommand, log::Level, rescue::Fault, views::Trouble},
     engine::{Command, Engine, Event, Logged},
     sim::SimError,
 };
@@ -89,7 +89,7 @@ impl Live {
         match event {
             Event::Loaded(exhibit) => {
                 self.exhibit = exhibit;
-                self.recorded = None;
+                (self.recorded, self.trouble) = (None, None);
                 self.rescue.forget();
                 self.watched.clear();
                 self.latency.forget();
@@ -101,6 +101,9 @@ impl Live {
             Event::Running(running, clock) => {
                 self.running = running;
                 self.clock = clock;
+                if running {
+                    self.trouble = None;
+                }
                 if !running {
                     self.target = None;
                 }
@@ -109,6 +112,7 @@ impl Live {
             Event::Applied(_, Logged::Rewind) => {
                 self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
                 self.rescue.forget_states();
+                self.trouble = None;
                 say(Level::Info, "Rewound to step 0".into());
             }
             Event::Applied(step, what) => {
@@ -137,6 +141,11 @@ impl Live {
             Event::Failed(error) => {
                 // A recording that could be closed is closed by now.
                 self.recording = None;
+                let way_out = match error.is_device() {
+                    true => ("Continue on the CPU", UiCommand::ContinueOnCpu),
+                    false => ("Rewind", UiCommand::Rewind),
+                };
+                self.trouble = Some(Trouble { why: error.to_string().into(), way_out });
                 if error.is_device() {
                     let fault = Fault { text: error.to_string(), stopped: true, play: self.running };
                     self.rescue.fault = Some(fault);

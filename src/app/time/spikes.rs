@@ -79,13 +79,34 @@ impl History {
 
     /// The slices that hold relative steps `from..to`, in time order.
     pub fn slices(&self, from: u32, to: u32) -> impl Iterator<Item = &[Spike]> {
-        let chunks = self.chunks.iter().map(|c| c.as_slice()).chain(std::iter::once(self.tail.as_slice()));
-        chunks.map(move |c| between(c, from, to)).filter(|s| !s.is_empty())
+        let chunks = self.chunks_between(from, to).map(|(_, c)| c.as_slice());
+        let slices = chunks.chain(std::iter::once(self.tail.as_slice()));
+        slices.map(move |c| between(c, from, to)).filter(|s| !s.is_empty())
     }
 
-    /// How many spikes have relative steps `from..to`. Costs two searches per chunk.
+    /// How many spikes have relative steps `from..to`. Costs four searches.
     pub fn count(&self, from: u32, to: u32) -> usize {
-        self.slices(from, to).map(<[Spike]>::len).sum()
+        self.before(to).saturating_sub(self.before(from))
+    }
+
+    /// How many of those kept have a relative step before this one.
+    fn before(&self, step: u32) -> usize {
+        let full = self.chunks.partition_point(|c| c.last().is_some_and(|s| s.step < step));
+        let rest = self.chunks.get(full).map_or(self.tail.as_slice(), |c| c.as_slice());
+        // Chunks are all of one length.
+        full * CHUNK + rest.partition_point(|s| s.step < step)
+    }
+
+    /// The full chunks that may hold relative steps `from..to`, each with its number since the history began.
+    pub fn chunks_between(
+        &self,
+        from: u32,
+        to: u32,
+    ) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
+        let start = self.chunks.partition_point(|c| c.last().is_some_and(|s| s.step < from));
+        let end = self.chunks.partition_point(|c| c.first().is_some_and(|s| s.step < to)).max(start);
+        let first = self.dropped / CHUNK as u64 + start as u64;
+        self.chunks.range(start..end).enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
     /// How many spikes ever came: a place in the sequence for [`History::after`].
@@ -116,8 +137,7 @@ impl History {
 
     /// The full chunks, each with its number since the history began.
     pub fn chunks(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
-        let first = self.dropped / CHUNK as u64;
-        self.chunks.iter().enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
+        self.chunks_between(0, u32::MAX)
     }
 
     /// The spikes that do not fill a chunk yet.
@@ -148,9 +168,7 @@ impl History {
 
     /// What a job on the pool takes with it: the chunks shared, the tail copied.
     pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
-        let overlaps =
-            |c: &&Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
-        let mut shared: Vec<_> = self.chunks.iter().filter(overlaps).cloned().collect();
+        let mut shared: Vec<_> = self.chunks_between(from, to).map(|(_, c)| c.clone()).collect();
         let tail = between(&self.tail, from, to);
         if !tail.is_empty() {
             shared.push(Arc::new(tail.to_vec()));

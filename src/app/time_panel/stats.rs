@@ -5,7 +5,7 @@ use crate::{
     app::{
         theme::Tokens,
         time::spikes::between,
-        views::{kit, probes_where},
+        views::{kit, pool, probes_where},
     },
     sim::{ProbeId, Shape, Spike},
 };
@@ -71,11 +71,9 @@ impl Stats {
             })
             .collect();
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
+        pool::spawn(ctx, move || {
             let counted = parts.iter().map(|(id, chunks, from, to, n)| (*id, count(chunks, *from, *to, *n))).collect();
             sender.send(counted).ok(); // the popup may be closed by then
-            wake.request_repaint();
         });
         self.job = Some((key, receiver));
     }

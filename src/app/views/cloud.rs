@@ -1,7 +1,7 @@
 //! Points in a plane, one per element: what the phase circle and the scatter share. They are placed on the pool when
 //! they are many; drawn one by one up to ten thousand; hovered, clicked, caught with a rectangle or a lasso.
 
-use super::{Subject, ViewCtx, kit, menu};
+use super::{Subject, ViewCtx, kit, menu, pool};
 use crate::{
     sim::ElementSet,
     view3d::{Vec2, inside_polygon},
@@ -84,11 +84,8 @@ impl<T: Default + Send + 'static> Cloud<T> {
             return self.take((key, place()));
         }
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
-            // The view may be gone by then.
-            sender.send((key, place())).ok();
-            wake.request_repaint();
+        pool::spawn(ctx, move || {
+            sender.send((key, place())).ok(); // the view may be gone by then
         });
         self.job = Some(receiver);
     }

@@ -5,6 +5,7 @@ use crate::{
     sim::{Column, Meaning, ProbeSpec, Shape},
 };
 use egui::Color32;
+use std::sync::OnceLock;
 
 /// A continuous colour map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,6 +137,12 @@ pub fn density(t: f32, dark: bool) -> Color32 {
     let t = f64::from(0.25 + 0.75 * t.clamp(0.0, 1.0));
     let gradient = if dark { colorous::MAGMA } else { colorous::BLUES };
     from_colorous(gradient.eval_continuous(if dark { 0.12 + 0.88 * t } else { 0.15 + 0.85 * t }))
+}
+
+/// The same for 256 densities from 0 to 1.
+pub fn densities(dark: bool) -> &'static [Color32; 256] {
+    static RAMPS: [OnceLock<[Color32; 256]>; 2] = [OnceLock::new(), OnceLock::new()];
+    RAMPS[usize::from(dark)].get_or_init(|| std::array::from_fn(|i| density(i as f32 / 255.0, dark)))
 }
 
 /// One colour per label of a column: transmitters and signs by their meaning, the rest by the seven

@@ -69,6 +69,23 @@ pub fn set_icon(ctx: &egui::Context, glyph: &'static str) {
 /// The state before there is anything to show: what the view shows, how to get data, and a button for it.
 /// Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, how: &str, button: Option<&str>) -> bool {
+    let glyph = ui.data(|d| d.get_temp::<&'static str>(icon_id())).unwrap_or(icons::GRID);
+    notice_ui(ui, canvas, tokens, (glyph, Tokens::fade(tokens.text_sub, 0.4)), [title, how], button)
+}
+
+/// The same where something has gone wrong: what, and a button for the way out.
+pub fn failed_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, why: &str, button: Option<&str>) -> bool {
+    notice_ui(ui, canvas, tokens, (icons::ERROR, tokens.error), [title, why], button)
+}
+
+fn notice_ui(
+    ui: &mut Ui,
+    canvas: Rect,
+    tokens: &Tokens,
+    (glyph, ink): (&str, Color32),
+    [title, text]: [&str; 2],
+    button: Option<&str>,
+) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     let has_room = canvas.height() > 190.0;
     let height = if button.is_some() { 96.0 } else { 64.0 } + if has_room { 56.0 } else { 0.0 };
@@ -76,13 +93,12 @@ pub fn empty_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, how: &s
     let mut pressed = false;
     ui.scope_builder(UiBuilder::new().max_rect(area).layout(Layout::top_down(Align::Center)), |ui| {
         if has_room {
-            let glyph = ui.data(|d| d.get_temp::<&'static str>(icon_id())).unwrap_or(icons::GRID);
-            ui.label(icons::rich(glyph).size(40.0).color(Tokens::fade(tokens.text_sub, 0.4)));
+            ui.label(icons::rich(glyph).size(40.0).color(ink));
             ui.add_space(4.0);
         }
         ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
         ui.add_space(2.0);
-        ui.label(RichText::new(how).color(tokens.text_sub));
+        ui.label(RichText::new(text).color(tokens.text_sub));
         if let Some(button) = button {
             ui.add_space(8.0);
             pressed = ui.button(button).clicked();

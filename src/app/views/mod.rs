@@ -29,11 +29,14 @@ pub mod scatter;
 pub mod states;
 pub mod statistics;
 pub mod table;
+mod trouble;
 pub mod weights;
 
 pub use menu::Subject;
+pub(crate) use trouble::run_ui;
+pub use trouble::{Trouble, set_trouble};
 
-use super::workspace::Page;
+use super::{commands::UiCommand, workspace::Page};
 use crate::{
     engine::Exhibit,
     params::ChoiceSpec,
@@ -82,7 +85,7 @@ impl ViewCtx<'_> {
 /// What a view wants of the shell.
 pub enum ViewRequest {
     /// As if chosen from the menu.
-    Command(crate::app::commands::UiCommand),
+    Command(UiCommand),
     /// Do this to the selection from now on: an index into [`Abilities::effects`].
     Intervene(u16),
     /// Do this now. Without values it takes those last typed.
@@ -157,6 +160,14 @@ impl Selection {
         if self.set != set || *self.elements != elements {
             (self.set, self.elements) = (set, Arc::new(elements));
             self.generation += 1;
+        }
+    }
+
+    /// The same for an answer that was asked for when [`Selection::generation`] was this: it comes too late when something
+    /// else has been selected since.
+    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, asked_at: u64) {
+        if self.generation == asked_at {
+            self.replace(set, elements);
         }
     }
 
@@ -396,18 +407,6 @@ pub(crate) fn probes_where(
 /// A wish for all of a probe.
 pub(crate) fn tap(probe: ProbeId) -> Tap {
     Tap { probe, elements: vec![] }
-}
-
-/// The empty state of a view that fills when the model runs.
-pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
-    if ctx.time.axis.is_recorded {
-        let how = "The run on show holds nothing of this up to here; what is switched on under Probes is recorded";
-        kit::empty_ui(ui, canvas, ctx.tokens, title, how, None);
-        return;
-    }
-    if kit::empty_ui(ui, canvas, ctx.tokens, title, how, Some("Run")) {
-        ctx.requests.push(ViewRequest::Command(crate::app::commands::UiCommand::RunPause));
-    }
 }
 
 fn pin_id() -> egui::Id {

@@ -1,11 +1,62 @@
 //! One job at a time on the pool, its progress, and the last result.
 
-use crate::{engine::why_of, sim::Progress};
+use crate::{
+    engine::{give_way, why_of},
+    sim::Progress,
+};
+use rayon::ThreadPool;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, mpsc},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
+
+/// How far the pool's threads give way to the window's, at 0: on two cores a job that sorts or counts would else take
+/// turns of 4 ms out of every frame.
+const NICE: i32 = 10;
+
+/// Runs a job on the pool of the views, and has the window look what came of it.
+pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
+    let (wake, left) = (ctx.clone(), jobs_of(ctx));
+    left.fetch_add(1, Ordering::AcqRel);
+    run(move || {
+        job();
+        left.fetch_sub(1, Ordering::AcqRel);
+        wake.request_repaint();
+    });
+}
+
+/// Whether the pool still works for this window.
+pub fn is_busy(ctx: &egui::Context) -> bool {
+    jobs_of(ctx).load(Ordering::Acquire) > 0
+}
+
+/// How many jobs of a window are not done.
+fn jobs_of(ctx: &egui::Context) -> Arc<AtomicUsize> {
+    let id = egui::Id::unique("views: jobs on the pool");
+    ctx.data_mut(|d| d.get_temp_mut_or_default::<Arc<AtomicUsize>>(id).clone())
+}
+
+/// Frees what is large on the pool: giving back a hundred megabytes takes longer than drawing a frame.
+pub fn discard(what: impl Send + 'static) {
+    run(move || drop(what));
+}
+
+fn run(job: impl FnOnce() + Send + 'static) {
+    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let make = || {
+        let builder = rayon::ThreadPoolBuilder::new().thread_name(|i| format!("views {i}"));
+        builder.start_handler(|_| give_way(NICE)).build().ok()
+    };
+    match POOL.get_or_init(make) {
+        Some(pool) => pool.spawn(job),
+        None => rayon::spawn(job), // no threads for one more pool
+    }
+}
 
 /// A result that is made on the pool whenever what it is made of, the key, changes. The last one stays until the next
 /// is there.
@@ -143,13 +194,12 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         self.cancel();
         let (sender, result) = mpsc::channel();
         let progress = Arc::new(Progress::default());
-        let (theirs, wake) = (progress.clone(), ctx.clone());
-        rayon::spawn(move || {
+        let theirs = progress.clone();
+        spawn(ctx, move || {
             // A panic on the pool would end the program.
             let made = catch_unwind(AssertUnwindSafe(|| if theirs.is_cancelled() { None } else { make(&theirs) }));
             // Whoever asked may be gone by then.
             sender.send(made.map_err(|panic| format!("a fault inside the program: {}", why_of(&*panic)))).ok();
-            wake.request_repaint();
         });
         self.job = Some(Job { key, progress, since: Instant::now(), result });
     }

@@ -53,6 +53,14 @@ enum Sort {
     Name,
 }
 
+/// Whose connections a click asks for, and what was selected at that moment.
+#[derive(Clone, PartialEq)]
+struct Pick {
+    ends: [Vec<u32>; 2],
+    is_added: bool,
+    selected: u64,
+}
+
 /// The matrix.
 #[derive(Default)]
 pub struct Matrix {
@@ -65,8 +73,7 @@ pub struct Matrix {
     sort: Sort,
     shown: Option<(u64, Arc<Heat>, [Vec<usize>; 2])>,
     picture: Picture,
-    ends: Pooled<[Vec<u32>; 2], Vec<u32>>,
-    is_adding: bool,
+    ends: Pooled<Pick, Vec<u32>>,
     menu: Option<(usize, usize)>,
 }
 
@@ -158,7 +165,6 @@ impl Matrix {
         let mut clipped = ui.new_child(egui::UiBuilder::new().max_rect(canvas));
         clipped.set_clip_rect(canvas.intersect(ui.clip_rect()));
         heat.paint(&clipped, &places, &mut self.picture, key, hovered, ctx.tokens);
-        self.take_ends(ctx, set);
         let under = hovered.map(|(r, c)| (orders[0][r], orders[1][c]));
         if response.secondary_clicked() {
             self.menu = under;
@@ -181,23 +187,26 @@ impl Matrix {
         if response.double_clicked() {
             self.drill(ctx, set, &blocks.rows[row], &blocks.columns[column]);
         } else if response.clicked() {
-            self.is_adding = ui.input(|i| i.modifiers.command);
             let ends = [0, 1].map(|side| self.members(set, blocks, side, [row, column][side]));
+            let is_added = ui.input(|i| i.modifiers.command);
+            let pick = Pick { ends: ends.clone(), is_added, selected: ctx.selection.generation };
             let links = wiring.links.clone();
             self.ends.clear();
-            self.ends.want(ui.ctx(), ends.clone(), move |_| Some(connected(&*links, &ends)));
+            self.ends.want(ui.ctx(), pick, move |_| Some(connected(&*links, &ends)));
         }
         response.on_hover_ui_at_pointer(|ui| self.tip_ui(ui, ctx, set, wiring, blocks, row, column));
     }
 
-    fn take_ends(&mut self, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
-        if self.ends.poll()
-            && let Some(found) = self.ends.get()
-        {
-            match self.is_adding {
-                true => ctx.selection.extend(set.name, found),
-                false => ctx.selection.replace(set.name, found.to_vec()),
-            }
+    /// Selects those a click asked for, also when something else is drawn by now; but not over what was selected since.
+    pub fn take_ends(&mut self, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
+        if !self.ends.poll() {
+            return;
+        }
+        let (Some(pick), Some(found)) = (self.ends.key(), self.ends.get()) else { return };
+        if pick.is_added {
+            ctx.selection.extend(set.name, found);
+        } else {
+            ctx.selection.replace_late(set.name, found.to_vec(), pick.selected);
         }
     }
 

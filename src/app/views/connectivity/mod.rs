@@ -47,7 +47,17 @@ pub struct Connectivity {
     list: list::List,
 }
 
-/// What there is to look at: the set that is wired, and its connections.
+/// What there is to look at; where there is nothing, the panel says so.
+pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Wiring)> {
+    let found = wired(ctx.exhibit).map(|(set, wiring)| (set.clone(), wiring.clone()));
+    if found.is_none() {
+        let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
+        kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is connected", how, None);
+    }
+    found
+}
+
+/// The set that is wired, and its connections.
 fn wired(exhibit: &Exhibit) -> Option<(&Arc<ElementSet>, &Wiring)> {
     let wiring = exhibit.wiring.as_ref()?;
     Some((exhibit.set(wiring.over)?, wiring))
@@ -160,18 +170,8 @@ impl View for Connectivity {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.exhibit);
-        let Some((set, wiring)) = wired(ctx.exhibit).map(|(s, w)| (s.clone(), w.clone())) else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(
-                ui,
-                canvas,
-                ctx.tokens,
-                "Nothing is connected",
-                "This simulation publishes no connections",
-                None,
-            );
-            return;
-        };
+        let Some((set, wiring)) = wired_ui(ui, ctx) else { return };
+        self.matrix.take_ends(ctx, &set);
         self.ask(ui, ctx, &set, &wiring);
         if let Some((_, question)) = self.blocks.key() {
             self.matrix.drawn = question.clone();

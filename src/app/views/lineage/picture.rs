@@ -5,7 +5,7 @@ use super::{
     forest::{ALIVE, Forest},
     lanes::{Lanes, NOWHERE},
 };
-use crate::app::views::colors;
+use crate::app::views::{colors, pool};
 use egui::{Color32, ColorImage};
 use std::sync::{Arc, mpsc};
 
@@ -163,13 +163,12 @@ impl Studio {
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let (wake, forest) = (ctx.clone(), forest.clone());
-        rayon::spawn(move || {
+        let forest = forest.clone();
+        pool::spawn(ctx, move || {
             let picture = Picture::make(&forest, &wish);
             drop(forest);
             // The view may be gone by then.
             sender.send((wish, picture)).ok();
-            wake.request_repaint();
         });
         self.job = Some(receiver);
     }

@@ -5,7 +5,7 @@ use super::onsets::{Align, Around, Window};
 use crate::{
     app::{
         time::{Time, Timeline, Train, spikes::between},
-        views::{Selection, ViewCtx, kit},
+        views::{Selection, ViewCtx, kit, pool},
     },
     sim::{Clock, ElementSet, Spike},
 };
@@ -177,11 +177,9 @@ impl Psth {
         chunks.push(Arc::new(between(history.tail(), from, to).to_vec()));
         let (set, selected, origin, of) = (set.clone(), selection.elements.clone(), history.origin(), key.clone());
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
+        pool::spawn(ctx, move || {
             let groups = Groups::new(&of.of, &set, &selected);
             sender.send(count(&of, &groups, &chunks, (from, to, origin), clock)).ok(); // the view may be gone by then
-            wake.request_repaint();
         });
         self.job = Some((key, receiver));
     }

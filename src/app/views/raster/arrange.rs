@@ -2,7 +2,10 @@
 
 use super::rows::{Order, Rows};
 use crate::{
-    app::{time::Train, views::filter::Shown},
+    app::{
+        time::Train,
+        views::{filter::Shown, pool},
+    },
     sim::ElementSet,
 };
 use std::sync::{Arc, mpsc};
@@ -95,10 +98,8 @@ impl Arrange {
             return Some((make(), wanted.refit));
         }
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
+        pool::spawn(ctx, move || {
             sender.send(make()).ok(); // the view may be gone by then
-            wake.request_repaint();
         });
         self.job = Some((wanted, receiver));
         None

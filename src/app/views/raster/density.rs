@@ -6,12 +6,13 @@ use super::{
     tiles::{Level, Pyramid},
     window::{Cells, Window},
 };
-use crate::app::time::spikes::History;
+use crate::app::{time::spikes::History, views::pool};
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
-/// More spikes than this are counted on the pool, not on the window's thread.
+/// More spikes than this, or more cells, are counted on the pool, not on the window's thread.
 const AT_ONCE: usize = 30_000;
+const CELLS_AT_ONCE: usize = 120_000;
 /// More than this are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
@@ -37,8 +38,13 @@ impl Wish<'_> {
     fn lookup(&self, cells: &Cells) -> impl FnOnce() -> Lookup + Send + use<> {
         let (row_of, cells) = (self.rows.0.row_of.clone(), *cells);
         let selected = Arc::new(bits(self.selected.0, self.rows.0.n_elements()));
-        let bands = self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect();
+        let bands = self.bands(&cells);
         move || Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands }
+    }
+
+    /// The cell rows of groups shown as their rate.
+    fn bands(&self, cells: &Cells) -> Vec<usize> {
+        self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect()
     }
 }
 
@@ -57,6 +63,8 @@ pub struct Density {
     job: Option<(Key, mpsc::Receiver<(Grid, ColorImage)>)>,
     /// A first look from the coarse tiles, where the last good picture does not reach.
     preview: Option<(Key, Grid, TextureHandle)>,
+    /// The cell row of each element in the last first look: the same for all times.
+    looked_up: Option<(u64, Cells, Arc<Vec<u16>>)>,
 }
 
 impl Density {
@@ -106,17 +114,15 @@ impl Density {
             let image = grid.image(0..cells.columns);
             (grid, image)
         };
-        if history.count(cells.first_step(), cells.end_step()) <= AT_ONCE {
+        let is_small = cells.columns * cells.height <= CELLS_AT_ONCE;
+        if is_small && history.count(cells.first_step(), cells.end_step()) <= AT_ONCE {
             let (grid, image) = count();
             self.show(ctx, key, grid, image);
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let wake = ctx.clone();
-        rayon::spawn(move || {
-            // The view may be gone by then.
-            sender.send(count()).ok();
-            wake.request_repaint();
+        pool::spawn(ctx, move || {
+            sender.send(count()).ok(); // the view may be gone by then
         });
         self.job = Some((key, receiver));
     }
@@ -132,8 +138,8 @@ impl Density {
         if self.preview.as_ref().is_some_and(|(known, ..)| *known == key) {
             return;
         }
-        let grid =
-            Grid::of(cells, wish.lookup(&cells)(), &Job::new(history, pyramid, Level::Coarse, &cells), wish.inks);
+        let lookup = Lookup { row_of: self.look_up(wish, &cells), selected: Arc::default(), bands: wish.bands(&cells) };
+        let grid = Grid::of(cells, lookup, &Job::new(history, pyramid, Level::Coarse, &cells), wish.inks);
         let image = grid.image(0..cells.columns);
         let texture = match self.preview.take() {
             Some((.., mut texture)) => {
@@ -143,6 +149,18 @@ impl Density {
             None => ctx.load_texture("raster preview", image, TextureOptions::NEAREST),
         };
         self.preview = Some((key, grid, texture));
+    }
+
+    fn look_up(&mut self, wish: &Wish<'_>, cells: &Cells) -> Arc<Vec<u16>> {
+        let (rows, generation) = wish.rows;
+        match &self.looked_up {
+            Some((known, of, row_of)) if *known == generation && of.has_rows_of(cells) => row_of.clone(),
+            _ => {
+                let row_of = Arc::new(cells.rows_of(&rows.row_of));
+                self.looked_up = Some((generation, *cells, row_of.clone()));
+                row_of
+            }
+        }
     }
 
     fn collect(&mut self, ctx: &egui::Context) {
@@ -159,7 +177,7 @@ impl Density {
     }
 
     fn show(&mut self, ctx: &egui::Context, key: Key, grid: Grid, image: ColorImage) {
-        self.shown = Some((key, grid));
+        pool::discard(self.shown.replace((key, grid)));
         self.set_texture(ctx, image);
     }
 

@@ -114,18 +114,40 @@ impl Job {
     /// What a window needs of a history: full chunks shared, as tiles of this level where there are, the tail copied.
     pub fn new(history: &History, pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
         let (from, to) = (cells.first_step(), cells.end_step());
-        let touches =
-            |c: &Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
         let part = |(number, chunk): (u64, &Arc<Vec<Spike>>)| match (level, pyramid.get(number)) {
             (Level::Fine | Level::Coarse, Some(tiles)) => Part::Tiles(tiles.clone(), level),
             _ => Part::Spikes(chunk.clone()),
         };
-        let mut parts: Vec<Part> = history.chunks().filter(|(_, c)| touches(c)).map(part).collect();
+        let mut parts: Vec<Part> = history.chunks_between(from, to).map(part).collect();
         let tail = between(history.tail(), from, to);
         if !tail.is_empty() {
             parts.push(Part::Spikes(Arc::new(tail.to_vec())));
         }
         Self { parts, sequence: history.sequence(), last_step: history.last_step().unwrap_or(0) }
+    }
+}
+
+/// Where the rows of a tile go in a grid; the same for all tiles of a level.
+#[derive(Default)]
+struct Places {
+    /// Rows per cell of the tile, and its cells up.
+    tile: (u32, usize),
+    /// Its cells that are in view.
+    range: std::ops::Range<usize>,
+    /// The cell rows of the grid they fall into.
+    of: Vec<u32>,
+}
+
+impl Places {
+    fn fit(&mut self, tile: &Tile, cells: &Cells) {
+        if self.tile == (tile.rows, tile.height) {
+            return;
+        }
+        let place = |r: usize| cells.cell_of(r as u32 * tile.rows);
+        let start = (0..tile.height).position(|r| place(r).is_some()).unwrap_or(tile.height);
+        let seen = (start..tile.height).map_while(place);
+        self.of = seen.map(|cell| cell as u32).collect();
+        (self.tile, self.range) = ((tile.rows, tile.height), start..start + self.of.len());
     }
 }
 
@@ -161,13 +183,15 @@ impl Grid {
             binned_to: job.last_step,
         };
         let (from, to) = (cells.first_step(), cells.end_step());
+        let mut places = Places::default();
         for part in &job.parts {
             match part {
                 Part::Spikes(spikes) => grid.add(between(spikes, from, to)),
-                Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse),
-                Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine),
+                Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse, &mut places),
+                Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine, &mut places),
             }
         }
+        grid.max = grid.highest();
         grid.make_table();
         grid
     }
@@ -199,11 +223,11 @@ impl Grid {
         }
     }
 
-    /// Adds the counts of a tile whose columns and cells fit into those of the grid.
-    fn add_tile(&mut self, tile: &Tile) {
+    /// Adds the counts of a tile whose columns and cells fit into those of the grid. What is the highest is looked up in the
+    /// end.
+    fn add_tile(&mut self, tile: &Tile, places: &mut Places) {
         let Cells { steps, columns, height, .. } = self.cells;
-        let place: Vec<usize> =
-            (0..tile.height).map(|r| self.cells.cell_of(r as u32 * tile.rows).unwrap_or(usize::MAX)).collect();
+        places.fit(tile, &self.cells);
         let ring = self.cells.first..self.cells.first + columns as i64;
         for (c, counts) in tile.counts.chunks_exact(tile.height.max(1)).enumerate() {
             let column = i64::from((tile.first + c as u32 * tile.steps) / steps);
@@ -212,16 +236,27 @@ impl Grid {
             }
             let slot = self.slot(column);
             let cells = &mut self.counts[slot * height..(slot + 1) * height];
-            for (place, n) in place.iter().zip(counts).filter(|(_, n)| **n > 0) {
-                if let Some(cell) = cells.get_mut(*place) {
+            let counts = &counts[places.range.clone()];
+            for (place, n) in places.of.iter().zip(counts) {
+                if let Some(cell) = cells.get_mut(*place as usize) {
                     *cell += u32::from(*n);
-                    self.totals[slot] += u32::from(*n);
-                    if !self.lookup.bands.contains(place) {
-                        self.max = self.max.max(*cell);
-                    }
                 }
             }
+            self.totals[slot] += counts.iter().map(|n| u32::from(*n)).sum::<u32>();
         }
+    }
+
+    /// The highest count of a cell. A band shown as a rate counts a whole group: it must not decide how bright the others
+    /// are.
+    fn highest(&self) -> u32 {
+        let highest = |counts: &[u32]| counts.iter().map(|n| n & !SELECTED).max().unwrap_or(0);
+        if self.lookup.bands.is_empty() {
+            return highest(&self.counts).max(1);
+        }
+        let is_row = |y: &usize| !self.lookup.bands.contains(y);
+        let rows: Vec<usize> = (0..self.cells.height).filter(is_row).collect();
+        let columns = self.counts.chunks_exact(self.cells.height.max(1));
+        columns.flat_map(|c| rows.iter().map(|y| c[*y] & !SELECTED)).max().unwrap_or(0).max(1)
     }
 
     /// Whether the window can be reached by scrolling: the same cut, not earlier, and everything that came so
@@ -272,10 +307,11 @@ impl Grid {
 
     fn make_table(&mut self) {
         self.table_max = self.max.max(4);
+        let ramp = colors::densities(self.inks.dark);
         let ink = |count: u32| match count {
             0 => Color32::TRANSPARENT,
             n => {
-                let color = colors::density(self.inks.scale.place(n, self.table_max), self.inks.dark);
+                let color = ramp[(self.inks.scale.place(n, self.table_max).clamp(0.0, 1.0) * 255.0) as usize];
                 if self.inks.dim { color.gamma_multiply(0.4) } else { color }
             }
         };
@@ -291,12 +327,18 @@ impl Grid {
 
     /// A picture of columns (of the ring, not of time) in the order they lie in the texture.
     pub fn image(&self, slots: std::ops::Range<usize>) -> ColorImage {
-        let height = self.cells.height;
-        let mut pixels = vec![Color32::TRANSPARENT; slots.len() * height];
-        for (x, slot) in slots.clone().enumerate() {
-            let column = &self.counts[slot * height..(slot + 1) * height];
-            for (y, count) in column.iter().enumerate().filter(|(_, n)| **n != 0) {
-                pixels[(height - 1 - y) * slots.len() + x] = self.color(*count);
+        let (height, width) = (self.cells.height, slots.len());
+        let mut pixels = vec![Color32::TRANSPARENT; width * height];
+        // Counts lie in columns, pixels in lines: some columns at a time, so that both stay near.
+        for x0 in (0..width).step_by(16) {
+            let columns = x0..(x0 + 16).min(width);
+            for (y, line) in pixels.chunks_exact_mut(width.max(1)).rev().enumerate() {
+                for x in columns.clone() {
+                    let count = self.counts[(slots.start + x) * height + y];
+                    if count != 0 {
+                        line[x] = self.color(count);
+                    }
+                }
             }
         }
         for y in &self.lookup.bands {

@@ -12,8 +12,8 @@ use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Ui};
 
 /// How far from a spike the pointer may be, points.
 const REACH: f32 = 5.0;
-/// Spikes looked at under the pointer at most.
-const LOOK_AT: usize = 60_000;
+/// Spikes looked at under the pointer at most: where there are more, its reach is shorter.
+const LOOK_AT: usize = 15_000;
 
 impl Raster {
     pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) {
@@ -172,21 +172,26 @@ impl Raster {
     fn spike_at(&self, history: &History, plot: Rect, at: Pos2) -> Option<Spike> {
         let steps_per_pt = self.window.span() / f64::from(plot.width());
         let step = self.window.t0 + f64::from(at.x - plot.left()) * steps_per_pt;
-        let reach = f64::from(REACH) * steps_per_pt;
-        let (from, to) = ((step - reach).max(0.0) as u32, (step + reach).max(0.0).ceil() as u32 + 1);
         let rows_per_pt = self.window.rows() / f64::from(plot.height());
         let row = self.window.r0 + f64::from(plot.bottom() - at.y) * rows_per_pt;
+        let is_drawn = |row: u32| !self.rows.group(row).is_some_and(|g| g.is_collapsed);
         let distance = |spike: &Spike| {
-            let spike_row =
-                self.rows.row(spike.lane).filter(|r| !self.rows.group(*r).is_some_and(|g| g.is_collapsed))?;
-            let spike_row = f64::from(spike_row) + 0.5;
+            let spike_row = self.rows.row(spike.lane)?;
             let dx = (f64::from(spike.step) + 0.5 - step) / steps_per_pt;
-            let dy = (spike_row - row) / rows_per_pt;
+            let dy = (f64::from(spike_row) + 0.5 - row) / rows_per_pt;
             let d2 = dx * dx + dy * dy;
-            (d2 <= f64::from(REACH * REACH)).then_some(d2)
+            (d2 <= f64::from(REACH * REACH) && is_drawn(spike_row)).then_some(d2)
         };
-        let near = history.slices(from, to).flatten().take(LOOK_AT);
+        let (from, to) = reach(history, step, f64::from(REACH) * steps_per_pt)?;
+        let near = history.slices(from, to).flatten();
         let best = near.filter_map(|s| distance(s).map(|d| (d, *s)));
         best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, s)| s)
     }
+}
+
+/// The steps around one that are worth a look: all within reach, or the nearest that do not have too many spikes.
+fn reach(history: &History, step: f64, most: f64) -> Option<(u32, u32)> {
+    let around = |reach: f64| ((step - reach).max(0.0) as u32, (step + reach).max(0.0).ceil() as u32 + 1);
+    let halves = std::iter::successors(Some(most), |reach| Some(reach * 0.5)).take_while(|r| *r > most / 64.0);
+    halves.map(around).find(|(from, to)| history.count(*from, *to) <= LOOK_AT)
 }

@@ -16,10 +16,18 @@ const MOST: usize = 50_000;
 /// More spikes than this in the times in view are not worth a look for those in the rows in view.
 const SCAN: usize = 150_000;
 
+/// A spike, its row and its group of rows.
+#[derive(Clone, Copy)]
+struct Tick {
+    spike: Spike,
+    row: u32,
+    group: u32,
+}
+
 /// The spikes in view.
 #[derive(Default)]
 pub struct Ticks {
-    spikes: Vec<Spike>,
+    ticks: Vec<Tick>,
     key: Option<(Cells, u64, u64)>,
 }
 
@@ -31,7 +39,7 @@ impl Ticks {
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.spikes.len()
+        self.ticks.len()
     }
 
     /// Collects those in view. `counted` is how many the density picture of these very cells has, when it is up to date.
@@ -48,17 +56,18 @@ impl Ticks {
             return;
         }
         self.key = None;
-        self.spikes.clear();
+        self.ticks.clear();
         let (from, to) = (window.t0.max(0.0) as u32, window.t1.ceil().max(0.0) as u32);
         if counted.is_some_and(|n| n > MOST as u64) || history.count(from, to) > SCAN {
             return;
         }
         let (r0, r1) = (window.r0.floor().max(0.0) as u32, window.r1.ceil() as u32);
         for spike in history.slices(from, to).flatten() {
-            if rows.row_of.get(spike.lane as usize).is_some_and(|r| (r0..r1).contains(r)) {
-                self.spikes.push(*spike);
-                if self.spikes.len() > MOST {
-                    return self.spikes.clear();
+            if let Some(row) = rows.row_of.get(spike.lane as usize).copied().filter(|r| (r0..r1).contains(r)) {
+                let group = rows.groups.partition_point(|g| g.end <= row) as u32;
+                self.ticks.push(Tick { spike: *spike, row, group });
+                if self.ticks.len() > MOST {
+                    return self.ticks.clear();
                 }
             }
         }
@@ -76,12 +85,12 @@ impl Raster {
         let height = (row_height * 0.8).clamp(3.0, 14.0);
         let width = (plot.width() / self.window.span() as f32 * 0.7).clamp(1.25, 2.5);
         let mut mesh = Mesh::default();
-        mesh.reserve_triangles(self.ticks.spikes.len() * 2);
-        mesh.reserve_vertices(self.ticks.spikes.len() * 4);
-        for spike in &self.ticks.spikes {
-            let row = self.rows.row_of[spike.lane as usize];
-            let group = self.rows.groups.partition_point(|g| g.end <= row);
-            if self.rows.groups.get(group).is_some_and(|g| g.is_collapsed) {
+        mesh.reserve_triangles(self.ticks.ticks.len() * 2);
+        mesh.reserve_vertices(self.ticks.ticks.len() * 4);
+        let is_band: Vec<bool> = self.rows.groups.iter().map(|g| g.is_collapsed).collect();
+        for Tick { spike, row, group } in &self.ticks.ticks {
+            let group = *group as usize;
+            if is_band.get(group) == Some(&true) {
                 continue;
             }
             let of = |colors: &[egui::Color32]| colors.get(group).copied().unwrap_or(ctx.tokens.text);
@@ -90,7 +99,7 @@ impl Raster {
                 (false, true) => ctx.tokens.accent,
                 (false, false) => of(&dimmed),
             };
-            let at = pos2(self.x_of(plot, f64::from(spike.step) + 0.5), self.y_of(plot, f64::from(row) + 0.5));
+            let at = pos2(self.x_of(plot, f64::from(spike.step) + 0.5), self.y_of(plot, f64::from(*row) + 0.5));
             mesh.add_colored_rect(Rect::from_center_size(at, Vec2::new(width, height)), color);
         }
         painter.with_clip_rect(plot.intersect(painter.clip_rect())).add(mesh);

@@ -7,7 +7,10 @@
 //! some at a time.
 
 use super::rows::{NOWHERE, Rows};
-use crate::{app::time::spikes::History, sim::Spike};
+use crate::{
+    app::{time::spikes::History, views::pool},
+    sim::Spike,
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, mpsc},
@@ -92,6 +95,8 @@ type Made = Vec<(u64, Arc<Tiles>)>;
 pub struct Pyramid {
     generation: u64,
     tiles: BTreeMap<u64, Arc<Tiles>>,
+    /// Spikes per coarse cell of rows, all tiles together, and the rows of a cell.
+    by_row: Option<(Vec<u64>, u32)>,
     job: Option<(u64, mpsc::Receiver<Made>)>,
 }
 
@@ -99,24 +104,30 @@ impl Pyramid {
     /// Takes in finished tiles and asks for missing ones.
     pub fn update(&mut self, ctx: &egui::Context, history: &History, rows: &Rows, generation: u64) {
         if generation != self.generation {
-            self.tiles.clear();
-            self.generation = generation;
+            pool::discard(std::mem::take(&mut self.tiles));
+            (self.generation, self.by_row) = (generation, None);
         }
         self.collect();
         let Some((oldest, _)) = history.chunks().next() else { return };
-        self.tiles = self.tiles.split_off(&oldest);
+        if self.tiles.first_key_value().is_some_and(|(number, _)| *number < oldest) {
+            let kept = self.tiles.split_off(&oldest);
+            pool::discard(std::mem::replace(&mut self.tiles, kept));
+            self.by_row = None;
+        }
+        if self.by_row.is_none() {
+            self.by_row = self.sum_by_row();
+        }
         if self.job.is_some() || self.tiles.len() == history.chunks().len() {
             return;
         }
         let missing = history.chunks().rev().filter(|(number, _)| !self.tiles.contains_key(number));
         let missing: Vec<_> = missing.take(AT_A_TIME).map(|(number, chunk)| (number, chunk.clone())).collect();
         let (sender, receiver) = mpsc::channel();
-        let (rows, wake) = (rows.clone(), ctx.clone());
-        rayon::spawn(move || {
+        let rows = rows.clone();
+        pool::spawn(ctx, move || {
             let make = |(number, chunk): (u64, Arc<Vec<Spike>>)| (number, Arc::new(Tiles::of(&chunk, &rows)));
             let made = missing.into_iter().map(make).collect();
             sender.send(made).ok(); // the view may be gone by then
-            wake.request_repaint();
         });
         self.job = Some((generation, receiver));
     }
@@ -127,6 +138,9 @@ impl Pyramid {
             Ok(made) => {
                 if *generation == self.generation {
                     self.tiles.extend(made);
+                    self.by_row = None;
+                } else {
+                    pool::discard(made);
                 }
                 self.job = None;
             }
@@ -143,10 +157,8 @@ impl Pyramid {
     /// The longest column and the highest cell of a level among the chunks that touch these steps; `None` when one of them
     /// has no tiles yet.
     pub fn quanta(&self, history: &History, level: Level, from: u32, to: u32) -> Option<(u32, u32)> {
-        let touches =
-            |c: &Arc<Vec<Spike>>| c.first().is_some_and(|s| s.step < to) && c.last().is_some_and(|s| s.step >= from);
         let mut quanta = (1, 1);
-        for (number, _) in history.chunks().filter(|(_, c)| touches(c)) {
+        for (number, _) in history.chunks_between(from, to) {
             let tiles = self.tiles.get(&number)?;
             let tile = if level == Level::Fine { &tiles.fine } else { &tiles.coarse };
             quanta = (quanta.0.max(tile.steps), quanta.1.max(tile.rows));
@@ -155,7 +167,11 @@ impl Pyramid {
     }
 
     /// Spikes per coarse cell of rows, all kept times together, and the rows of a cell.
-    pub fn by_row(&self) -> Option<(Vec<u64>, u32)> {
+    pub fn by_row(&self) -> Option<(&[u64], u32)> {
+        self.by_row.as_ref().map(|(sums, rows)| (sums.as_slice(), *rows))
+    }
+
+    fn sum_by_row(&self) -> Option<(Vec<u64>, u32)> {
         let first = self.tiles.values().next()?;
         let mut sums = vec![0u64; first.coarse.height];
         for tiles in self.tiles.values() {

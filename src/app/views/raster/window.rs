@@ -116,6 +116,11 @@ impl Cells {
             && window.r1 <= top + row
     }
 
+    /// Whether rows are cut alike.
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        (self.rows, self.row0, self.height) == (other.rows, other.row0, other.height)
+    }
+
     /// Whether both are cut alike and only the first column differs: one scrolls into the other.
     pub fn scrolls_to(&self, other: &Self) -> bool {
         Self { first: other.first, ..*self } == *other
@@ -124,10 +129,15 @@ impl Cells {
     /// Index of the cell row of each element; `u16::MAX` when out of view.
     pub fn rows_of(&self, row_of: &[u32]) -> Vec<u16> {
         let top = self.row0 + self.height as u32 * self.rows;
-        let cell = |row: &u32| {
-            if (self.row0..top).contains(row) { ((row - self.row0) / self.rows) as u16 } else { u16::MAX }
-        };
-        row_of.iter().map(cell).collect()
+        let is_in = |row: u32| (self.row0..top).contains(&row);
+        // A product instead of a quotient: exact while rows times rows per cell stay below 2³².
+        if u64::from(top) * u64::from(self.rows) < 1 << 32 {
+            let inverse = (1u64 << 32) / u64::from(self.rows) + 1;
+            let cell = |row: u32| ((u64::from(row - self.row0) * inverse) >> 32) as u16;
+            return row_of.iter().map(|row| if is_in(*row) { cell(*row) } else { u16::MAX }).collect();
+        }
+        let cell = |row: u32| ((row - self.row0) / self.rows) as u16;
+        row_of.iter().map(|row| if is_in(*row) { cell(*row) } else { u16::MAX }).collect()
     }
 }
 
@@ -151,6 +161,17 @@ mod tests {
         assert_eq!((cells.steps % 64, cells.rows % 136, cells.row0 % cells.rows), (0, 0, 0));
         assert!(cells.covers(&window));
         assert!(!cells.covers(&Window { t1: 90_000.0, ..window }));
+    }
+
+    #[test]
+    fn every_row_is_in_its_cell() {
+        let rows: Vec<u32> = (0..138_639).chain([u32::MAX]).collect();
+        for (r0, r1, height) in [(0.0, 138_639.0, 1), (0.0, 138_639.0, 601), (1_000.0, 90_000.0, 7), (5.0, 40.0, 300)] {
+            let window = Window { t0: 0.0, t1: 100.0, r0, r1 };
+            let cells = Cells::of(&window, 100, height, 138_639);
+            let expected = |row: &u32| cells.cell_of(*row).map_or(u16::MAX, |cell| cell as u16);
+            assert!(cells.rows_of(&rows).iter().eq(rows.iter().map(expected).collect::<Vec<_>>().iter()));
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Which rows are shown in which order: filtered and sorted on the pool.
 
 use crate::{
-    app::views::filter::{Asked, Shown},
+    app::views::{
+        filter::{Asked, Shown},
+        pool,
+    },
     sim::{ElementSet, ProbeId},
 };
 use std::{
@@ -117,9 +120,9 @@ impl Order {
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let (set, wish, wake) = (set.clone(), self.wish.clone(), ctx.clone());
+        let (set, wish) = (set.clone(), self.wish.clone());
         let (mask, asked) = (shown.shared(set.name), asked());
-        rayon::spawn(move || {
+        pool::spawn(ctx, move || {
             // The view may be gone by then.
             let rows = match is_query(&wish.filter) {
                 true => asked.with(|known| known.select(&wish.filter)).map_err(|wrong| wrong.of(&wish.filter)),
@@ -128,7 +131,6 @@ impl Order {
             let is_shown = |e: &u32| mask.as_ref().is_none_or(|m| m.get(*e as usize) == Some(&true));
             let rows = rows.map(|rows| rows.into_iter().filter(is_shown).collect());
             sender.send(rows.map(|rows| arrange(rows, &set, &wish, field.as_deref().map_or(&[], |v| v)))).ok();
-            wake.request_repaint();
         });
         self.job = Some((self.wish.clone(), receiver));
     }

@@ -190,18 +190,7 @@ impl View for Weights {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         self.settle(ctx.exhibit);
-        let Some(wiring) = ctx.exhibit.wiring.clone() else {
-            let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(
-                ui,
-                canvas,
-                ctx.tokens,
-                "Nothing is connected",
-                "This simulation publishes no connections",
-                None,
-            );
-            return;
-        };
+        let Some((_, wiring)) = super::connectivity::wired_ui(ui, ctx) else { return };
         let (links, scales) = (wiring.links.clone(), self.scales);
         self.counted.want(ui.ctx(), (self.generation, scales), move |progress| count::count(&*links, scales, progress));
         let counted = self.counted.get().cloned();
