@@ -377,18 +377,6 @@ impl App {
             self.answer(request, queue);
         }
     }
-
-    /// Settings that were changed take effect at once and are kept.
-    fn follow_settings(&mut self, ctx: &egui::Context) {
-        self.log.limit = self.settings.work.log_lines as usize;
-        self.session.history.keep(self.settings.work.undo_steps as usize);
-        if self.settings != self.applied {
-            self.applied = self.settings.clone();
-            self.settings.apply(ctx);
-            let file = self.config_dir.as_ref().map(|d| d.join(settings::FILE));
-            settings::write(file, crate::project::to_ron(&self.settings).ok());
-        }
-    }
 }
 
 impl eframe::App for App {

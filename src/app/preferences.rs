@@ -5,7 +5,7 @@ use super::{
     commands::{self, UiCommand},
     icons, inspector,
     keymap::Refused,
-    settings::Settings,
+    settings::{self, Settings},
     theme::{TITLE, Tokens},
     widgets,
 };
@@ -22,6 +22,20 @@ pub enum Page {
     Settings,
     /// Keyboard shortcuts.
     Keys,
+}
+
+impl App {
+    /// Settings that were changed take effect at once and are kept.
+    pub(super) fn follow_settings(&mut self, ctx: &egui::Context) {
+        self.log.limit = self.settings.work.log_lines as usize;
+        self.session.history.keep(self.settings.work.undo_steps as usize);
+        if self.settings != self.applied {
+            self.applied = self.settings.clone();
+            self.settings.apply(ctx);
+            let file = self.config_dir.as_ref().map(|d| d.join(settings::FILE));
+            settings::write(file, crate::project::to_ron(&self.settings).ok());
+        }
+    }
 }
 
 /// The dialog while it is open.

@@ -1,7 +1,8 @@
 //! The density picture: a texture that is a ring of columns, kept up to date within the frame's budget.
 
 use super::{
-    grid::{Grid, Inks, Job, Lookup, bits},
+    grid::{Grid, Job, Lookup, bits},
+    inks::Inks,
     rows::Rows,
     tiles::{Level, Pyramid},
     window::{Cells, Window},

@@ -6,6 +6,7 @@ mod bands;
 mod density;
 mod draw;
 mod grid;
+mod inks;
 mod pointer;
 mod rows;
 mod scroll;
@@ -23,7 +24,7 @@ use crate::{
 };
 use arrange::Arrange;
 use density::{Density, Wish};
-use grid::{Inks, Scale};
+use inks::{Inks, Scale};
 use rows::{Order, Rows};
 use std::sync::Arc;
 use ticks::Ticks;

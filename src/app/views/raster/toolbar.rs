@@ -2,7 +2,7 @@
 
 use super::{
     Raster,
-    grid::Scale,
+    inks::Scale,
     rows::{Order, Sort},
 };
 use crate::{
