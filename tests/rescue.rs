@@ -93,7 +93,7 @@ fn a_device_that_fails_offers_the_cpu() {
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Step);
     assert!(w.state().messages().iter().any(|m| m.contains("continue on the CPU")));
-    w.get_by_label(WAY_ON).click();
+    w.get_all_by_label(WAY_ON).next().expect("in the bar, and in views that have nothing to show").click();
     until(&mut w, "it runs on", |w| w.query_by_label("Pause").is_some() && step(w) > 1000);
     assert!(!offers_cpu(&w));
     let session = w.state().session();
@@ -119,7 +119,7 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
     until(&mut w, "it has failed", offers_cpu);
     let stopped = step(&w);
     assert!(0 < kept.clock.step && kept.clock.step < stopped && stopped <= 3000);
-    w.get_by_label(WAY_ON).click();
+    w.get_all_by_label(WAY_ON).next().expect("in the bar, and in views that have nothing to show").click();
     let mut lowest = u64::MAX;
     until(&mut w, "it runs on", |w| {
         let live = &w.state().session().live;
@@ -145,7 +145,7 @@ fn a_state_that_does_not_fit_is_said_and_left_out() {
     w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
     until(&mut w, "it has failed", offers_cpu);
     assert!(w.state().session().live.rescue.way_on().is_some());
-    w.get_by_label(WAY_ON).click();
+    w.get_all_by_label(WAY_ON).next().expect("in the bar, and in views that have nothing to show").click();
     until(&mut w, "it runs on", |w| !offers_cpu(w) && step(w) > 0 && step(w) < 1000);
     assert!(w.state().messages().iter().any(|m| m.contains("starts from step 0")), "{:?}", w.state().messages());
     assert!(w.state().session().live.since_zero().expect("a past").log.is_empty());
