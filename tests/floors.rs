@@ -37,6 +37,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("egui_wgpu", &["view3d", "app"]),
     ("parquet", &["data", "export"]),
     ("npyz", &["data", "export"]),
+    ("flate2", &["data"]),
     ("csv", &["data", "project", "export", "cli"]),
     // Dialogs and exports run on threads of the app.
     ("crossbeam_channel", &["engine", "app"]),

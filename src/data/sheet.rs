@@ -204,7 +204,11 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher)
     let file = File::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
     let is_packed = ending(path) == "gz";
-    let plain: Box<dyn Read> = if is_packed { Box::new(Gunzip::new(BufReader::new(file))) } else { Box::new(file) };
+    let plain: Box<dyn Read> = if is_packed {
+        Box::new(Gunzip::new(BufReader::new(file)).map_err(|e| DataError::io(path, e))?)
+    } else {
+        Box::new(file)
+    };
     let mut reader = BufReader::with_capacity(1 << 18, plain);
     let start = reader.fill_buf().map_err(|e| DataError::io(path, e))?;
     if start.iter().all(u8::is_ascii_whitespace) && (is_packed || (start.len() as u64) == n_bytes) {
