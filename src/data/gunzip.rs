@@ -36,10 +36,7 @@ impl<R: BufRead> Read for Gunzip<R> {
         let n = from.read(to).map_err(in_words)?;
         self.n_given += n as u64;
         if self.n_given > MOST {
-            return Err(io::Error::new(
-                ErrorKind::InvalidData,
-                format!("it unpacks to more than {} GB", MOST >> 30),
-            ));
+            return Err(io::Error::new(ErrorKind::InvalidData, format!("it unpacks to more than {} GB", MOST >> 30)));
         }
         Ok(n)
     }
