@@ -82,6 +82,32 @@ fn launch_shapes_change_nothing() {
     }
 }
 
+/// All ways to deliver come to the same sums, or as near as eight bits allow, and disturb nothing.
+#[test]
+fn ways_to_deliver_agree() {
+    let Some(gpu) = gpu() else { return };
+    let setup = setup(6);
+    let want = advance(&mut cpu::<f64>(&busy(), &setup), 3000, 3000);
+    let mut params = busy();
+    params.measure.variants = true;
+    for residence in [Residence::Auto, Residence::Off] {
+        let tuning = Tuning { residence, ..Tuning::default() };
+        let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+        let mut pass = Pass::measuring();
+        for _ in 0..30 {
+            sim.advance(100, &mut pass).expect("it runs");
+            gpu.synchronize().expect("waits");
+        }
+        pass.collect().expect("collects");
+        assert_eq!(format!("{:?}", sim.digest()), want, "the ways changed something");
+        let row = |name| pass.timings.iter().find(|t| t.name == name).expect("a row");
+        let [push, rows, pull] = probes::VARIANTS.map(row);
+        assert!(push.items > 0 && push.items == pull.items && push.launches == 30 * 16, "{push:?}");
+        assert_eq!((push.off, pull.off), (Some(0.0), Some(0.0)));
+        assert!(rows.off.is_some_and(|off| off > 0.0 && off < 0.02), "{rows:?}");
+    }
+}
+
 #[test]
 fn rewinds_and_states_cross_backends() {
     let Some(gpu) = gpu() else { return };

@@ -164,6 +164,41 @@ fn tuning_table() {
     }
 }
 
+/// Ways to deliver side by side, from few spikes to many: `cuda_fly --ignored --nocapture ways`. Not a test.
+#[test]
+#[ignore = "a measurement"]
+fn ways_to_deliver() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let cases = [("sugar21", 150.0), ("gustatory408", 150.0)].into_iter();
+    for (case, rate_hz) in cases.chain([180.0, 200.0, 210.0, 220.0, 230.0, 300.0, 1000.0].map(|hz| ("broad10", hz))) {
+        let mut params = drive(&shared, case);
+        params.measure.variants = true;
+        params.interventions[0].rate_hz = rate_hz;
+        let mut sim = CudaSim::<f64>::new(&params, &scene(), setup.clone(), &gpu).expect("it starts");
+        advance_plainly(&mut sim, 2000);
+        let mut pass = Pass::default();
+        for _ in 0..9 {
+            // Another window each time.
+            advance_plainly(&mut sim, 18 * 7);
+            pass.profiled = true;
+            sim.advance(18, &mut pass).expect("it runs");
+            gpu.synchronize().expect("waits");
+        }
+        pass.collect().expect("collects");
+        for row in pass.timings.iter().filter(|t| probes::VARIANTS.contains(&t.name)) {
+            let micros = row.mean_nanos() * 1e-3;
+            println!(
+                "{case:13} {rate_hz:5.0} Hz  {:13} {:9.0} events a launch {micros:8.2} µs {:6.1} G/s, error {:.1e}",
+                row.name,
+                row.items as f64 / f64::from(row.launches),
+                row.items as f64 / row.nanos as f64,
+                row.off.unwrap_or(f64::NAN)
+            );
+        }
+    }
+}
+
 /// Where the time of a step goes: device alone (the sum of all launches, by events), with the host, and with spikes read.
 /// `cuda_fly --ignored --nocapture parts`. Not a test.
 #[test]

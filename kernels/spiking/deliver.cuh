@@ -8,23 +8,44 @@
 //    8 warps per multiprocessor: 6.1 / 13.9. 64: 7.8 / 15.2
 //    noting who was reached in a busy window as well: 25
 //    with trains drawn by blocks of 64 steps beside it: 11.5; a lane fetches each chunk of its warp: no change
+// Alone, in graphs of launches of 450,000 events each in 3,200 spikes of the real rows, microseconds a launch and G events/s:
+//    9.1   49  as it was: events counted here, sizes read from the model in the loop, chunks handed from lane to lane
+//    7.2   62  one record per launch known beforehand, events counted here: 0.8 us for counting
+//    6.4   70  the same without counting; 48 warps per multiprocessor instead of 32: 6.0
+//    6.6   68  as now: the plan of windows and the segments are two loads that wait for each other. Kept
+//    6.4 to 6.8 rows cut into 64 or 32, 4 or 8 pieces at once; words four at a time: 6.8; all events shared out evenly by search: 7.8
+//    6.6       launched while the kernel before it ends (programmatic dependence): nothing more than 48 warps give
+//   48    9.3  a warp per spike, whole rows, 4 + 1 bytes a synapse, sums in single precision (push_rows): hubs hold it up
+//   38 (window of 18 steps) / 27 (of one step), whoever fires: every target looks its sources up (pull)
+// Pull wins from 4.5 million events per window of 18 steps on, from 2.3 million per single step: a sixth of all synapses, as
+// no network here is. The floor is an empty launch, 0.6, three loads that wait for each other, 1.8, and 105 G atomics/s.
 #pragma once
 #include "spiking/drive.cuh"
 
 namespace spiking {
 
+// How a connection lies in its word, and a target in the table.
+struct Packing {
+    unsigned int mask, bits, span;
+    __device__ explicit Packing(const Model& m) : mask((1u << m.target_bits) - 1), bits(m.target_bits), span(m.window * ROW) {}
+    __device__ unsigned int target(unsigned int word) const { return word & mask; }
+    __device__ int count(unsigned int word) const { return (int)word >> bits; }
+    __device__ unsigned int column(unsigned int target) const { return (target >> 5) * span + (target & 31); }
+};
+
 // Adds the synapses of one chunk of a row, at most 128, to the arrivals: four loads in flight per thread.
-__device__ inline void add_chunk(const Model& m, unsigned int from, unsigned int len, int* __restrict__ row,
+__device__ inline void add_chunk(const Packing& p, unsigned int from, unsigned int len, int* __restrict__ row,
                                  const unsigned int* __restrict__ words, unsigned char* touched) {
-    const unsigned int mask = (1u << m.target_bits) - 1, at = threadIdx.x & 31;
+    const unsigned int at = threadIdx.x & 31;
     unsigned int word[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) word[j] = at + 32 * j < len ? __ldcs(&words[from + at + 32 * j]) : 0;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
         if (at + 32 * j < len) {
-            atomicAdd(&row[column(m, word[j] & mask)], (int)word[j] >> m.target_bits);
-            if (touched) touched[(word[j] & mask) >> 5] = 1;
+            const unsigned int target = p.target(word[j]);
+            atomicAdd(&row[p.column(target)], p.count(word[j]));
+            if (touched) touched[target >> 5] = 1;
         }
     }
 }
@@ -80,40 +101,68 @@ __device__ inline unsigned int load_of(const Model& m, const Window& w, const Se
     return chunks;
 }
 
-// Adds the chunks on their way into a window to its table; `block` of `n_blocks` that do. EXACT: with counts that do not
-// fit into a word, or changed weights.
-template <bool EXACT>
-__device__ inline void deliver_chunks(const Model& m, const Window& w, bool dense, unsigned int block, unsigned int n_blocks,
-                                      const Segment* segments, const Chunk* chunks, const unsigned int* rows,
-                                      const unsigned int* words, const Overflow* overflow, const unsigned short* gain_of,
-                                      const Gain* gains, int* arrivals, unsigned char* touched, unsigned int* counters) {
+// Calls `add(first word, connections, step in the window)` for the chunks on their way into a window, a warp each; `block` of
+// `n_blocks` that do.
+template <typename Add>
+__device__ inline void each_chunk(const Model& m, const Window& w, unsigned int block, unsigned int n_blocks,
+                                  const Segment* segments, const Chunk* __restrict__ chunks, Add add) {
     const unsigned int warp = (block * blockDim.x + threadIdx.x) >> 5, n_warps = (n_blocks * blockDim.x) >> 5;
-    const unsigned int sent = (unsigned int)w.step - m.delay, me = threadIdx.x & 31;
+    const unsigned int sent = (unsigned int)w.step - m.delay, steps = w.steps, ring = m.chunk_mask;
     for (unsigned int s = w.first; s != w.last + 1; ++s) {
         const Segment& from = segments[s & m.segment_mask];
-        // Each lane fetches one of the next chunks of its warp: they are all there after one wait.
-        const unsigned int n_mine = from.n_chunks > warp ? (from.n_chunks - 1 - warp) / n_warps + 1 : 0;
-        for (unsigned int first = 0; first < n_mine; first += 32) {
-            Chunk mine = {0, 0};
-            if (first + me < n_mine) mine = chunks[(from.chunk_start + warp + (first + me) * n_warps) & m.chunk_mask];
-            for (unsigned int k = 0; k < min(n_mine - first, 32u); ++k) {
-                const Chunk chunk = {__shfl_sync(WHOLE, mine.word, k), __shfl_sync(WHOLE, mine.meta, k)};
-                const unsigned int offset = ((chunk.meta >> 7) - sent) & (WHOLE >> 7);
-                if (offset >= w.steps) continue; // of another window
-                const unsigned int len = (chunk.meta & 127) + 1;
-                int* row = arrivals + offset * ROW;
-                unsigned char* touches = dense ? nullptr : touched;
-                if (!EXACT || (m.n_overflow == 0 && !m.has_gains)) {
-                    add_chunk(m, chunk.word, len, row, words, touches);
-                } else {
-                    const Gain gain = m.has_gains ? gains[gain_of[row_of(rows, m.n, chunk.word)]] : Gain{1.0, 0, 0, 0, 0};
-                    if (gain.silent) continue;
-                    add_chunk_exactly(m, chunk.word, len, row, words, overflow, gain, touches);
-                }
-                if (me == 0) atomicAdd(&counters[w.slot * COUNTERS + (warp % COPIES) * LONGEST + offset], len);
-            }
+        const unsigned int start = from.chunk_start, n = from.n_chunks;
+        for (unsigned int c = warp; c < n; c += n_warps) {
+            const Chunk chunk = chunks[(start + c) & ring];
+            const unsigned int step = ((chunk.meta >> 7) - sent) & (WHOLE >> 7);
+            if (step < steps) add(chunk.word, (chunk.meta & 127) + 1, step); // else of another window
         }
     }
+}
+
+// Adds the chunks on their way into a window to its table, weights as they are.
+__device__ inline void deliver_chunks(const Model& m, const Window& w, bool dense, unsigned int block, unsigned int n_blocks,
+                                      const Segment* segments, const Chunk* chunks, const unsigned int* words, int* arrivals,
+                                      unsigned char* touched) {
+    const Packing packing(m);
+    unsigned char* touches = dense ? nullptr : touched;
+    each_chunk(m, w, block, n_blocks, segments, chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
+        add_chunk(packing, word, len, arrivals + step * ROW, words, touches);
+    });
+}
+
+// The same where counts may not fit into a word, or weights are changed.
+__device__ inline void deliver_exactly(const Model& m, const Window& w, bool dense, unsigned int block, unsigned int n_blocks,
+                                       const Segment* segments, const Chunk* chunks, const unsigned int* rows,
+                                       const unsigned int* words, const Overflow* overflow,
+                                       const unsigned short* gain_of, const Gain* gains, int* arrivals,
+                                       unsigned char* touched) {
+    unsigned char* touches = dense ? nullptr : touched;
+    each_chunk(m, w, block, n_blocks, segments, chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
+        const Gain gain = m.has_gains ? gains[gain_of[row_of(rows, m.n, word)]] : Gain{1.0, 0, 0, 0, 0};
+        if (!gain.silent) add_chunk_exactly(m, word, len, arrivals + step * ROW, words, overflow, gain, touches);
+    });
+}
+
+// Counts the synaptic events of each step of a window: one of COPIES blocks, beside those that step. In `deliver` itself,
+// additions to so few places took 0.8 us of a busy launch.
+__device__ inline void tally(const Model& m, const Window& w, unsigned int copy, const Segment* segments, const Chunk* chunks,
+                             const unsigned int* rows, const unsigned short* gain_of, const Gain* gains,
+                             unsigned int* counters) {
+    __shared__ unsigned int sums[LONGEST];
+    const unsigned int me = threadIdx.x, sent = (unsigned int)w.step - m.delay;
+    if (me < LONGEST) sums[me] = 0;
+    __syncthreads();
+    for (unsigned int s = w.first; s != w.last + 1; ++s) {
+        const Segment& from = segments[s & m.segment_mask];
+        for (unsigned int c = copy * blockDim.x + me; c < from.n_chunks; c += COPIES * blockDim.x) {
+            const Chunk chunk = chunks[(from.chunk_start + c) & m.chunk_mask];
+            const unsigned int step = ((chunk.meta >> 7) - sent) & (WHOLE >> 7);
+            if (step >= w.steps || (m.has_gains && gains[gain_of[row_of(rows, m.n, chunk.word)]].silent)) continue;
+            atomicAdd(&sums[step], (chunk.meta & 127) + 1);
+        }
+    }
+    __syncthreads();
+    if (me < LONGEST && sums[me]) atomicAdd(&counters[w.slot * COUNTERS + copy * LONGEST + me], sums[me]);
 }
 
 // Whether a window runs, and how.

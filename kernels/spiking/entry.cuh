@@ -4,12 +4,23 @@
 
 extern "C" __global__ void deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
                                    Segment* __restrict__ segments, Segment* __restrict__ now,
-                                   const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
-                                   const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
-                                   const Gain* __restrict__ gains, const Source* __restrict__ sources,
-        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
-                                   unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals,
-                                   unsigned char* __restrict__ touched, unsigned int* __restrict__ counters) {
+                                   const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words,
+                                   int* __restrict__ arrivals, unsigned char* __restrict__ touched) {
+    const Window w = windows[index];
+    const spiking::Verdict verdict = spiking::begin(*model, w, segments, now + index, blockIdx.x == 0);
+    if (!verdict.halted)
+        spiking::deliver_chunks(*model, w, verdict.dense, blockIdx.x, gridDim.x, segments, chunks, words, arrivals, touched);
+}
+
+extern "C" __global__ void
+    deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
+                   Segment* __restrict__ segments, Segment* __restrict__ now, const Chunk* __restrict__ chunks,
+                   const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
+                   const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
+                   const Gain* __restrict__ gains, const Source* __restrict__ sources,
+                   const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+                   const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits,
+                   int* __restrict__ arrivals, unsigned char* __restrict__ touched) {
     // Those that deliver and those that draw take turns, so that both kinds are at work at all times.
     const unsigned int drawing = (model->n + 255) >> 8, delivering = gridDim.x - drawing;
     const unsigned int turns = 2 * min(drawing, delivering), b = blockIdx.x;
@@ -19,9 +30,12 @@ extern "C" __global__ void deliver(const Model* __restrict__ model, const Window
         return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
     const Window w = windows[index];
     const spiking::Verdict verdict = spiking::begin(*model, w, segments, now + index, at == 0);
-    if (!verdict.halted)
-        spiking::deliver_chunks<true>(*model, w, verdict.dense, at, delivering, segments, chunks, rows, words, overflow, gain_of,
-                                      gains, arrivals, touched, counters);
+    if (verdict.halted) return;
+    if (model->n_overflow || model->has_gains)
+        spiking::deliver_exactly(*model, w, verdict.dense, at, delivering, segments, chunks, rows, words, overflow, gain_of,
+                                 gains, arrivals, touched);
+    else
+        spiking::deliver_chunks(*model, w, verdict.dense, at, delivering, segments, chunks, words, arrivals, touched);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,
@@ -50,11 +64,18 @@ extern "C" __global__ void
             Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
             const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
-            const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+            const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of,
+            const Gain* __restrict__ gains, unsigned int* __restrict__ states,
             unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
             unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
             Average* __restrict__ rates, const float* __restrict__ fade) {
+    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
+    if (blockIdx.x >= stepping) {
+        if (!now[index].halted)
+            spiking::tally(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
+        return;
+    }
     spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, chances, masks, trains, kicks, marks,
                            currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters,
                            rates, fade);

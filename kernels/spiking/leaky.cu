@@ -11,14 +11,18 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
                                 const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
                                 const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
+                                const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
                                 unsigned int* __restrict__ states, int* __restrict__ arrivals,
                                 unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
-                                Chunk* __restrict__ chunks, Average* __restrict__ rates,
-                                const float* __restrict__ fade) {
+                                Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+                                Average* __restrict__ rates, const float* __restrict__ fade) {
     const Window w = windows[index];
     const Segment segment = now[index];
     if (segment.halted) return;
     const Model& m = *model;
+    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
+    if (blockIdx.x >= stepping)
+        return spiking::tally(m, w, blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
     const unsigned int lane = spiking::thread_index();
     unsigned int fired = 0;
     if (lane < m.n) {

@@ -68,9 +68,11 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
     unsigned long long* const own = t.posts + (unsigned long long)blockIdx.x * post_size;
     unsigned int* const lists = reinterpret_cast<unsigned int*>(own + deal.list_at(m)); // 2 half from side to side
     const Verdict first = begin(m, crew.plan[0], t.segments, nullptr, blockIdx.x == 0);
-    if (!first.halted)
-        deliver_chunks<false>(m, crew.plan[0], true, blockIdx.x, gridDim.x, t.segments, t.chunks, t.rows, t.words, nullptr,
-                              nullptr, nullptr, t.arrivals, nullptr, t.counters);
+    if (!first.halted) {
+        deliver_chunks(m, crew.plan[0], true, blockIdx.x, gridDim.x, t.segments, t.chunks, t.words, t.arrivals, nullptr);
+        for (unsigned int copy = blockIdx.x; copy < COPIES; copy += gridDim.x)
+            tally(m, crew.plan[0], copy, t.segments, t.chunks, t.rows, nullptr, nullptr, t.counters);
+    }
     meet(t.gate);
 
     // After the last window there is only the exchange.

@@ -52,6 +52,8 @@ struct Pending {
     batch: u64,
     /// Whether it counts in the sums; copies and captured steps are on the timeline only.
     counts: bool,
+    /// Launches it stands for.
+    repeats: u32,
 }
 
 impl Pass {
@@ -193,6 +195,13 @@ impl Pass {
         }
     }
 
+    /// Says that the last span was the same launch so many times over.
+    pub fn last_repeats(&mut self, repeats: u32) {
+        if let Some(launch) = self.pending.last_mut() {
+            launch.repeats = repeats.max(1);
+        }
+    }
+
     /// Says how many items the launches that are not finished worked on, by name, unless that was said.
     pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
         for span in self.pending.iter_mut().map(|p| &mut p.flight.span).filter(|span| span.items == 0) {
@@ -244,13 +253,14 @@ impl Pass {
             flight: Flight { span, start, end, base, called },
             batch: self.number,
             counts: true,
+            repeats: 1,
         });
     }
 
     /// What the thread asked for without a pass is on its way too.
     fn fly(&mut self, desk: Desk) -> Log {
         let batch = self.number;
-        self.pending.extend(desk.flights.into_iter().map(|flight| Pending { flight, batch, counts: false }));
+        self.pending.extend(desk.flights.into_iter().map(|flight| Pending { flight, batch, counts: false, repeats: 1 }));
         desk.log
     }
 
@@ -272,7 +282,7 @@ impl Pass {
             span.nanos = nanos_between(&start, &end)?.max(0) as u64;
             if done.counts {
                 self.rows(span.name, done.batch, |row| {
-                    row.launch(span.nanos);
+                    (0..done.repeats).for_each(|_| row.launch(span.nanos / u64::from(done.repeats)));
                     row.items += span.items;
                     row.bytes += span.bytes;
                 });

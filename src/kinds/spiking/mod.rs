@@ -75,8 +75,12 @@ impl Kind for Card {
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [Work] = probes::WORK;
-    const MODULES: &'static [ModuleSpec] =
-        &[cuda::kernels::Kernels::SPEC, cuda::kernels::Kernels::SINGLE, cuda::kernels::UnitKernels::SPEC];
+    const MODULES: &'static [ModuleSpec] = &[
+        cuda::kernels::Kernels::SPEC,
+        cuda::kernels::Kernels::SINGLE,
+        cuda::kernels::UnitKernels::SPEC,
+        cuda::kernels::WayKernels::SPEC,
+    ];
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;

@@ -344,6 +344,11 @@ params! {
         /// Column whose categories the class rates and the raster are grouped by.
         #[param()]
         group_by: String = "super_class".to_owned(),
+
+        /// Beside every measured batch, delivers the spikes of the last window once more in all ways: the rows variant_…
+        /// of the kernel table, in synaptic events per second, with their error against `deliver`. On a GPU only.
+        #[param()]
+        variants: bool = false,
     }
 }
 

@@ -51,12 +51,22 @@ pub const SPANS: &[(&str, &str)] = &[
         "Whoever got a kick or a spike takes it up, unless refractory; leaky units all step. Items: neurons.",
     ),
     ("collect", "Gathers spikes and traces of all threads in their canonical order, for probes. Items: steps."),
+    (VARIANTS[0], "The last delivery once more, by `deliver`: rows in chunks, integer sums. Items: synaptic events."),
+    (
+        VARIANTS[1],
+        "The last delivery once more, a warp per spike with weights in eight bits, as FastFly does. Items: synaptic events.",
+    ),
+    (VARIANTS[2], "The last delivery once more, every target looking its sources up. Items: synaptic events."),
 ];
+
+/// Rows of the ways to deliver, the reference first; with `measure.variants` only.
+pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"];
 
 /// What no backend saves, per item.
 pub const WORK: &[Work] = &[
     // A word of the connection read; a sum read, added to and written.
     Work { row: "deliver", bytes: 12.0, ops: 1.0 },
+    Work { row: "deliver_driven", bytes: 12.0, ops: 1.0 },
     Work { row: "reside", bytes: 12.0, ops: 1.0 },
 ];
 

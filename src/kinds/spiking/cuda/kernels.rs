@@ -197,12 +197,21 @@ kernels! {
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
     using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
-        /// synapses. Blocks beside them draw the kicks that trains give. Items: synaptic events.
+        /// synapses. Items: synaptic events.
         #[block(256)]
         fn deliver(
             model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
+            chunks: In<Chunk>, words: In<u32>, arrivals: InOut<i32>, touched: InOut<u8>
+        );
+
+        /// The same where something is driven or weights are changed: blocks beside those that deliver draw the kicks
+        /// that trains give. Items: synaptic events.
+        #[block(256)]
+        fn deliver_driven(
+            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
             chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>, touched: InOut<u8>, counters: InOut<u32>
+            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>,
+            arrivals: InOut<i32>, touched: InOut<u8>
         );
 
         /// Notes the listed kicks of the window at their neurons.
@@ -222,13 +231,14 @@ kernels! {
         );
 
         /// Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
-        /// that nothing reaches and of which none can cross leaves at once. Items: spikes.
+        /// that nothing reaches and of which none can cross leaves at once; eight more blocks count synaptic events.
+        /// Items: spikes.
         #[block(256)]
         fn advance(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
             segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
-            currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>,
-            touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
+            currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>, anchors: InOut<u32>,
+            checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
             chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
         );
 
@@ -301,8 +311,9 @@ kernels! {
         fn leak(
             model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
             segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
-            kicks: In<Kick>, marks: In<u32>, currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>,
-            kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, rates: InOut<Average>, fade: In<f32>
+            kicks: In<Kick>, marks: In<u32>, currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>,
+            arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
+            counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
         );
 
         /// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
@@ -320,6 +331,33 @@ kernels! {
         fn trace_units(
             windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
+        );
+    }
+}
+
+kernels! {
+    /// Other ways to deliver, to be compared with `deliver`.
+    pub struct WayKernels in "spiking/ways.cu" using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
+        /// A warp per spike takes a whole row; weights in eight bits with a scale per neuron, sums in single precision.
+        /// Items: synaptic events.
+        #[block(256)]
+        fn push_rows(
+            model: In<Model>, segments: In<Segment>, spikes: In<u32>, rows: In<u32>, words: In<u32>, levels: In<u8>,
+            scales: In<f32>, sums: InOut<f32>
+        );
+
+        /// Notes who fired in the window, and when. Items: spikes.
+        #[block(256)]
+        fn note_fired(
+            model: In<Model>, segments: In<Segment>, spikes: In<u32>, fired: InOut<u32>, when: InOut<u32>
+        );
+
+        /// Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
+        /// synaptic events.
+        #[block(256)]
+        fn pull(
+            model: In<Model>, n_pieces: Size<u32>, pieces: In<Chunk>, sources: In<u32>, fired: In<u32>, when: In<u32>,
+            arrivals: InOut<i32>
         );
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Shape,
     kernels::Kernels,
     memory::Memory,
-    sizes::{SPAN, TAGS},
+    sizes::{COPIES, SPAN, TAGS},
     units::UnitStep,
 };
 use crate::{
@@ -12,33 +12,43 @@ use crate::{
     kinds::spiking::cuda::dealt::Dealt,
 };
 
+/// Threads of the blocks that count synaptic events, one block for each copy of the counters.
+const COUNTING: u32 = COPIES as u32 * 256;
+
 impl Memory {
     /// One window: what arrives, who fires.
     pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
         let model = self.model.buf();
-        kernels.deliver(
-            pass,
-            self.deliver_threads + self.n.next_multiple_of(256),
-            model,
-            &self.windows,
-            index,
-            &mut self.segments,
-            &mut self.now,
-            &self.chunks,
-            &self.rows,
-            &self.words,
-            &self.overflow,
-            &self.gain_of,
-            &self.gains,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &mut self.kick_bits,
-            &mut self.arrivals,
-            &mut self.touched,
-            &mut self.counters,
-        )?;
+        let delivering = self.deliver_threads;
+        if shape.driven {
+            kernels.deliver_driven(
+                pass,
+                delivering + self.n.next_multiple_of(256),
+                model,
+                &self.windows,
+                index,
+                &mut self.segments,
+                &mut self.now,
+                &self.chunks,
+                &self.rows,
+                &self.words,
+                &self.overflow,
+                &self.gain_of,
+                &self.gains,
+                &self.sources,
+                &self.chances,
+                &self.masks,
+                &self.trains,
+                &mut self.kick_bits,
+                &mut self.arrivals,
+                &mut self.touched,
+            )?;
+        } else {
+            let (segments, now) = (&mut self.segments, &mut self.now);
+            let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
+            let (windows, arrivals) = (&self.windows, &mut self.arrivals);
+            kernels.deliver(pass, delivering, model, windows, index, segments, now, chunks, words, arrivals, touched)?;
+        }
         if shape.kicks {
             let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
             kernels.mark_kicks(
@@ -81,7 +91,7 @@ impl Memory {
         if let Some(UnitStep { kernels, constants, .. }) = &self.units {
             kernels.leak(
                 pass,
-                self.n,
+                self.n.next_multiple_of(256) + COUNTING,
                 model,
                 constants.buf(),
                 &self.windows,
@@ -96,11 +106,14 @@ impl Memory {
                 &self.kicks,
                 &self.marks,
                 &self.currents,
+                &self.gain_of,
+                &self.gains,
                 &mut self.states,
                 &mut self.arrivals,
                 &mut self.kick_bits,
                 &mut self.spikes,
                 &mut self.chunks,
+                &mut self.counters,
                 &mut self.rates,
                 &self.fade,
             )?;
@@ -112,7 +125,7 @@ impl Memory {
         }
         kernels.advance(
             pass,
-            self.n.next_multiple_of(SPAN) / 2, // two neurons per thread
+            self.n.next_multiple_of(SPAN) / 2 + COUNTING, // two neurons per thread
             model,
             &self.propagators,
             &self.windows,
@@ -127,6 +140,8 @@ impl Memory {
             &self.kicks,
             &self.marks,
             &self.currents,
+            &self.gain_of,
+            &self.gains,
             &mut self.states,
             &mut self.anchors,
             &mut self.checks,
@@ -140,6 +155,12 @@ impl Memory {
             &mut self.rates,
             &self.fade,
         )
+    }
+
+    /// Whether somebody is driven, or weights are not as they are packed: more for `deliver` to do.
+    pub fn is_driven(&self) -> bool {
+        let model = self.model.value();
+        model.n_sources > 0 || model.has_gains != 0 || model.n_overflow > 0
     }
 
     /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,

@@ -43,6 +43,7 @@
 //! | `queue` | windows planned, in flight, read back |
 //! | `state` | saved states |
 //! | `units` | what differs for noisy leaky units |
+//! | `ways` | the last delivery once more in other ways, for the timings |
 
 mod dealt;
 mod drive;
@@ -54,6 +55,7 @@ mod simulation;
 mod sizes;
 mod state;
 mod units;
+mod ways;
 
 use super::{
     NeuronModel, Params,
@@ -71,11 +73,12 @@ use dealt::Dealt;
 use drive::Hand;
 use kernels::{Kernels, Window};
 use memory::Memory;
-use queue::{Queue, Reading};
+use queue::{Deliverer, Queue, Reading};
 use sizes::GRAPH;
 pub use sizes::{Residence, Sizes, Tuning};
 use std::sync::Arc;
 use units::UnitStep;
+use ways::Ways;
 
 /// A spiking network on an NVIDIA GPU.
 pub struct CudaSim<T> {
@@ -97,11 +100,14 @@ pub struct CudaSim<T> {
     window: u32,
     /// How `reside` is launched, where neurons find room.
     residence: Option<Grid>,
+    /// Other ways to deliver, where they are compared.
+    ways: Option<Ways>,
 }
 
 /// What a captured graph does beside the two launches per window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
+    driven: bool,
     kicks: bool,
     traced: bool,
 }
@@ -158,6 +164,7 @@ impl<T: Real> CudaSim<T> {
             until: 0,
             window: sizes.window,
             residence,
+            ways: None,
             gpu: gpu.clone(),
             desk,
             kernels,
@@ -208,6 +215,7 @@ impl<T: Real> CudaSim<T> {
             }
         }
         self.hand.retain(|h| h.step >= self.desk.step);
+        self.time_ways(pass)?;
         Ok(pass.collect()?)
     }
 
@@ -231,8 +239,11 @@ impl<T: Real> CudaSim<T> {
         let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
         let n = if residence.is_some() { room } else { 1 << room.ilog2() };
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
-        let shape =
-            Shape { kicks: plan.iter().any(|w| w.kick_from < w.kick_to), traced: !self.desk.meter.traced.is_empty() };
+        let shape = Shape {
+            driven: self.memory.is_driven(),
+            kicks: plan.iter().any(|w| w.kick_from < w.kick_to),
+            traced: !self.desk.meter.traced.is_empty(),
+        };
         self.memory.windows.write_at(0, &plan)?;
         self.memory.counters.clear_range(self.queue.counters())?;
         // One graph of a measured batch is launched kernel by kernel, with events between them.
@@ -252,7 +263,12 @@ impl<T: Real> CudaSim<T> {
         } else {
             self.graph(n, shape)?.launch()?;
         }
-        Ok(self.queue.sent(plan, self.desk.meter.traced.len(), residence.is_some())?)
+        let by = match residence {
+            Some(_) => Deliverer::Resident,
+            None if shape.driven => Deliverer::Driven,
+            None => Deliverer::Plain,
+        };
+        Ok(self.queue.sent(plan, self.desk.meter.traced.len(), by)?)
     }
 
     fn graph(&mut self, n: u32, shape: Shape) -> Result<&mut Graph, GpuError> {

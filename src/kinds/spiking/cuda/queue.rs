@@ -36,7 +36,18 @@ struct Flight {
     tray: usize,
     n_traced: usize,
     is_measured: bool,
-    is_resident: bool,
+    by: Deliverer,
+}
+
+/// Who delivers the spikes of a graph of windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deliverer {
+    /// Resident blocks, in one launch.
+    Resident,
+    /// A launch per window, which does nothing else.
+    Plain,
+    /// A launch per window, which also draws kicks and obeys changed weights.
+    Driven,
 }
 
 impl Tray {
@@ -194,14 +205,14 @@ impl Queue {
     }
 
     /// A plan was launched.
-    pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, is_resident: bool) -> Result<(), GpuError> {
+    pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, by: Deliverer) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         for window in &plan {
             self.sent.push_back(Sent { segment: self.next_segment, step: window.step, steps: window.steps });
             self.next_segment = self.next_segment.wrapping_add(1);
         }
         let is_measured = std::mem::take(&mut self.is_measured);
-        self.flights.push_back(Flight { plan, mark, tray: self.next_tray, n_traced, is_measured, is_resident });
+        self.flights.push_back(Flight { plan, mark, tray: self.next_tray, n_traced, is_measured, by });
         self.next_tray = (self.next_tray + 1) % DEPTH;
         Ok(())
     }
@@ -227,7 +238,8 @@ impl Queue {
             _ => &[],
         };
         let (mut at, mut events) = (0, 0_u64);
-        meter.hashes_elsewhere = flight.is_resident;
+        let is_resident = flight.by == Deliverer::Resident;
+        meter.hashes_elsewhere = is_resident;
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
             self.lanes.clear();
             self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
@@ -236,19 +248,24 @@ impl Queue {
                 self.lanes.sort_unstable();
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
-            if flight.is_resident {
+            if is_resident {
                 let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
                 meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
             }
             let samples = Samples { all: samples, window: i, n: flight.n_traced };
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
-        if flight.is_measured && flight.is_resident {
-            // A word read for each.
-            pass.work(if memory.units.is_some() { "board" } else { "reside" }, events, 4 * events);
-        } else if flight.is_measured {
-            pass.work("deliver", events, 8 * events);
-            pass.work(if memory.units.is_some() { "leak" } else { "advance" }, n_spikes as u64, 0);
+        if flight.is_measured {
+            let is_leaky = memory.units.is_some();
+            match flight.by {
+                // A word read for each.
+                Deliverer::Resident => pass.work(if is_leaky { "board" } else { "reside" }, events, 4 * events),
+                Deliverer::Plain => pass.work("deliver", events, 8 * events),
+                Deliverer::Driven => pass.work("deliver_driven", events, 8 * events),
+            }
+            if !is_resident {
+                pass.work(if is_leaky { "leak" } else { "advance" }, n_spikes as u64, 0);
+            }
         }
         let last = n_run.checked_sub(1).map(|i| flight.plan[i]);
         self.last_run = self.last_run.wrapping_add(n_run as u32);
@@ -277,6 +294,11 @@ impl Queue {
             self.last_run = 1;
         }
         self.next_segment = self.last_run + 1;
+    }
+
+    /// The last window that was run, where its spikes are still on their way: its segment and first step.
+    pub fn last(&self) -> Option<(u32, u64)> {
+        self.sent.back().map(|s| (s.segment & self.segment_mask, s.step))
     }
 
     /// Segments whose spikes may still be on their way.

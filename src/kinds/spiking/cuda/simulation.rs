@@ -1,6 +1,10 @@
 //! The promises of [`Simulation`].
 
-use super::{CudaSim, kernels::UnitKernels, module, state, units};
+use super::{
+    CudaSim,
+    kernels::{UnitKernels, WayKernels},
+    module, state, units,
+};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::spiking::{
@@ -130,7 +134,8 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn kernels(&self) -> Vec<KernelFacts> {
-        let mine = |k: &KernelFacts| k.file == module::<T>().file || k.file == UnitKernels::SPEC.file;
+        let files = [module::<T>(), UnitKernels::SPEC, WayKernels::SPEC].map(|module| module.file);
+        let mine = |k: &KernelFacts| files.contains(&k.file);
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
     }
 

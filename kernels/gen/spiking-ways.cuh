@@ -1,0 +1,121 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
+#pragma once
+
+// The model and the sizes of everything; rewritten between steps when a parameter changes.
+struct alignas(8) Model {
+    unsigned long long seed; // Project seed
+    double theta; // Threshold above rest, mV
+    double u_reset; // u after a spike, mV
+    double w_syn; // Added to g per synapse, mV
+    double dt_per_tau_m; // dt / tau_m
+    double b_peak; // Largest contribution of a unit of g to u
+    double slack; // Bound on rounding errors of u
+    double v_rest; // Resting potential, mV
+    unsigned int refractory; // Steps from a spike to the next integration
+    unsigned int delay; // Steps from a spike to its effect
+    unsigned int n; // Neurons
+    unsigned int n_warps; // Warps of neurons
+    unsigned int stride; // Neurons, rounded up: the distance of two steps in the arrivals
+    unsigned int target_bits; // Bits of the target in a packed connection
+    unsigned int n_overflow; // Entries of the overflow list
+    unsigned int n_row_chunks; // Chunks of all rows together
+    unsigned int n_sources; // Sources of kicks in force
+    unsigned int has_gains; // Whether weights are changed
+    unsigned int counts_active; // Whether neurons looked at are counted
+    unsigned int spike_mask; // Ring sizes less one: powers of two
+    unsigned int chunk_mask; // Ring of chunks
+    unsigned int segment_mask; // Ring of segments
+    unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
+    unsigned int window; // Steps of a whole window: rows of a table of arrivals
+    float theta_f; // Threshold in single precision, for the bound on crossings
+    float gain; // What a spike adds to a running rate, Hz
+    unsigned int n_coarse; // Entries of the coarse table of fading rates
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(Model) == 144, "Model: size");
+
+// One window of steps to take. Planned by the host, which knows the clock but not the activity.
+struct alignas(8) Window {
+    unsigned long long step; // First step
+    unsigned int steps; // How many, at most 32; 0 is an empty place in a graph
+    unsigned int segment; // Where its spikes go in the ring
+    unsigned int previous; // The segment before
+    unsigned int first; // First segment with spikes on their way into it
+    unsigned int last; // Last one; first - 1 for none
+    unsigned int unread; // First segment the host has not read
+    unsigned int kick_from; // First listed kick
+    unsigned int kick_to; // The one after the last
+    unsigned int slot; // Its place in the counters
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(Window) == 48, "Window: size");
+
+// The spikes of one window: where they lie in the rings.
+struct alignas(4) Segment {
+    unsigned int n_spikes; // Spikes
+    unsigned int n_chunks; // Chunks of their rows; beside n_spikes, so that one atomic moves both
+    unsigned int spike_start; // Place in the ring of spikes
+    unsigned int chunk_start; // Place in the ring of chunks
+    unsigned int halted; // The window was not run: the rings were full
+    unsigned int dense; // All warps look
+};
+static_assert(sizeof(Segment) == 24, "Segment: size");
+
+// At most 128 synapses of a neuron that fired.
+struct alignas(4) Chunk {
+    unsigned int word; // First connection
+    unsigned int meta; // Connections less one, below; step of the spike, above
+};
+static_assert(sizeof(Chunk) == 8, "Chunk: size");
+
+// A running rate, touched only by spikes.
+struct alignas(4) Average {
+    float hz; // Right after the last spike, Hz
+    unsigned int step; // The step of the last spike
+};
+static_assert(sizeof(Average) == 8, "Average: size");
+
+// A source of kicks.
+struct alignas(8) Source {
+    double weight; // Added to u per event, mV
+    unsigned int address; // What for, and which stream
+    unsigned int draws; // Whether events are drawn; 0 for listed kicks
+};
+static_assert(sizeof(Source) == 16, "Source: size");
+
+// A listed kick; sorted by step, neuron, source.
+struct alignas(8) Kick {
+    unsigned long long step; // When
+    double weight; // Added to u, mV
+    unsigned int lane; // Whom
+    unsigned int source; // Its place among the sources
+};
+static_assert(sizeof(Kick) == 24, "Kick: size");
+
+// A count that does not fit into its word.
+struct alignas(4) Overflow {
+    unsigned int word; // Which connection
+    int count; // The exact count
+};
+static_assert(sizeof(Overflow) == 8, "Overflow: size");
+
+// What is done to outgoing weights.
+struct alignas(8) Gain {
+    double factor; // Multiplies the count
+    int sign; // Sign given to the count first; 0 keeps its own
+    unsigned int silent; // Spikes reach nobody
+    unsigned int changes; // Whether counts change
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(Gain) == 24, "Gain: size");
+
+// A warp per spike takes a whole row; weights in eight bits with a scale per neuron, sums in single precision.
+// Items: synaptic events.
+extern "C" __global__ void __launch_bounds__(256, 1) push_rows(const Model* __restrict__ model, const Segment* __restrict__ segments, const unsigned int* __restrict__ spikes, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned char* __restrict__ levels, const float* __restrict__ scales, float* __restrict__ sums);
+
+// Notes who fired in the window, and when. Items: spikes.
+extern "C" __global__ void __launch_bounds__(256, 1) note_fired(const Model* __restrict__ model, const Segment* __restrict__ segments, const unsigned int* __restrict__ spikes, unsigned int* __restrict__ fired, unsigned int* __restrict__ when);
+
+// Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
+// synaptic events.
+extern "C" __global__ void __launch_bounds__(256, 1) pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces, const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired, const unsigned int* __restrict__ when, int* __restrict__ arrivals);

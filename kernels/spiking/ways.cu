@@ -1,0 +1,75 @@
+// Other ways to deliver the spikes of a window, kept to be compared with `deliver` in the timings. What they take is at the
+// head of deliver.cuh. They read the first of the segments.
+#include "gen/spiking-ways.cuh"
+#include "spiking/deliver.cuh"
+
+namespace spiking {
+
+constexpr unsigned int WARPS = 8; // of a block
+
+__device__ inline unsigned int warp_index() { return (blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
+__device__ inline unsigned int warps() { return (gridDim.x * blockDim.x) >> 5; }
+
+}  // namespace spiking
+
+// The push of FastFly: a warp per spike, one level of eight bits per synapse, a scale per neuron, sums in single precision.
+extern "C" __global__ void push_rows(const Model* __restrict__ model, const Segment* __restrict__ segments,
+                                     const unsigned int* __restrict__ spikes, const unsigned int* __restrict__ rows,
+                                     const unsigned int* __restrict__ words, const unsigned char* __restrict__ levels,
+                                     const float* __restrict__ scales, float* __restrict__ sums) {
+    const Model& m = *model;
+    const spiking::Packing packing(m);
+    const Segment fired = *segments;
+    for (unsigned int i = spiking::warp_index(); i < fired.n_spikes; i += spiking::warps()) {
+        const unsigned int key = spikes[(fired.spike_start + i) & m.spike_mask];
+        const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1), end = rows[lane + 1];
+        float* row = sums + (key >> spiking::LANE_BITS) * spiking::ROW;
+        const float scale = scales[lane];
+        for (unsigned int at = rows[lane] + (threadIdx.x & 31); at < end; at += 32)
+            atomicAdd(&row[packing.column(packing.target(words[at]))], (float)(signed char)levels[at] * scale);
+    }
+}
+
+extern "C" __global__ void note_fired(const Model* __restrict__ model, const Segment* __restrict__ segments,
+                                      const unsigned int* __restrict__ spikes, unsigned int* __restrict__ fired,
+                                      unsigned int* __restrict__ when) {
+    const Segment all = *segments;
+    for (unsigned int i = spiking::thread_index(); i < all.n_spikes; i += gridDim.x * blockDim.x) {
+        const unsigned int key = spikes[(all.spike_start + i) & model->spike_mask];
+        const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1);
+        atomicOr(&fired[lane >> 5], 1u << (lane & 31));
+        atomicOr(&when[lane], 1u << (key >> spiking::LANE_BITS));
+    }
+}
+
+extern "C" __global__ void pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces,
+                                const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired,
+                                const unsigned int* __restrict__ when, int* __restrict__ arrivals) {
+    __shared__ int sums[spiking::WARPS][spiking::LONGEST];
+    const spiking::Packing packing(*model);
+    const unsigned int me = threadIdx.x & 31;
+    int* mine = sums[threadIdx.x >> 5];
+    mine[me] = 0;
+    __syncwarp();
+    for (unsigned int p = spiking::warp_index(); p < n_pieces; p += spiking::warps()) {
+        const Chunk piece = pieces[p];
+        const unsigned int len = (piece.meta & 127) + 1, target = piece.meta >> 7;
+        unsigned int word[4];
+        bool any = false;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) word[j] = me + 32 * j < len ? __ldcs(&sources[piece.word + me + 32 * j]) : 0;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const unsigned int source = packing.target(word[j]);
+            if (me + 32 * j >= len || !(__ldg(&fired[source >> 5]) >> (source & 31) & 1)) continue;
+            any = true;
+            for (unsigned int steps = when[source]; steps; steps &= steps - 1)
+                atomicAdd(&mine[__ffs(steps) - 1], packing.count(word[j]));
+        }
+        if (!__any_sync(spiking::WHOLE, any)) continue;
+        __syncwarp();
+        if (mine[me]) atomicAdd(&arrivals[packing.column(target) + me * spiking::ROW], mine[me]);
+        mine[me] = 0;
+        __syncwarp();
+    }
+}
