@@ -4,17 +4,25 @@
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
+mod fake_population;
 #[path = "support/names.rs"]
 mod names;
+#[path = "support/population.rs"]
+mod population;
 #[path = "support/window.rs"]
 mod window;
 
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
     app::{App, Start, commands::UiCommand, theme::Tokens, views},
-    sim::SimError,
+    engine::Exhibit,
+    sim::{SimError, Simulation},
 };
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::PathBuf,
+    sync::Arc,
+};
 use window::{Window, assign, open, start, until};
 
 /// The states of a window and of its panels.
@@ -31,7 +39,51 @@ enum State {
     Unbuilt,
 }
 
-const STATES: [State; 5] = [State::Closed, State::Empty, State::Live, State::Error, State::Unbuilt];
+/// What is simulated. Between them, every view has something to show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Subject {
+    Brain,
+    Population,
+}
+
+impl Subject {
+    fn build(self, seed: u64, state: State) -> Box<dyn Simulation> {
+        let diverges_at = if state == State::Error { 0 } else { u64::MAX };
+        match self {
+            Self::Brain => {
+                let mut brain = fake::Fake::new(seed);
+                (brain.diverges_at, brain.is_wired) = (diverges_at, true);
+                Box::new(brain)
+            }
+            Self::Population => Box::new(fake_population::Fake::new(diverges_at)),
+        }
+    }
+
+    fn select(self) -> (&'static str, Vec<u32>) {
+        match self {
+            Self::Brain => ("neurons", vec![3210, 3300, 3420]),
+            Self::Population => (population::CELLS, (0..9).collect()),
+        }
+    }
+
+    /// The panels there are in a state: all that fit the simulation, of the population those the brain has not.
+    fn panels(self, w: &Window, state: State) -> Vec<&'static str> {
+        if matches!(state, State::Closed | State::Unbuilt) {
+            return vec!["window"];
+        }
+        let all = views::suggest(&w.state().session().live.exhibit).into_iter();
+        all.filter(|v| self == Self::Brain || POPULATION.contains(v)).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// States its panels are looked at in. Without a simulation, windows are the same.
+    fn states(self) -> &'static [State] {
+        const ALL: &[State] = &[State::Empty, State::Live, State::Error, State::Closed, State::Unbuilt];
+        if self == Self::Brain { ALL } else { &ALL[..3] }
+    }
+}
+
+/// Views of phases, lineages and matrices.
+const POPULATION: [&str; 4] = ["circle", "scatter", "lineage", "matrix"];
 
 fn has_graphics() -> bool {
     let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
@@ -41,27 +93,17 @@ fn has_graphics() -> bool {
     has_driver
 }
 
-fn start_in(state: State) -> Start {
-    match state {
-        State::Unbuilt => Start {
-            builder: Some(Arc::new(|_, _, _| Err(SimError::Input("edges.csv, line 7: `x` is not a number".into())))),
-            ..start(true)
-        },
-        State::Error => Start {
-            builder: Some(Arc::new(|_, scene, _| {
-                let mut sim = fake::Fake::new(scene.seed);
-                sim.diverges_at = 0;
-                Ok(Box::new(sim))
-            })),
-            ..start(true)
-        },
-        _ => start(true),
-    }
+fn start_in(subject: Subject, state: State) -> Start {
+    let build = move |seed| match state {
+        State::Unbuilt => Err(SimError::Input("edges.csv, line 7: `x` is not a number".into())),
+        _ => Ok(subject.build(seed, state)),
+    };
+    Start { builder: Some(Arc::new(move |_, scene, _| build(scene.seed))), ..start(true) }
 }
 
 /// A window in a state.
-fn window_in(state: State, theme: egui::Theme) -> Window {
-    let start = start_in(state);
+fn window_in(subject: Subject, state: State, theme: egui::Theme) -> Window {
+    let start = start_in(subject, state);
     let mut w = Harness::builder()
         .with_size([1400.0, 860.0])
         .with_max_steps(30)
@@ -74,11 +116,12 @@ fn window_in(state: State, theme: egui::Theme) -> Window {
         w.get_by_label("Run").click_accesskit();
     }
     let ctx = w.ctx.clone();
+    let (set, selected) = subject.select();
     match state {
         State::Closed => {}
         State::Live | State::Empty => {
             until(&mut w, "it has run", |w| w.state().session().live.clock.step > 500);
-            w.state_mut().session_mut().selection.replace("neurons", vec![3210, 3300, 3420]);
+            w.state_mut().session_mut().selection.replace(set, selected);
             w.state_mut().command(&ctx, UiCommand::RunPause);
             until(&mut w, "it pauses", |w| !w.state().session().live.running);
         }
@@ -86,19 +129,11 @@ fn window_in(state: State, theme: egui::Theme) -> Window {
         State::Unbuilt => until(&mut w, "it has failed", |w| w.state().session().live.error.is_some()),
     }
     if state == State::Empty {
-        w.state_mut().session_mut().selection.replace("neurons", vec![]);
+        w.state_mut().session_mut().selection.replace(set, vec![]);
         w.state_mut().command(&ctx, UiCommand::Rewind);
         until(&mut w, "it is rewound", |w| w.state().session().live.clock.step == 0);
     }
     w
-}
-
-/// The panels there are in a state: all that fit the simulation.
-fn panels_in(w: &Window, state: State) -> Vec<&'static str> {
-    match state {
-        State::Closed | State::Unbuilt => vec!["window"],
-        _ => views::suggest(&w.state().session().live.exhibit),
-    }
 }
 
 /// Panels on screen that wait for the model to run, and those that say why it does not.
@@ -119,10 +154,15 @@ fn picture(w: &mut Window, name: &str) -> image::RgbaImage {
 
 /// Colours inside a part of the picture and how often each occurs.
 fn colors(picture: &image::RgbaImage, part: egui::Rect, scale: f32) -> HashMap<[u8; 3], usize> {
-    let inside = |x: u32, y: u32| part.contains(egui::pos2(x as f32 / scale, y as f32 / scale));
+    let pixels = |range: egui::Rangef| (range.min * scale) as usize..(range.max * scale) as usize;
     let mut out = HashMap::new();
-    for (_, _, p) in picture.enumerate_pixels().filter(|(x, y, _)| inside(*x, *y)) {
-        *out.entry([p.0[0], p.0[1], p.0[2]]).or_default() += 1;
+    for row in picture.rows().skip(pixels(part.y_range()).start).take(pixels(part.y_range()).len()) {
+        let row: Vec<_> = row.skip(pixels(part.x_range()).start).take(pixels(part.x_range()).len()).collect();
+        // Most neighbours are alike, and there are millions.
+        for run in row.chunk_by(|a, b| a == b) {
+            let [r, g, b, _] = run[0].0;
+            *out.entry([r, g, b]).or_default() += run.len();
+        }
     }
     out
 }
@@ -151,36 +191,50 @@ fn bring_up(w: &mut Window, view: &'static str) {
     }
 }
 
-/// Views join by themselves: each is brought to the front in turn. Where a panel waits for the model to run, it says so
-/// and has a button; after a fault the same panels say what it was, and have a way out.
+/// Views join by themselves: each is brought to the front in turn.
 #[test]
-fn every_panel_in_every_state_theme_and_scale() {
-    if !has_graphics() {
-        return;
+fn every_panel_of_a_brain_in_every_state_theme_and_scale() {
+    if has_graphics() {
+        look_at(Subject::Brain);
     }
+}
+
+#[test]
+fn every_panel_of_a_population_in_every_state_theme_and_scale() {
+    if has_graphics() {
+        look_at(Subject::Population);
+    }
+}
+
+/// No view is left out.
+#[test]
+fn between_them_they_show_every_view() {
+    let exhibit = |sim: Box<dyn Simulation>| Exhibit {
+        probes: sim.probes(),
+        sets: sim.sets().to_vec(),
+        wiring: sim.wiring(),
+        ..Exhibit::default()
+    };
+    let brain = views::suggest(&exhibit(Subject::Brain.build(1, State::Live)));
+    let population = views::suggest(&exhibit(Subject::Population.build(1, State::Live)));
+    let shown: BTreeSet<_> =
+        brain.into_iter().chain(population.into_iter().filter(|v| POPULATION.contains(v))).collect();
+    assert_eq!(shown, views::all().iter().map(|v| v.name()).collect::<BTreeSet<_>>());
+}
+
+/// Where a panel waits for the model to run, it says so and has a button; after a fault the same panels say what it
+/// was, and have a way out.
+fn look_at(subject: Subject) {
     let mut n = 0;
     for (theme, tokens, theme_name) in themes() {
         let mut waiting_in = HashMap::new();
-        for state in STATES {
-            let mut w = window_in(state, theme);
-            for view in panels_in(&w, state) {
+        for state in subject.states() {
+            let mut w = window_in(subject, *state, theme);
+            for view in subject.panels(&w, *state) {
                 if view != "window" {
                     bring_up(&mut w, view);
                 }
-                for scale in [1.0, 2.0] {
-                    w.set_pixels_per_point(scale);
-                    let name = format!("{view}-{state:?}-{theme_name}-{}", scale as u32 * 100).to_lowercase();
-                    let picture = picture(&mut w, &name);
-                    let screen = w.ctx.content_rect();
-                    let (left, right) = screen.split_left_right_at_fraction(0.5);
-                    for (part, side) in [(left, "left"), (right, "right")] {
-                        assert_drawn(&picture, part, scale, &tokens, &format!("{name}, {side} half"));
-                    }
-                    assert_eq!(names::unnamed(w.root()), [""; 0], "{name}");
-                    n += 1;
-                }
-                w.set_pixels_per_point(1.0);
-                w.run_steps(2);
+                n += drawn_at_both_scales(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens);
                 let [waiting, failed] = waiting_and_failed(&w);
                 match state {
                     State::Empty => drop(waiting_in.insert(view, waiting)),
@@ -188,14 +242,35 @@ fn every_panel_in_every_state_theme_and_scale() {
                     _ => assert_eq!(failed, 0, "{view}, {state:?}"),
                 }
             }
-            let said = if state == State::Error { "neuron 17 is not a number" } else { "edges.csv, line 7" };
+            let said = if *state == State::Error { "17 is not a number" } else { "edges.csv, line 7" };
             if matches!(state, State::Error | State::Unbuilt) {
                 assert!(w.query_all_by_label_contains(said).next().is_some(), "{said} in {theme_name}");
             }
         }
-        assert!(waiting_in.values().sum::<usize>() > 5, "most panels wait for the model to run: {waiting_in:?}");
+        // A population is there before it moves.
+        let most = subject == Subject::Population || waiting_in.values().sum::<usize>() > 5;
+        assert!(most, "most panels wait for the model to run: {waiting_in:?}");
     }
-    println!("{n} pictures");
+    println!("{n} pictures of a {subject:?}");
+}
+
+/// How many pictures that was.
+fn drawn_at_both_scales(w: &mut Window, name: &str, tokens: &Tokens) -> usize {
+    const SCALES: [f32; 2] = [1.0, 2.0];
+    for scale in SCALES {
+        w.set_pixels_per_point(scale);
+        let name = format!("{name}-{}", scale as u32 * 100);
+        let picture = picture(w, &name);
+        let screen = w.ctx.content_rect();
+        let (left, right) = screen.split_left_right_at_fraction(0.5);
+        for (part, side) in [(left, "left"), (right, "right")] {
+            assert_drawn(&picture, part, scale, tokens, &format!("{name}, {side} half"));
+        }
+        assert_eq!(names::unnamed(w.root()), [""; 0], "{name}");
+    }
+    w.set_pixels_per_point(1.0);
+    w.run_steps(2);
+    SCALES.len()
 }
 
 /// Everything that opens over the window: dialogs, menus, the palette.

@@ -5,6 +5,8 @@
 #[path = "support/brain.rs"]
 #[allow(dead_code)]
 mod brain;
+#[path = "support/population.rs"]
+mod population;
 #[path = "support/stage.rs"]
 mod stage;
 
@@ -13,25 +15,11 @@ use neuropil::{
     actions,
     app::views::{Abilities, ViewRequest},
     engine::Exhibit,
-    sim::{Birth, Clock, Column, Course, Death, ElementSet, End, Frame, LifeEvent, Meaning, ProbeSpec, Reading, Shape},
+    sim::{Clock, Frame, Reading},
 };
+use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};
 use stage::{Stage, graphics};
-use std::{f32::consts::PI, sync::Arc};
-
-const N: &str = "cells";
-
-const fn field(name: &'static str, range: (f32, f32), meaning: Meaning) -> ProbeSpec {
-    ProbeSpec { name, docs: "", unit: "", shape: Shape::Field { over: N, range, meaning } }
-}
-
-const PROBES: &[ProbeSpec] = &[
-    field("phase", (-PI, PI), Meaning::Angle),
-    field("fitness", (0.0, 1.0), Meaning::Number),
-    field("entropy", (0.0, 3.0), Meaning::Number),
-    field("alive", (0.0, 1.0), Meaning::Mask),
-    field("order", (0.0, 1.0), Meaning::Number),
-    ProbeSpec { name: "lineage", docs: "", unit: "", shape: Shape::Lineage { over: N } },
-];
+use std::sync::Arc;
 
 actions! {
     const ACTIONS;
@@ -41,74 +29,17 @@ actions! {
 }
 
 fn exhibit(n: u32) -> Exhibit {
-    let kinds: Vec<&str> = (0..n).map(|i| if i % 4 == 1 { "left" } else { "right" }).collect();
-    let set = ElementSet {
-        name: N,
-        len: n,
-        positions: (0..n).map(|i| [i as f32, 0.0, 0.0]).collect(),
-        course: Some(Course { angle: "phase", height: "order" }),
-        is_diagram: true,
-        columns: vec![Column::from_texts("kind", &kinds)],
-        ..ElementSet::default()
-    };
     let lanes = vec![vec![]; PROBES.len()];
-    Exhibit { probes: PROBES, lanes, sets: vec![Arc::new(set)], ..Exhibit::default() }
+    Exhibit { probes: PROBES, lanes, sets: vec![Arc::new(cells(n))], ..Exhibit::default() }
 }
 
-/// Every tenth is dead; the phases gather around a quarter turn as steps go by.
 fn frame(n: u32, step: u64) -> Frame {
-    let unit = |i: u32, salt: u32| {
-        let x = i.wrapping_mul(0x9E37_79B9).wrapping_add(salt.wrapping_mul(0x85EB_CA6B));
-        let x = (x ^ x >> 15).wrapping_mul(0x2C1B_3C6D);
-        (x ^ x >> 13) as f32 / u32::MAX as f32
-    };
-    let spread = 2.0 * PI / (1.0 + step as f32 / 50.0);
-    let wrap = |phi: f32| (phi + PI).rem_euclid(2.0 * PI) - PI;
-    let all = |f: &dyn Fn(u32) -> f32| Reading::Field((0..n).map(f).collect());
-    let readings = vec![
-        (0, all(&|i| wrap(PI / 2.0 + (unit(i, 1) + unit(i, 2) - 1.0) * spread))),
-        (1, all(&|i| (unit(i, 3) * 6.0 - 4.0).exp())),
-        (2, all(&|i| 2.0 + unit(i, 3) * 0.6 + unit(i, 4) * 0.3)),
-        (3, all(&|i| f32::from(i % 10 != 9))),
-        (4, all(&|i| 0.3 + 0.5 * unit(i, 5))),
-    ];
+    let readings = fields(n, step).into_iter().enumerate().map(|(id, reading)| (id as u16, reading)).collect();
     Frame { clock: Clock { step, secs_per_step: 1.0 }, readings, ..Frame::default() }
 }
 
-/// A population of fixed size: in every step one dies, one splits into its place and the free one, and now and then two
-/// merge.
-fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
-    let birth = |step, child, parents: Vec<u64>, place: usize| {
-        LifeEvent::Birth(Birth { step, child, parents, place: Some(place as u32), name: String::new() })
-    };
-    let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None });
-    let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();
-    let (mut living, mut next): (Vec<u64>, u64) = ((0..n).collect(), n);
-    let mut seed = 1u64;
-    let mut pick = |n: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % n
-    };
-    for step in 1..=steps {
-        let dies = pick(living.len());
-        let splits = (dies + 1 + pick(living.len() - 1)) % living.len();
-        let (old, parent) = (living[dies], living[splits]);
-        if step % 5 == 0 {
-            events.extend([death(step, old, End::Merged), death(step, parent, End::Merged)]);
-            events.push(birth(step, next, vec![parent, old], splits));
-            events.push(birth(step, next + 1, vec![], dies));
-        } else {
-            events.extend([death(step, old, End::Died), death(step, parent, End::Split)]);
-            events.extend([birth(step, next, vec![parent], splits), birth(step, next + 1, vec![parent], dies)]);
-        }
-        (living[splits], living[dies]) = (next, next + 1);
-        next += 2;
-    }
-    events
-}
-
 fn born(n: u64, steps: u64) -> Frame {
-    let readings = vec![(5, Reading::Lineage(life(n, steps)))];
+    let readings = vec![(LINEAGE, Reading::Lineage(life(n, steps)))];
     Frame { clock: Clock { step: steps, secs_per_step: 1.0 }, readings, ..Frame::default() }
 }
 
@@ -270,6 +201,17 @@ fn every_state_draws_without_a_device() {
     }
 }
 
+#[test]
+fn low_panels_keep_to_their_canvas() {
+    for view in ["circle", "scatter", "lineage", "matrix", "brain", "table"] {
+        Stage::lower(view, &exhibit(500), |stage| {
+            let mut frame = frame(500, 100);
+            frame.readings.extend([(LINEAGE, Reading::Lineage(life(40, 100))), (COUPLING, coupling())]);
+            stage.absorb(frame);
+        });
+    }
+}
+
 /// 2 ms a frame are meant, 20 asserted: tests are not optimised, and machines are shared.
 #[test]
 fn views_of_populations_stay_within_the_budget() {
@@ -295,7 +237,7 @@ fn views_of_populations_stay_within_the_budget() {
         let costs = (0..30).map(|i| {
             let started = std::time::Instant::now();
             let clock = Clock { step: steps + i, secs_per_step: 1.0 };
-            stage.absorb(Frame { clock, readings: vec![(5, Reading::Lineage(vec![]))], ..Frame::default() });
+            stage.absorb(Frame { clock, readings: vec![(LINEAGE, Reading::Lineage(vec![]))], ..Frame::default() });
             (started.elapsed().as_secs_f64() * 1e3, stage.timed_frame())
         });
         check(&format!("lineage of {}", 1000 + 2 * steps), costs.collect());

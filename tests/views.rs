@@ -60,6 +60,17 @@ fn every_state_draws_without_a_device() {
     }
 }
 
+#[test]
+fn low_panels_keep_to_their_canvas() {
+    let exhibit = exhibit();
+    for name in NAMES {
+        Stage::lower(name, &exhibit, |stage| {
+            stage.select(&[5, 70, 900, 1_000]);
+            stage.feed(500);
+        });
+    }
+}
+
 /// What a view may cost the window's thread at 138,639 elements and 8 M spikes: 2 ms are meant, 20 ms are asserted,
 /// since tests are not optimised and machines are shared.
 #[test]

@@ -1,7 +1,7 @@
 //! From what is selected on screen to entries of the document. Works for every kind that declares a list
 //! `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
 
-use super::{time::Span, views::Selection};
+use super::{text, time::Span, views::Selection};
 use crate::{
     engine::{Exhibit, Logged},
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
@@ -56,9 +56,7 @@ pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Se
     let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
     let category = category(exhibit, selection);
     let (called, asked) = match category {
-        Some((column, label)) => {
-            (label.replace('_', " "), format!("{} = {}", query::quote(column), query::quote(label)))
-        }
+        Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
         None => (label(exhibit, selection), query::of_elements(&selection.elements)),
     };
     let wanted = Value::Text(asked);

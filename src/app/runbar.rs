@@ -17,8 +17,30 @@ use egui::{
 use std::time::Duration;
 
 const HEIGHT: f32 = 44.0;
-/// With less room than this for what follows the speed, the state is a dot without its word, points.
-const METRICS: f32 = 580.0;
+
+/// What is shown behind the speed, by the room there is.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Room {
+    /// The time, and a button to record.
+    Least,
+    /// The pace as well.
+    Little,
+    /// Undo and redo as well.
+    Some,
+    /// Words as well.
+    Plenty,
+}
+
+impl Room {
+    fn of(width: f32) -> Self {
+        match width {
+            w if w < 330.0 => Self::Least,
+            w if w < 460.0 => Self::Little,
+            w if w < 580.0 => Self::Some,
+            _ => Self::Plenty,
+        }
+    }
+}
 /// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -34,12 +56,18 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             speed_ui(ui, app);
             pacing::updates_ui(ui, app);
             gap(ui);
-            let is_narrow = ui.available_width() < METRICS;
-            metrics_ui(ui, app, is_narrow);
-            if !is_narrow {
+            let room = Room::of(ui.available_width());
+            metrics_ui(ui, app, room);
+            if room == Room::Plenty {
                 pacing::progress_ui(ui, app);
             }
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| record_ui(ui, app, queue));
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                record_ui(ui, app, queue);
+                if room >= Room::Some {
+                    gap(ui);
+                    history_ui(ui, app, queue);
+                }
+            });
         });
     });
 }
@@ -100,7 +128,7 @@ fn speed_text(speed: f64) -> String {
     if speed > 0.0 { format!("× {}", text::number(speed)) } else { "max".to_owned() }
 }
 
-fn metrics_ui(ui: &mut Ui, app: &App, is_narrow: bool) {
+fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
     let counts_in_steps = app.session.project.model.secs_per_step() == 1.0;
@@ -112,8 +140,10 @@ fn metrics_ui(ui: &mut Ui, app: &App, is_narrow: bool) {
             "Simulated seconds per second, over the last second",
         ),
     };
-    metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
-    ui.add_space(8.0);
+    if room > Room::Least {
+        metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
+        ui.add_space(8.0);
+    }
     let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
     let time = if counts_in_steps { text::count(clock.step) } else { text::sim_time(clock.secs()) };
     let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
@@ -128,7 +158,7 @@ fn metrics_ui(ui: &mut Ui, app: &App, is_narrow: bool) {
         (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
     };
     let dot = widgets::dot(ui, color);
-    if is_narrow {
+    if room < Room::Plenty {
         dot.on_hover_text(word);
         return;
     }
@@ -139,6 +169,8 @@ fn metrics_ui(ui: &mut Ui, app: &App, is_narrow: bool) {
 fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     let t = Tokens::of(ui.ctx());
     let font = TextStyle::Name(METRIC.into());
+    let text = ui.painter().layout_no_wrap(number.to_owned(), font.resolve(ui.style()), t.text_strong);
+    let width = width.max(text.size().x);
     let shown = ui.allocate_ui_with_layout(vec2(width, 28.0), Layout::right_to_left(Align::Center), |ui| {
         ui.set_min_width(width);
         ui.label(RichText::new(number).text_style(font).color(t.text_strong))
@@ -152,7 +184,7 @@ fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
     Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
 }
 
-/// Record, undo and redo; from the right.
+/// Starts and ends a recording.
 fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let recording = app.session.live.recording.as_ref();
@@ -169,10 +201,9 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     if response.clicked() {
         queue.push(UiCommand::Record);
     }
-    gap(ui);
-    history_ui(ui, app, queue);
 }
 
+/// Undo and redo; from the right.
 fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let (undo, redo) = app.session.history.counts();
     let labels = app.session.history.labels();

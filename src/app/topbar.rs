@@ -10,6 +10,8 @@ use super::{
 use egui::{Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, Ui, containers::menu::MenuButton, vec2};
 
 const HEIGHT: f32 = 34.0;
+/// Least and usual width of the search field, points.
+const FIELD: (f32, f32) = (270.0, 300.0);
 
 /// Draws the bar.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
@@ -70,7 +72,6 @@ fn name_ui(ui: &mut Ui, app: &App) {
 
 /// Panel toggles, search field; from the right.
 fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
-    let t = Tokens::of(ui.ctx());
     let panels = [
         (icons::SIDEBAR, UiCommand::ToggleInspector, app.panels.inspector),
         (icons::TERMINAL, UiCommand::ToggleLog, app.panels.log),
@@ -83,18 +84,29 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         }
     }
     ui.add_space(6.0);
-    let hint = (
-        icons::rich(icons::SEARCH).color(t.text_sub),
-        RichText::new("Search commands and parameters").color(t.text_sub),
-    );
+    search_ui(ui, app, queue);
+}
+
+/// What opens the palette: a field, or where there is no room for one, its glyph.
+fn search_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    const NAME: &str = "Search commands and parameters";
+    let t = Tokens::of(ui.ctx());
+    let room = ui.available_width();
+    if room < FIELD.0 {
+        if widgets::icon_button(ui, icons::SEARCH, NAME).clicked() {
+            queue.push(UiCommand::Palette);
+        }
+        return;
+    }
+    let hint = (icons::rich(icons::SEARCH).color(t.text_sub), RichText::new(NAME).color(t.text_sub));
     let keys = RichText::new(app.keymap.text(ui.ctx(), &UiCommand::Palette)).small();
     let field = Button::new(hint)
         .shortcut_text(keys)
-        .min_size(vec2(300.0, 24.0))
+        .min_size(vec2(room.min(FIELD.1), 24.0))
         .frame(true)
         .fill(t.raised)
         .stroke(egui::Stroke::new(1.0, t.line));
-    if ui.add(field).accessible_name("Search commands and parameters").clicked() {
+    if ui.add(field).accessible_name(NAME).clicked() {
         queue.push(UiCommand::Palette);
     }
 }

@@ -124,6 +124,8 @@ pub struct Work {
     pub bytes: f64,
     /// Arithmetic operations; a fused multiply-add is two.
     pub ops: f64,
+    /// What has to be set for the row to appear; empty when nothing has to be.
+    pub when: &'static str,
 }
 
 /// What [`kinds!`](crate::kinds) collects.

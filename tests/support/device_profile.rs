@@ -10,8 +10,10 @@ use neuropil::{
 };
 
 /// What the kernels of the fixture do per item.
-pub const WORK: &[Work] =
-    &[Work { row: "deliver", bytes: 12.0, ops: 1.0 }, Work { row: "advance", bytes: 64.0, ops: 18.0 }];
+pub const WORK: &[Work] = &[
+    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    Work { row: "advance", bytes: 64.0, ops: 18.0, when: "" },
+];
 
 /// Kernel, its mean in ns, items.
 const STEP: [(&str, u64, u64); 3] = [("deliver", 7_400, 152_000), ("advance", 3_100, 138_639), ("order", 1_050, 0)];

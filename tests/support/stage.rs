@@ -315,6 +315,41 @@ impl Stage {
         since.elapsed().as_secs_f64()
     }
 
+    /// What is seen below a height, but for grounds and lines: texts by their words.
+    pub fn painted_below(&mut self, y: f32) -> Vec<String> {
+        fn told(shape: &egui::Shape) -> Option<String> {
+            match shape {
+                egui::Shape::Text(text) => Some(text.galley.text().to_owned()),
+                egui::Shape::Noop | egui::Shape::Rect(_) | egui::Shape::LineSegment { .. } => None,
+                _ => Some("something drawn".to_owned()),
+            }
+        }
+        fn flat(shape: &egui::Shape, clip: egui::Rect, out: &mut Vec<(egui::Rect, Option<String>)>) {
+            match shape {
+                egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| flat(shape, clip, out)),
+                one => out.push((one.visual_bounding_rect().intersect(clip), told(one))),
+            }
+        }
+        let mut all = vec![];
+        self.harness().output().shapes.iter().for_each(|s| flat(&s.shape, s.clip_rect, &mut all));
+        // A point of overlap is a rounded edge.
+        let is_below = |rect: &egui::Rect| rect.is_positive() && rect.bottom() > y + 1.0;
+        all.into_iter().filter(|(rect, _)| is_below(rect)).filter_map(|(_, text)| text).collect()
+    }
+
+    /// Of a panel with data this high: what it frames its canvas with gives way, and its content leaves the caption
+    /// alone.
+    pub fn lower(view: &str, exhibit: &Exhibit, feed: impl Fn(&mut Self)) {
+        for height in [140.0, 108.0, 100.0, 70.0, 54.0] {
+            let mut stage = Self::new(view, exhibit.clone(), (420.0, height)).headless();
+            stage.run(2);
+            feed(&mut stage);
+            stage.settle();
+            let seen = stage.painted_below(height - 20.0);
+            assert!(height < 108.0 || seen.len() <= 1, "{view} of {height} points draws over its caption: {seen:?}");
+        }
+    }
+
     /// Presses what has this label.
     pub fn press(&mut self, label: &str) {
         self.harness().get_by_label(label).click();

@@ -57,7 +57,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
             painter.add(mesh);
         }
         if streams.len() > 1 || train_is_empty(app, *id) {
-            let name = spec.name.replace('_', " ");
+            let name = kit::spaced(spec.name);
             painter.text(lane.left_top() + vec2(4.0, 0.0), Align2::LEFT_TOP, name, kit::small(ui), t.text_sub);
         }
     }

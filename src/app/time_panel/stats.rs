@@ -101,7 +101,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
                 ui.label(RichText::new(value).small().monospace().color(t.text));
                 ui.end_row();
             };
-            row(&spec.name.replace('_', " "), kit::thousands(figures.events));
+            row(&kit::spaced(spec.name), kit::thousands(figures.events));
             let active = f64::from(figures.active) / f64::from(set.len.max(1)) * 100.0;
             row("active", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
             if app.session.live.clock.secs_per_step < 1.0 {

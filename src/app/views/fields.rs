@@ -1,6 +1,6 @@
 //! The latest values of some fields over one set: what views of several fields at once hold.
 
-use super::{filter::Shown, probes_where};
+use super::{filter::Shown, kit, probes_where};
 use crate::{
     engine::Exhibit,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -55,7 +55,7 @@ pub fn word(probe: &ProbeSpec) -> &'static str {
 
 /// How a field is called.
 pub fn label(probe: &ProbeSpec) -> String {
-    word(probe).replace('_', " ")
+    kit::spaced(word(probe))
 }
 
 /// The same with its unit, as at an axis.

@@ -118,9 +118,14 @@ impl Histogram {
             kit::y_axis(&painter, plot, &font, ctx.tokens, 0.0, top, "");
         } else {
             painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
+            let mut last = f32::INFINITY;
             for n in (0..7).map(|e| 10u32.pow(e)).filter(|n| height(*n) < top) {
                 let y = plot.bottom() - (height(n) / top) as f32 * plot.height();
                 painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, ctx.tokens.text_sub));
+                if last - y < kit::LINE {
+                    continue;
+                }
+                last = y;
                 let at = pos2(plot.left() - 5.0, y);
                 painter.text(at, Align2::RIGHT_CENTER, kit::thousands(u64::from(n)), font.clone(), ctx.tokens.text_sub);
             }
@@ -215,7 +220,7 @@ impl View for Histogram {
         }
         let caption = self.caption(probe.unit);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            let name = |p: &ProbeSpec| p.name.replace('_', " ");
+            let name = |p: &ProbeSpec| kit::spaced(p.name);
             let options: Vec<_> = probes_where(ctx.exhibit, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
             let mut chosen = Some(probe.name);
             if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
@@ -231,10 +236,10 @@ impl View for Histogram {
             return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see how values are distributed");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let name = probe.name.replace('_', " ");
+        let name = kit::spaced(probe.name);
         let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
         let (response, caught) = self.paint(ui, canvas, &title, ctx);
         let Some(set) = ctx.exhibit.set(over).cloned() else { return };

@@ -11,22 +11,35 @@ pub const BAR: f32 = 28.0;
 /// Height of a caption, points.
 pub const CAPTION: f32 = 20.0;
 
-/// A panel: toolbar on top, caption at the bottom, canvas between. Returns the canvas rectangle.
+/// Labels of an axis nearer to each other would overlap, points.
+pub const LINE: f32 = 11.0;
+/// A canvas as low as this has the room of the caption, and as low as the second, that of the toolbar.
+const LOW: (f32, f32) = (60.0, 34.0);
+
+/// Toolbar, canvas and caption of a panel. What frames the canvas gives way when there is little room.
+fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
+    let has_bar = all.height() >= BAR + LOW.1;
+    let has_caption = has_caption && all.height() >= BAR + LOW.0 + CAPTION;
+    let (top, below) = all.split_top_bottom_at_y(all.top() + if has_bar { BAR } else { 0.0 });
+    let (canvas, bottom) = below.split_top_bottom_at_y(below.bottom() - if has_caption { CAPTION } else { 0.0 });
+    (has_bar.then_some(top), canvas, has_caption.then_some(bottom))
+}
+
+/// A panel: toolbar on top, caption at the bottom, canvas between. Returns the canvas rectangle; nothing that is drawn
+/// from then on leaves it.
 pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: impl FnOnce(&mut Ui)) -> Rect {
     let all = ui.available_rect_before_wrap();
     ui.advance_cursor_after_rect(all);
-    let top = Rect::from_min_size(all.min, Vec2::new(all.width(), BAR.min(all.height())));
-    ui.painter().rect_filled(top, 0.0, tokens.panel);
-    ui.painter().hline(all.x_range(), top.bottom() - 0.5, (1.0, tokens.line));
-    let inner = top.shrink2(Vec2::new(8.0, 2.0));
-    let mut bar = ui.new_child(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)));
-    bar.set_clip_rect(top.intersect(ui.clip_rect()));
-    bar.spacing_mut().item_spacing.x = 6.0;
-    toolbar(&mut bar);
-    let mut canvas = Rect::from_min_max(Pos2::new(all.left(), top.bottom()), all.max);
-    if let Some(text) = caption {
-        let bottom = Rect::from_min_max(Pos2::new(all.left(), all.bottom() - CAPTION), all.max);
-        canvas.max.y = bottom.top();
+    let (top, mut canvas, bottom) = parts(all, caption.is_some());
+    if let Some(top) = top {
+        ui.painter().rect_filled(top, 0.0, tokens.panel);
+        ui.painter().hline(all.x_range(), top.bottom() - 0.5, (1.0, tokens.line));
+        if let (Some(text), None) = (caption, bottom) {
+            ui.interact(top, ui.scope_id().with("caption"), Sense::hover()).on_hover_text(text);
+        }
+        toolbar_ui(ui, tokens, top, toolbar);
+    }
+    if let (Some(text), Some(bottom)) = (caption, bottom) {
         ui.painter().rect_filled(bottom, 0.0, tokens.panel);
         ui.painter().hline(all.x_range(), bottom.top() + 0.5, (1.0, tokens.line));
         let area = UiBuilder::new().max_rect(bottom.shrink2(Vec2::new(8.0, 1.0)));
@@ -39,12 +52,59 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     if canvas.height() < 1.0 {
         canvas.max.y = canvas.min.y + 1.0;
     }
+    ui.set_clip_rect(canvas.intersect(ui.clip_rect()));
     canvas
+}
+
+/// Points at the end of a toolbar for the button that moves it.
+const ARROW: f32 = 20.0;
+
+/// A toolbar. One longer than its panel is moved by a button at its end, or by the wheel.
+fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut Ui)) {
+    let inner = top.shrink2(Vec2::new(8.0, 2.0));
+    let id = ui.scope_id().with("toolbar");
+    let (is_long, moved) = ui.data(|d| d.get_temp::<(bool, f32)>(id)).unwrap_or_default();
+    let end = if is_long { inner.right() - ARROW } else { top.right() };
+    let area = inner.translate(Vec2::new(-moved, 0.0));
+    let mut bar = ui.new_child(UiBuilder::new().max_rect(area).layout(Layout::left_to_right(Align::Center)));
+    bar.set_clip_rect(top.with_max_x(end).intersect(ui.clip_rect()));
+    bar.spacing_mut().item_spacing.x = 6.0;
+    toolbar(&mut bar);
+    let needs = bar.min_rect().right() + moved;
+    let most = (needs - inner.right() + ARROW).max(0.0);
+    let is_long = needs > inner.right() + 1.0;
+    let moved = if is_long { arrow_ui(ui, tokens, inner, (moved, most)) } else { 0.0 };
+    ui.data_mut(|d| d.insert_temp(id, (is_long, moved)));
+}
+
+/// The button at the end of a long toolbar; how far that is moved now.
+fn arrow_ui(ui: &mut Ui, tokens: &Tokens, inner: Rect, (moved, most): (f32, f32)) -> f32 {
+    let at_end = moved >= most - 1.0;
+    let (text, name) = if at_end { ("«", "Start of this toolbar") } else { ("»", "Rest of this toolbar") };
+    let area = inner.with_min_x(inner.right() - ARROW + 2.0);
+    let button = egui::Button::new(RichText::new(text).color(tokens.text_strong)).frame(false);
+    if ui.put(area, button).accessible_name(name).on_hover_text(name).clicked() {
+        return if at_end { 0.0 } else { (moved + (inner.width() - ARROW) * 0.8).min(most) };
+    }
+    let wheel = if ui.rect_contains_pointer(inner) { ui.input(|i| i.smooth_scroll_delta()) } else { Vec2::ZERO };
+    (moved - wheel.x - wheel.y).clamp(0.0, most)
 }
 
 /// Whether a canvas is too small for axes and lines.
 pub fn is_tiny(canvas: Rect) -> bool {
     canvas.width() < 150.0 || canvas.height() < 60.0
+}
+
+/// Where a canvas is too small, that is said in place of the picture; whether it is.
+pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
+    if !is_tiny(canvas) {
+        return false;
+    }
+    let painter = ui.painter_at(canvas);
+    painter.rect_filled(canvas, 0.0, tokens.canvas);
+    let text = elide(&painter, "Too small to draw: enlarge or maximise", &small(ui), canvas.width() - 16.0);
+    painter.text(canvas.center(), Align2::CENTER_CENTER, text, small(ui), tokens.text_sub);
+    true
 }
 
 /// The font of captions and axis labels.
@@ -89,6 +149,9 @@ fn notice_ui(
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     let has_room = canvas.height() > 190.0;
     let height = if button.is_some() { 96.0 } else { 64.0 } + if has_room { 56.0 } else { 0.0 };
+    if canvas.height() < height - 8.0 {
+        return low_notice_ui(ui, canvas, tokens, [title, text], button);
+    }
     let area = Rect::from_center_size(canvas.center(), Vec2::new(canvas.width() - 24.0, height)).intersect(canvas);
     let mut pressed = false;
     ui.scope_builder(UiBuilder::new().max_rect(area).layout(Layout::top_down(Align::Center)), |ui| {
@@ -105,6 +168,21 @@ fn notice_ui(
         }
     });
     pressed
+}
+
+/// The same in one line, where there is no room for more.
+fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&str; 2], button: Option<&str>) -> bool {
+    let size = Vec2::new(canvas.width() - 24.0, 24.0);
+    let area = UiBuilder::new().max_rect(Rect::from_center_size(canvas.center(), size).intersect(canvas));
+    let row = ui.scope_builder(area.layout(Layout::right_to_left(Align::Center)), |ui| {
+        let pressed = button.is_some_and(|button| ui.button(button).clicked());
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            let title = RichText::new(title).text_style(TextStyle::Heading).color(tokens.text);
+            ui.add(egui::Label::new(title).truncate()).on_hover_text(text);
+        });
+        pressed
+    });
+    row.inner
 }
 
 /// A choice in a toolbar: a small label and a drop-down.
@@ -181,6 +259,7 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::
 
 /// A number with thousands separated: `138,639`.
 pub use crate::app::text::count as thousands;
+pub use crate::app::text::spaced;
 
 /// A value with three to four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {
@@ -285,7 +364,7 @@ pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
         font.clone(),
         tokens.text_sub,
     );
-    let marks = ticks(min, max, ((plot.width() / 90.0) as usize).clamp(1, 8));
+    let marks = ticks(min, max, ((plot.width() / 64.0) as usize).clamp(1, 8));
     let digits = tick_digits(&marks);
     for v in marks {
         let x = plot.left() + ((v - min) / (max - min)) as f32 * plot.width();
@@ -329,7 +408,8 @@ pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     response
 }
 
-/// A legend row that is a button: swatch, label, count. Click and Alt-click are the caller's business.
+/// A legend row that is a button: swatch, label, count; where there is no room for both, the label. Click and Alt-click
+/// are the caller's business.
 pub fn legend_row_ui(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -352,13 +432,17 @@ pub fn legend_row_ui(
     } else {
         painter.circle_stroke(mark.center(), 3.5, (1.0, tokens.text_sub));
     }
-    let number =
-        painter.text(rect.right_center() - Vec2::X * 5.0, Align2::RIGHT_CENTER, count, mono(ui), tokens.text_sub);
-    let room =
-        Rect::from_min_max(Pos2::new(mark.right() + 6.0, rect.top()), Pos2::new(number.left() - 6.0, rect.bottom()));
-    let clipped = painter.with_clip_rect(room.intersect(painter.clip_rect()));
-    let text = elide(&clipped, &label.replace('_', " "), &small(ui), room.width());
-    clipped.text(room.left_center(), Align2::LEFT_CENTER, text, small(ui), text_color);
+    let number = painter.layout_no_wrap(count.to_owned(), mono(ui), tokens.text_sub);
+    let mut room = Rect::from_min_max(Pos2::new(rect.left() + 18.0, rect.top()), rect.max - Vec2::new(5.0, 0.0));
+    let beside = room.right() - number.size().x - 6.0;
+    // All rows of a legend are alike.
+    if rect.width() > 118.0 {
+        let at = Pos2::new(room.right() - number.size().x, rect.center().y - number.size().y / 2.0);
+        painter.galley(at, number, tokens.text_sub);
+        room.max.x = beside;
+    }
+    let text = elide(painter, &spaced(label), &small(ui), room.width());
+    painter.text(room.left_center(), Align2::LEFT_CENTER, text, small(ui), text_color);
     response
 }
 
@@ -396,7 +480,7 @@ pub fn element_ui(
         };
         row("index", &thousands(u64::from(element)));
         for column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
-            row(&column.name.replace('_', " "), &column.label(element).replace('_', " "));
+            row(&spaced(&column.name), &spaced(column.label(element)));
         }
         for (name, text) in values {
             row(name, text);
@@ -418,6 +502,33 @@ mod tests {
         assert_eq!(duration(0.0016), "1.6 ms");
         assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
         assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");
+    }
+
+    #[test]
+    fn a_low_panel_has_less_around_its_canvas() {
+        let parts = |height| {
+            let (top, canvas, bottom) = parts(Rect::from_min_size(Pos2::new(5.0, 7.0), Vec2::new(300.0, height)), true);
+            assert_eq!(
+                canvas.height() + [top, bottom].map(|r| r.map_or(0.0, |r| r.height())).iter().sum::<f32>(),
+                height
+            );
+            (top.is_some(), bottom.is_some(), canvas.height())
+        };
+        assert_eq!(parts(200.0), (true, true, 152.0));
+        assert_eq!(parts(108.0), (true, true, 60.0));
+        assert_eq!(parts(107.0), (true, false, 79.0));
+        assert_eq!(parts(62.0), (true, false, 34.0));
+        assert_eq!(parts(54.0), (false, false, 54.0));
+        assert_eq!(parts(0.0), (false, false, 0.0));
+    }
+
+    #[test]
+    fn what_is_drawn_in_a_panel_stays_between_its_bars() {
+        egui::__run_test_ui(|ui| {
+            let all = ui.available_rect_before_wrap();
+            let canvas = panel_ui(ui, &Tokens::dark(), Some("n = 5"), |_| {});
+            assert!(canvas.height() < all.height() - BAR && canvas.contains_rect(ui.clip_rect()));
+        });
     }
 
     #[test]

@@ -99,10 +99,11 @@ impl View for Matrix {
             return;
         };
         let Shape::Matrix { rows, columns } = probe.shape else { return };
-        let caption = format!("{rows} {} × {columns} {}  |  {}", self.size.0, self.size.1, probe.unit);
+        let unit = if probe.unit.is_empty() { String::new() } else { format!("  |  {}", probe.unit) };
+        let caption = format!("{rows} {} × {columns} {}{unit}", self.size.0, self.size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let all: Vec<_> =
-                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), p.name.replace('_', " "))).collect();
+                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), kit::spaced(p.name))).collect();
             let mut chosen = Some(probe.name);
             if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
                 (self.chosen, self.heat) = (chosen, None);
@@ -122,7 +123,7 @@ impl View for Matrix {
             return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see the matrix");
         };
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let places = heat.places(ui, canvas);

@@ -119,7 +119,10 @@ impl Shell<'_> {
                 if let Some(pinned) = &mut pinned {
                     std::mem::swap(self.ctx.selection, *pinned);
                 }
+                // A view may narrow where it draws; what is drawn over it is not its own.
+                let clip = ui.clip_rect();
                 view.ui(ui, &mut self.ctx);
+                ui.set_clip_rect(clip);
                 if let Some(pinned) = pinned {
                     std::mem::swap(self.ctx.selection, pinned);
                 }

@@ -65,9 +65,9 @@ pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"]
 /// What no backend saves, per item.
 pub const WORK: &[Work] = &[
     // A word of the connection read; a sum read, added to and written.
-    Work { row: "deliver", bytes: 12.0, ops: 1.0 },
-    Work { row: "deliver_driven", bytes: 12.0, ops: 1.0 },
-    Work { row: "reside", bytes: 12.0, ops: 1.0 },
+    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    Work { row: "deliver_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    Work { row: "reside", bytes: 12.0, ops: 1.0, when: "on a GPU" },
 ];
 
 actions! {

@@ -19,7 +19,7 @@ impl Brain {
         let height = rows.len().min(most) as f32 * ROW + 28.0;
         let area = Rect::from_min_size(canvas.min + Vec2::splat(8.0), Vec2::new(WIDTH, height));
         ui.painter().rect_filled(area, 6.0, ctx.tokens.panel.gamma_multiply(0.82));
-        let title = self.column.replace('_', " ");
+        let title = kit::spaced(&self.column);
         let at = area.min + Vec2::new(9.0, 12.0);
         ui.painter().text(at, Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_sub);
         let colors = colors::of_column(column, ctx.tokens);

@@ -230,7 +230,7 @@ impl Brain {
             if is_time_since(probe) {
                 options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
             }
-            options.push((Coloring::Field(id), probe.name.replace('_', " ")));
+            options.push((Coloring::Field(id), kit::spaced(probe.name)));
         }
         options
     }

@@ -56,7 +56,7 @@ impl Brain {
         } else {
             kit::with_unit(f64::from(value), probe.unit)
         };
-        vec![(probe.name.replace('_', " "), text)]
+        vec![(kit::spaced(probe.name), text)]
     }
 
     /// Which way x, y and z point; those towards the viewer are drawn last.

@@ -22,7 +22,7 @@ impl Brain {
             self.coloring = Some(chosen);
         }
         if !matches!(chosen, Coloring::Field(_)) {
-            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::spaced(&c.name))).collect();
             if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
                 self.hidden_generation += 1;
             }

@@ -195,7 +195,7 @@ pub fn called(set: &ElementSet, element: u32) -> String {
     }
     let finest = set.columns.iter().filter(|c| !c.label(element).is_empty()).max_by_key(|c| c.labels.len());
     match finest {
-        Some(column) => format!("{} #{element}", column.label(element).replace('_', " ")),
+        Some(column) => format!("{} #{element}", kit::spaced(column.label(element))),
         None => set.label(element),
     }
 }

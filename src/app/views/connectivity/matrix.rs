@@ -106,7 +106,7 @@ impl Matrix {
         } else if let Some(question) = self.path.last_mut() {
             let worth = |(_, c): &(usize, &crate::sim::Column)| c.labels.len() > 1;
             let options: Vec<_> =
-                set.columns.iter().enumerate().filter(worth).map(|(i, c)| (i, c.name.replace('_', " "))).collect();
+                set.columns.iter().enumerate().filter(worth).map(|(i, c)| (i, kit::spaced(&c.name))).collect();
             kit::choice_ui(ui, ctx.tokens, "by", &mut question.column, &options);
         }
         let measures = Measure::ALL.map(|(m, text)| (m, text.to_owned()));
@@ -125,9 +125,9 @@ impl Matrix {
             let side = |side: usize| {
                 let (column, code) = question.within[side]?;
                 let label = set.columns.get(column)?.labels.get(usize::from(code))?;
-                Some(if label.is_empty() { "none".to_owned() } else { label.replace('_', " ") })
+                Some(if label.is_empty() { "none".to_owned() } else { kit::spaced(label) })
             };
-            let column = set.columns.get(question.column).map_or("", |c| c.name.as_str()).replace('_', " ");
+            let column = kit::spaced(set.columns.get(question.column).map_or("", |c| c.name.as_str()));
             let name = match (side(0), side(1)) {
                 (Some(from), Some(to)) => format!("{from} → {to} by {column}"),
                 _ => column,
@@ -321,7 +321,7 @@ fn name(set: &ElementSet, column: usize, group: &Group) -> String {
     match label.map(String::as_str) {
         None => "rest".to_owned(),
         Some("") => "none".to_owned(),
-        Some(label) => label.replace('_', " "),
+        Some(label) => kit::spaced(label),
     }
 }
 

@@ -179,7 +179,7 @@ impl View for Connectivity {
         let caption = self.caption(&wiring, &set);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let (blocks, ego) = (self.blocks.get().cloned(), self.ego.get().cloned());

@@ -227,7 +227,7 @@ impl Panel {
         let hidden = ctx.filter.hidden.get(t).map_or(&[][..], Vec::as_slice);
         let tick = tree.tick(n, hidden);
         let label = tree.label(set, n);
-        let name = if label.is_empty() { "none".to_owned() } else { label.replace('_', " ") };
+        let name = if label.is_empty() { "none".to_owned() } else { kit::spaced(label) };
         let (rect, row) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::click());
         row.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Select {name}")));
         if row.hovered() {
@@ -325,7 +325,7 @@ fn toggle(filter: &mut Filter, trees: &[Tree], t: usize, node: u32, alone: bool)
 
 fn head_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, tree: &Tree) {
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::hover());
-    let names: Vec<String> = tree.columns.iter().map(|c| set.columns[*c].name.replace('_', " ")).collect();
+    let names: Vec<String> = tree.columns.iter().map(|c| kit::spaced(&set.columns[*c].name)).collect();
     let at = Pos2::new(rect.left() + 8.0, rect.center().y + 2.0);
     ui.painter().text(at, Align2::LEFT_CENTER, names.join("  ›  "), kit::small(ui), ctx.tokens.text_sub);
 }

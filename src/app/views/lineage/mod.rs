@@ -280,7 +280,7 @@ impl View for Lineage {
             return run_ui(ui, canvas, ctx, "No births yet", "This run has no splits, merges or deaths so far");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));

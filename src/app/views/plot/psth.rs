@@ -100,7 +100,7 @@ impl Psth {
     /// Whose rates, bin, kernel.
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut options = vec![(Of::All, "all".to_owned()), (Of::Selection, "selection".to_owned())];
-        options.extend(set.columns.iter().map(|c| (Of::Column(c.name.clone()), c.name.replace('_', " "))));
+        options.extend(set.columns.iter().map(|c| (Of::Column(c.name.clone()), kit::spaced(&c.name))));
         kit::choice_ui(ui, ctx.tokens, "of", &mut self.of, &options);
         let suffix = if ctx.clock.secs_per_step >= 1.0 { " steps" } else { " ms" };
         ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(suffix))

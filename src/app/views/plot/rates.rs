@@ -22,12 +22,19 @@ use std::{
 };
 
 const LEFT: f32 = 52.0;
-const LEGEND: f32 = 176.0;
 const AXIS: f32 = 21.0;
+/// A legend takes at most this part of the width, and no more points than that.
+const LEGEND: (f32, f32) = (0.25, 176.0);
+/// One narrower than that would say nothing: names stand above the chart instead.
+const NARROW: f32 = 84.0;
+/// What a legend's row needs beside its name: the dot, and the value.
+const BESIDE_NAME: f32 = 80.0;
 /// Points of toolbar that the choices of the counted rates take.
 const PSTH: f32 = 560.0;
 /// And smoothing.
 const REST: f32 = 240.0;
+
+const LANE_HINT: &str = "Click: hide or show · Alt+click: only this one";
 
 /// The rates view.
 #[derive(Default)]
@@ -72,7 +79,7 @@ impl Rates {
         let shown = self.shown(ctx.exhibit);
         for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
             let mut on = shown.contains(&id);
-            let text = egui::RichText::new(probe.name.replace('_', " ")).small();
+            let text = egui::RichText::new(kit::spaced(probe.name)).small();
             if ui.toggle_value(&mut on, text).on_hover_text(probe.docs.trim()).changed() {
                 let names = self
                     .shown
@@ -125,7 +132,6 @@ impl Rates {
         let spec = &ctx.exhibit.probes[usize::from(probe)];
         let names = ctx.exhibit.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
         let n = names.len().max(1);
-        let has_legend = n > 1 && right == LEGEND;
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
         let lane_colors = lane_colors(ctx, &names);
@@ -158,17 +164,29 @@ impl Rates {
             }
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
-        title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
-        if has_legend {
+        let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
+        if n > 1 && right >= NARROW {
             let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
-            self.legend_ui(
-                ui,
-                Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max),
-                probe,
-                &rows,
-                ctx,
-            );
+            let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max);
+            self.legend_ui(ui, area, probe, &rows, ctx);
+        } else if n > 1 {
+            let row = Rect::from_min_max(pos2(end + 10.0, area.top() + 2.0), pos2(plot.right(), area.top() + 19.0));
+            let rows: Vec<_> = names.iter().map(String::as_str).zip(lane_colors).collect();
+            self.names_ui(ui, row, probe, &rows, ctx.tokens);
         }
+    }
+
+    /// Points right of the plots: those of the widest legend, if there is room for one.
+    fn beside(&self, ui: &Ui, shown: &[ProbeId], exhibit: &Exhibit, width: f32) -> f32 {
+        let names = shown.iter().filter_map(|p| exhibit.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
+        let font = kit::small(ui);
+        let measure = |name: &String| {
+            ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), Color32::WHITE).size().x + BESIDE_NAME
+        };
+        let counted = self.psth.is_shown.then_some(LEGEND.1);
+        let needed = names.map(measure).chain(counted).fold(0.0, f32::max);
+        let room = (width * LEGEND.0).min(LEGEND.1);
+        if needed == 0.0 || room < NARROW { 12.0 } else { needed.min(room).max(NARROW) }
     }
 
     /// Catches up with what is new; a frame is asked for while there is more to do.
@@ -199,13 +217,36 @@ impl Rates {
                     let shown = !self.hidden_lanes.contains(&(probe, lane));
                     let text = value.map_or_else(|| "—".into(), |v| kit::value(f64::from((v * 100.0).round() / 100.0)));
                     let row = kit::legend_row_ui(ui, ctx.tokens, *color, name, &text, shown, width);
-                    if row.on_hover_text("Click: hide or show · Alt+click: only this one").clicked() {
+                    if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
                         let alone = ui.input(|i| i.modifiers.alt);
                         self.toggle_lane(probe, lane, rows.len(), alone);
                     }
                 }
             });
         });
+    }
+
+    /// The legend of a narrow chart: as many names in a row as there is room for.
+    fn names_ui(&mut self, ui: &mut Ui, row: Rect, probe: ProbeId, rows: &[(&str, Color32)], tokens: &Tokens) {
+        let font = kit::small(ui);
+        let mut left = row.left();
+        for (lane, (name, color)) in rows.iter().enumerate() {
+            let text = ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), tokens.text);
+            let width = text.size().x + 22.0;
+            if left + width > row.right() {
+                break;
+            }
+            let rect = Rect::from_min_size(pos2(left, row.top()), Vec2::new(width, row.height()));
+            left += width;
+            ui.scope_builder(egui::UiBuilder::new().max_rect(rect).id_salt(("name", probe, lane)), |ui| {
+                let shown = !self.hidden_lanes.contains(&(probe, lane));
+                let row = kit::legend_row_ui(ui, tokens, *color, name, "", shown, width);
+                if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
+                    let alone = ui.input(|i| i.modifiers.alt);
+                    self.toggle_lane(probe, lane, rows.len(), alone);
+                }
+            });
+        }
     }
 
     fn toggle_lane(&mut self, probe: ProbeId, lane: usize, n: usize, alone: bool) {
@@ -226,17 +267,25 @@ impl Rates {
     }
 }
 
-/// A chart's name, unit, and, with a single lane, its value.
-fn title(ui: &Ui, painter: &Painter, area: Rect, spec: &crate::sim::ProbeSpec, value: Option<f32>, tokens: &Tokens) {
-    let name = spec.name.replace('_', " ");
+/// A chart's name, unit, and, with a single lane, its value. Where it ends.
+fn title(
+    ui: &Ui,
+    painter: &Painter,
+    area: Rect,
+    spec: &crate::sim::ProbeSpec,
+    value: Option<f32>,
+    tokens: &Tokens,
+) -> f32 {
+    let name = kit::spaced(spec.name);
     let text = if spec.unit.is_empty() { name } else { format!("{name} ({})", spec.unit) };
     let at = area.min + Vec2::new(LEFT + 4.0, 3.0);
     let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
     if let Some(value) = value {
         let at = pos2(rect.right() + 10.0, rect.center().y);
         let value = kit::value(f64::from((value * 100.0).round() / 100.0));
-        painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong);
+        return painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong).right();
     }
+    rect.right()
 }
 
 /// Bounds with some air; from zero when all values are positive.
@@ -351,15 +400,13 @@ impl View for Rates {
         self.clock = ctx.clock;
         self.smooth(ui.ctx(), &shown);
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts share one column of pixels, so that times line up.
-        let with_legend = self.psth.is_shown
-            || shown.iter().any(|p| ctx.exhibit.lanes.get(usize::from(*p)).is_some_and(|l| l.len() > 1));
-        let right = if with_legend && canvas.width() > 380.0 { LEGEND } else { 12.0 };
+        let right = self.beside(ui, &shown, ctx.exhibit, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
         self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
         let line = self.line.clone();

@@ -341,7 +341,7 @@ impl View for Traces {
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let unit = ctx.exhibit.probes[usize::from(probe)].unit;

@@ -20,7 +20,7 @@ impl Detail {
     pub fn ui(&mut self, ui: &mut Ui, name: &'static str, timing: Option<&Timing>, ctx: &mut ViewCtx<'_>) {
         ui.spacing_mut().item_spacing.y = 4.0;
         ui.horizontal(|ui| {
-            ui.heading(name.replace('_', " "));
+            ui.heading(kit::spaced(name));
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let close = crate::app::widgets::icon_button(ui, crate::app::icons::CLOSE, "Close the kernel");
                 if close.clicked() {

@@ -54,8 +54,7 @@ impl Kernels {
             share: timing.nanos as f64 / all,
             batches,
         };
-        let mut rows: Vec<Row<'_>> =
-            sums.iter().filter(|t| t.name.replace('_', " ").contains(&words)).map(row).collect();
+        let mut rows: Vec<Row<'_>> = sums.iter().filter(|t| kit::spaced(t.name).contains(&words)).map(row).collect();
         if let Some((head, ascending)) = self.sort {
             let figure = super::figures::FIGURES.iter().find(|f| f.head == head);
             let key = |r: &Row<'_>| figure.and_then(|f| (f.value)(r));
@@ -224,7 +223,7 @@ fn head_ui(ui: &mut Ui, head: &'static str, hint: &str, sort: &mut Option<(&'sta
 /// The name; what the kernel does is in its tooltip.
 fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     let color = if is_total { ctx.tokens.text_strong } else { ctx.tokens.text };
-    let text = RichText::new(row.timing.name.replace('_', " ")).color(color);
+    let text = RichText::new(kit::spaced(row.timing.name)).color(color);
     let label = ui.add(egui::Label::new(text).selectable(false).truncate());
     if let Some(docs) = (ctx.timing_docs)(row.timing.name) {
         label.on_hover_text(docs.trim());

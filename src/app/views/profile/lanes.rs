@@ -40,8 +40,8 @@ const fn hint_of(lane: Lane) -> &'static str {
 /// Names in full sentences for spans of captured steps.
 fn title_of(span: &Span) -> String {
     match span.kernels {
-        0 => span.name.replace('_', " "),
-        n => format!("{} of {n} kernels", span.name.replace('_', " ")),
+        0 => kit::spaced(span.name),
+        n => format!("{} of {n} kernels", kit::spaced(span.name)),
     }
 }
 

@@ -78,7 +78,7 @@ fn parity_ui(ui: &mut Ui, parity: &Parity, ctx: &ViewCtx<'_>) {
         digest
             .totals
             .iter()
-            .map(|(name, n)| format!("{} {}", kit::thousands(*n), name.replace('_', " ")))
+            .map(|(name, n)| format!("{} {}", kit::thousands(*n), kit::spaced(name)))
             .collect::<Vec<_>>()
             .join(", ")
     };
@@ -108,7 +108,7 @@ const HEADS: [(&str, &str); 5] = [
 
 fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     let t = ctx.tokens;
-    let name = RichText::new(field.name.replace('_', " ")).color(t.text);
+    let name = RichText::new(kit::spaced(field.name)).color(t.text);
     ui.label(name).on_hover_text(format!("largest difference at element {}", kit::thousands(field.element.into())));
     let mut figure = |text: String| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {

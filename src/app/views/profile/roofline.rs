@@ -11,7 +11,7 @@ use crate::{
         Timing,
         ceilings::{Ceiling, Ceilings, Limit},
     },
-    sim::{Frame, Tap},
+    sim::{Frame, Tap, Work},
 };
 use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 
@@ -179,7 +179,7 @@ fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
             ui.painter().circle_stroke(place(p), radius + 2.0, (1.5, ctx.tokens.text_strong));
         }
         let at = place(p) + Vec2::new(radius + 4.0, 0.0);
-        ui.painter().text(at, Align2::LEFT_CENTER, p.name.replace('_', " "), kit::small(ui), ctx.tokens.text);
+        ui.painter().text(at, Align2::LEFT_CENTER, kit::spaced(p.name), kit::small(ui), ctx.tokens.text);
     }
     if response.clicked()
         && let Some(p) = near
@@ -193,7 +193,7 @@ fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
 }
 
 fn point_ui(ui: &mut Ui, p: &Point, ctx: &ViewCtx<'_>) {
-    ui.label(RichText::new(p.name.replace('_', " ")).strong());
+    ui.label(RichText::new(kit::spaced(p.name)).strong());
     ui.label(format!("{} operations / s, {} per byte", rate(p.ops), kit::value((p.intensity * 1e3).round() / 1e3)));
     ui.label(format!("{}B / s", rate(p.ops / p.intensity)));
     if let Some((most, ceiling)) = ctx.profile.machine.ceilings.as_ref().and_then(|c| roof(c, p.intensity)) {
@@ -238,10 +238,31 @@ fn caption(missing: &[&str], machine: &Machine) -> String {
         None => "ceilings not measured on this device yet".to_owned(),
     }];
     if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|n| n.replace('_', " ")).collect();
+        let names: Vec<String> = missing.iter().map(|n| kit::spaced(n)).collect();
         told.push(format!("bytes and operations not declared: {}", names.join(", ")));
     }
     told.join("  |  ")
+}
+
+/// What to do where no row shown says what it does: those that would, and what has to be set for them.
+fn way_out(machine: &Machine) -> String {
+    let told = |w: &Work| match w.when {
+        "" => kit::spaced(w.row),
+        when => format!("{} ({when})", kit::spaced(w.row)),
+    };
+    let rows: Vec<String> = machine.work.iter().map(told).collect();
+    match rows.as_slice() {
+        [] => "This kind declares bytes and operations for none of its kernels".to_owned(),
+        _ => format!("Declared for {}", rows.join(", ")),
+    }
+}
+
+/// Where there is no point: what is missing, and the way out; whether ceilings are asked for.
+fn silent_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
+    let machine = &ctx.profile.machine;
+    let can_measure = machine.ceilings.is_none() && !machine.measuring;
+    let (title, how) = ("No kernel shown declares its bytes and operations", way_out(machine));
+    kit::empty_ui(ui, canvas, ctx.tokens, title, &how, can_measure.then_some("Measure ceilings"))
 }
 
 impl View for Roofline {
@@ -276,12 +297,19 @@ impl View for Roofline {
         if sums.is_empty() && ctx.profile.machine.ceilings.is_none() {
             return run_ui(ui, canvas, ctx, "No kernel times yet", "Kernels appear here while the model runs");
         }
+        // Ceilings alone say what the device can do; without them there is nothing to draw.
+        if points.is_empty() && ctx.profile.machine.ceilings.is_none() {
+            if silent_ui(ui, canvas, ctx) {
+                ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
+            }
+            return;
+        }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         let plot = Rect::from_min_max(
             pos2(canvas.left() + LEFT, canvas.top() + 10.0),
             pos2(canvas.right() - 12.0, canvas.bottom() - BELOW),
         );
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, tokens) {
             return;
         }
         let ceilings = ctx.profile.machine.ceilings.clone();
@@ -291,9 +319,16 @@ impl View for Roofline {
             ceilings.list.iter().for_each(|c| axes.ceiling(ui, c, ceilings, ctx));
         }
         if points.is_empty() {
-            let text =
-                if sums.is_empty() { "Run the model to see its kernels" } else { "No kernel shown declares its work" };
-            ui.painter().text(plot.center(), Align2::CENTER_CENTER, text, kit::small(ui), tokens.text_sub);
+            let text = match sums.is_empty() {
+                true => "Run the model to see its kernels".to_owned(),
+                false => {
+                    format!("No kernel shown declares its bytes and operations\n{}", way_out(&ctx.profile.machine))
+                }
+            };
+            let text = ui.painter().layout(text, kit::small(ui), tokens.text, plot.width() * 0.6);
+            let at = Rect::from_center_size(plot.center() + Vec2::Y * plot.height() * 0.25, text.size());
+            ui.painter().rect_filled(at.expand(4.0), 4.0, tokens.canvas);
+            ui.painter().galley(at.min, text, tokens.text);
         }
         points_ui(ui, &points, axes, ctx);
     }
@@ -311,9 +346,18 @@ impl View for Roofline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::Work;
 
-    const WORK: &[Work] = &[Work { row: "deliver", bytes: 12.0, ops: 1.0 }];
+    const WORK: &[Work] = &[
+        Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+        Work { row: "add_up", bytes: 8.0, ops: 9.0, when: "measure.variants" },
+    ];
+
+    #[test]
+    fn where_there_is_no_point_the_way_to_one_is_told() {
+        let machine = Machine { work: WORK, ..Machine::default() };
+        assert_eq!(way_out(&machine), "Declared for deliver, add up (measure.variants)");
+        assert!(way_out(&Machine::default()).contains("none of its kernels"));
+    }
 
     #[test]
     fn a_point_needs_a_declaration_and_items() {

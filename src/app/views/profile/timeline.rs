@@ -75,7 +75,7 @@ impl Timeline {
             self.window = None;
         }
         Self::export_ui(ui, ctx);
-        let jump = ctx.profile.kernel.map(|name| format!("Longest {}", name.replace('_', " ")));
+        let jump = ctx.profile.kernel.map(|name| format!("Longest {}", kit::spaced(name)));
         if let (Some(text), Some((batch, measured))) = (jump, ctx.profile.shown())
             && let Some(span) = longest_of(measured, ctx.profile.kernel)
             && ui.small_button(text).on_hover_text("Zooms to its longest launch in this batch").clicked()

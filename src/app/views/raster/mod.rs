@@ -90,7 +90,7 @@ impl Raster {
         self.probe = found.or_else(|| probes_where(exhibit, spikes).next().map(|(id, _)| id));
         let Some(probe) = self.probe.map(|p| &exhibit.probes[usize::from(p)]) else { return };
         let Shape::Spikes { over } = probe.shape else { return };
-        self.noun = probe.name.replace('_', " ");
+        self.noun = kit::spaced(probe.name);
         let set = exhibit.set(over);
         let same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -320,7 +320,7 @@ impl View for Raster {
             super::run_ui(ui, canvas, ctx, &title, "Run the model to see whose they are, and when");
             return;
         }
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, tokens) {
             ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
             return;
         }

@@ -100,7 +100,7 @@ impl Raster {
             }
             self.arrange.ask(true);
         }
-        let (label, n) = (group.label.replace('_', " "), kit::thousands(u64::from(group.len)));
+        let (label, n) = (kit::spaced(&group.label), kit::thousands(u64::from(group.len)));
         let what = if group.is_collapsed { "click for its rows" } else { "click for its rate" };
         response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows, {what}"));
         true

@@ -1,7 +1,10 @@
 //! The order of the rows: elements permuted so that a category stands together, sorted inside.
 
 use crate::{
-    app::{theme::Tokens, views::colors},
+    app::{
+        theme::Tokens,
+        views::{colors, kit},
+    },
     sim::ElementSet,
 };
 use egui::Color32;
@@ -31,7 +34,7 @@ impl Sort {
         if !set.positions.is_empty() {
             options.extend(["x", "y", "depth"].into_iter().enumerate().map(|(i, n)| (Self::Position(i), n.into())));
         }
-        options.extend(set.columns.iter().map(|c| (Self::Category(c.name.clone()), c.name.replace('_', " "))));
+        options.extend(set.columns.iter().map(|c| (Self::Category(c.name.clone()), kit::spaced(&c.name))));
         options
     }
 

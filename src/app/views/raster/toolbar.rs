@@ -18,7 +18,7 @@ impl Raster {
         let Some(set) = self.set.clone() else { return };
         let before = self.arrange.order.clone();
         let mut columns: Vec<(String, String)> =
-            set.columns.iter().map(|c| (c.name.clone(), c.name.replace('_', " "))).collect();
+            set.columns.iter().map(|c| (c.name.clone(), kit::spaced(&c.name))).collect();
         columns.push((String::new(), "nothing".into()));
         self.events_ui(ui, ctx);
         if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.arrange.order.column, &columns) {
@@ -37,7 +37,7 @@ impl Raster {
     /// Which events, when there are several kinds of them.
     fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, p.name.replace('_', " "))).collect();
+        let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, kit::spaced(p.name))).collect();
         let mut chosen = self.probe.unwrap_or_default();
         if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Events", &mut chosen, &all) {
             self.probe = Some(chosen);

@@ -306,7 +306,7 @@ impl View for Scatter {
             return run_ui(ui, canvas, ctx, title, "Run the model to see how the fields go together");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let right = if self.tint.is_some() && canvas.width() > 260.0 { 64.0 } else { 12.0 };

@@ -16,6 +16,9 @@ use work::{Stats, Task};
 /// While it runs, it is worked out again at most this often.
 const AGAIN: Duration = Duration::from_millis(1_000);
 
+/// A panel lower than that shows the table alone, points.
+const LOW: f32 = 230.0;
+
 /// The statistics view.
 pub struct Statistics {
     probe: Option<ProbeId>,
@@ -131,6 +134,10 @@ impl Statistics {
 
     fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
         let (mut left, mut right) = (canvas, canvas);
+        // Plots too low to be read leave their room to the table.
+        if canvas.width() <= 640.0 && canvas.height() < LOW {
+            return self.lines.ui(ui, canvas, ctx, set, stats);
+        }
         if canvas.width() > 640.0 {
             let middle = canvas.left() + canvas.width() * 0.62;
             (left.max.x, right.min.x) = (middle, middle);

@@ -119,7 +119,7 @@ impl Table {
             ui.menu_button("Values", |ui| {
                 for (_, probe) in all {
                     let mut on = shown.contains(probe.name);
-                    if ui.checkbox(&mut on, probe.name.replace('_', " ")).on_hover_text(probe.docs.trim()).changed() {
+                    if ui.checkbox(&mut on, kit::spaced(probe.name)).on_hover_text(probe.docs.trim()).changed() {
                         let names = self.fields.get_or_insert_with(|| shown.clone());
                         if on {
                             names.insert(probe.name)
@@ -243,7 +243,7 @@ impl Table {
                     let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
                     ui.painter().circle_filled(dot.center(), 3.0, color);
                 }
-                ui.label(number(set.columns[column].label(element).replace('_', " ")));
+                ui.label(number(kit::spaced(set.columns[column].label(element))));
             }
             Cell::Trail(..) => {
                 let area = ui.max_rect().shrink2(Vec2::new(4.0, 3.0));
@@ -305,10 +305,10 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
         Cell::Index => "index".to_owned(),
         Cell::Id => "id".to_owned(),
         Cell::Name => "name".to_owned(),
-        Cell::Category(_, name) => name.replace('_', " "),
+        Cell::Category(_, name) => kit::spaced(name),
         Cell::Trail(..) => "lately".to_owned(),
-        Cell::Field(_, spec) if spec.unit.is_empty() => spec.name.replace('_', " "),
-        Cell::Field(_, spec) => format!("{} ({})", spec.name.replace('_', " "), spec.unit),
+        Cell::Field(_, spec) if spec.unit.is_empty() => kit::spaced(spec.name),
+        Cell::Field(_, spec) => format!("{} ({})", kit::spaced(spec.name), spec.unit),
     };
     let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..)));
     let (text, color) = match sorted {

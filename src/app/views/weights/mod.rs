@@ -92,9 +92,14 @@ impl Weights {
         if self.is_linear {
             kit::y_axis(painter, plot, font, t, 0.0, most, "");
         } else {
+            let mut last = f32::INFINITY;
             for n in (0..9).map(|e| 10_u64.pow(e)).filter(|n| self.height(*n) < most) {
                 let y = plot.bottom() - (self.height(n) / most) as f32 * plot.height();
                 painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, t.text_sub));
+                if last - y < kit::LINE {
+                    continue;
+                }
+                last = y;
                 let at = pos2(plot.left() - 5.0, y);
                 painter.text(at, Align2::RIGHT_CENTER, short(n as f64), font.clone(), t.text_sub);
             }
@@ -115,14 +120,11 @@ impl Weights {
             painter.text(pos2(x, plot.bottom() + 4.0), Align2::CENTER_TOP, text, font.clone(), t.text_sub);
         }
         let top = plot.left_top() - Vec2::Y * 20.0;
-        painter.text(
-            top,
-            Align2::LEFT_TOP,
-            format!("connections by weight ({unit}), equal ratios"),
-            font.clone(),
-            t.text_sub,
-        );
-        painter.text(plot.right_top() - Vec2::Y * 20.0, Align2::RIGHT_TOP, "— after INT8", font.clone(), t.accent);
+        let right = plot.right_top() - Vec2::Y * 20.0;
+        let line = painter.text(right, Align2::RIGHT_TOP, "— after INT8", font.clone(), t.accent);
+        let title = format!("connections by weight ({unit}), equal ratios");
+        let title = kit::elide(painter, &title, font, line.left() - top.x - 8.0);
+        painter.text(top, Align2::LEFT_TOP, title, font.clone(), t.text_sub);
     }
 
     fn hover_ui(&self, ui: &mut Ui, plot: Rect, step: f32, counted: &Counted) {
@@ -142,7 +144,7 @@ impl Weights {
 
     fn figures_ui(&self, ui: &mut Ui, ctx: &ViewCtx<'_>, counted: &Counted, unit: &str) {
         let (loss, n) = (&counted.loss, counted.loss.n.max(1) as f64);
-        let percent = |count: u64| format!("{} ({:.3} %)", kit::thousands(count), 100.0 * count as f64 / n);
+        let percent = |count: u64| format!("{} ({:.1} %)", kit::thousands(count), 100.0 * count as f64 / n);
         let scales = if self.scales == Scales::One { 1 } else { counted.n_scales };
         let lines = [
             ("Connections", kit::thousands(loss.n)),
@@ -207,7 +209,7 @@ impl View for Weights {
             states::pooled_ui(ui, canvas, ctx.tokens, "Counting the weights", &mut self.counted);
             return;
         };
-        if kit::is_tiny(canvas) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
         let is_wide = canvas.width() > SIDE + 260.0;

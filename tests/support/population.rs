@@ -1,0 +1,108 @@
+//! A made-up population: phases that gather, fields that go together, a coupling, and who came out of whom.
+
+#![allow(dead_code)]
+
+use neuropil::sim::{
+    Birth, Column, Course, Death, ElementSet, End, LifeEvent, Meaning, ProbeId, ProbeSpec, Reading, Shape,
+};
+use std::f32::consts::PI;
+
+/// The set.
+pub const CELLS: &str = "cells";
+
+const fn probe(name: &'static str, shape: Shape) -> ProbeSpec {
+    ProbeSpec { name, docs: "", unit: "", shape }
+}
+
+const fn field(name: &'static str, range: (f32, f32), meaning: Meaning) -> ProbeSpec {
+    probe(name, Shape::Field { over: CELLS, range, meaning })
+}
+
+/// What can be seen of it: first what [`fields`] tells.
+pub const PROBES: &[ProbeSpec] = &[
+    field("phase", (-PI, PI), Meaning::Angle),
+    field("fitness", (0.0, 1.0), Meaning::Number),
+    field("entropy", (0.0, 3.0), Meaning::Number),
+    field("alive", (0.0, 1.0), Meaning::Mask),
+    field("order", (0.0, 1.0), Meaning::Number),
+    probe("lineage", Shape::Lineage { over: CELLS }),
+    probe("coupling", Shape::Matrix { rows: CELLS, columns: CELLS }),
+];
+/// Who came out of whom.
+pub const LINEAGE: ProbeId = 5;
+/// Who acts on whom.
+pub const COUPLING: ProbeId = 6;
+/// Rows and columns of the coupling.
+const TILE: u32 = 24;
+
+/// The cells, in two kinds.
+pub fn cells(n: u32) -> ElementSet {
+    let kinds: Vec<&str> = (0..n).map(|i| if i % 4 == 1 { "left" } else { "right" }).collect();
+    ElementSet {
+        name: CELLS,
+        len: n,
+        positions: (0..n).map(|i| [i as f32, 0.0, 0.0]).collect(),
+        course: Some(Course { angle: "phase", height: "order" }),
+        is_diagram: true,
+        columns: vec![Column::from_texts("kind", &kinds)],
+        ..ElementSet::default()
+    }
+}
+
+fn unit(i: u32, salt: u32) -> f32 {
+    let x = i.wrapping_mul(0x9E37_79B9).wrapping_add(salt.wrapping_mul(0x85EB_CA6B));
+    let x = (x ^ x >> 15).wrapping_mul(0x2C1B_3C6D);
+    (x ^ x >> 13) as f32 / u32::MAX as f32
+}
+
+/// Every tenth is dead; the phases gather around a quarter turn as steps go by.
+pub fn fields(n: u32, step: u64) -> [Reading; 5] {
+    let spread = 2.0 * PI / (1.0 + step as f32 / 50.0);
+    let wrap = |phi: f32| (phi + PI).rem_euclid(2.0 * PI) - PI;
+    let all = |f: &dyn Fn(u32) -> f32| Reading::Field((0..n).map(f).collect());
+    [
+        all(&|i| wrap(PI / 2.0 + (unit(i, 1) + unit(i, 2) - 1.0) * spread)),
+        all(&|i| (unit(i, 3) * 6.0 - 4.0).exp()),
+        all(&|i| 2.0 + unit(i, 3) * 0.6 + unit(i, 4) * 0.3),
+        all(&|i| f32::from(i % 10 != 9)),
+        all(&|i| 0.3 + 0.5 * unit(i, 5)),
+    ]
+}
+
+/// Near cells are coupled strongly, far ones weakly and against each other.
+pub fn coupling() -> Reading {
+    let near = |i: u32, j: u32| (-(f64::from(i.abs_diff(j)) / 5.0).powi(2)).exp() as f32 - 0.2 * unit(i * TILE + j, 6);
+    Reading::Matrix(TILE, (0..TILE * TILE).map(|at| near(at / TILE, at % TILE)).collect())
+}
+
+/// A population of fixed size: in every step one dies, one splits into its place and the free one, and now and then two
+/// merge.
+pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
+    let birth = |step, child, parents: Vec<u64>, place: usize| {
+        LifeEvent::Birth(Birth { step, child, parents, place: Some(place as u32), name: String::new() })
+    };
+    let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None });
+    let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();
+    let (mut living, mut next): (Vec<u64>, u64) = ((0..n).collect(), n);
+    let mut seed = 1u64;
+    let mut pick = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    for step in 1..=steps {
+        let dies = pick(living.len());
+        let splits = (dies + 1 + pick(living.len() - 1)) % living.len();
+        let (old, parent) = (living[dies], living[splits]);
+        if step % 5 == 0 {
+            events.extend([death(step, old, End::Merged), death(step, parent, End::Merged)]);
+            events.push(birth(step, next, vec![parent, old], splits));
+            events.push(birth(step, next + 1, vec![], dies));
+        } else {
+            events.extend([death(step, old, End::Died), death(step, parent, End::Split)]);
+            events.extend([birth(step, next, vec![parent], splits), birth(step, next + 1, vec![parent], dies)]);
+        }
+        (living[splits], living[dies]) = (next, next + 1);
+        next += 2;
+    }
+    events
+}
