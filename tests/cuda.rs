@@ -102,7 +102,7 @@ fn ways_to_deliver_agree() {
         assert_eq!(format!("{:?}", sim.digest()), want, "the ways changed something");
         let row = |name| pass.timings.iter().find(|t| t.name == name).expect("a row");
         let [push, rows, pull] = probes::VARIANTS.map(row);
-        assert!(push.items > 0 && push.items == pull.items && push.launches == 30 * 16, "{push:?}");
+        assert!(push.items > 0 && push.items == pull.items && push.launches == 30 * 64, "{push:?}");
         assert_eq!((push.off, pull.off), (Some(0.0), Some(0.0)));
         assert!(rows.off.is_some_and(|off| off > 0.0 && off < 0.02), "{rows:?}");
     }

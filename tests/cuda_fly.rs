@@ -5,19 +5,19 @@
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod device;
 
-use device::{advance, cpu, cuda, drive, fly, gpu, scene, shared};
+use device::{advance, cpu, cuda, drive, fly, gpu, kicked, scene, shared};
 use neuropil::{
     engine::{Command, Engine, Gauges},
     gpu::{Gpu, Pass},
     kinds::spiking::{
-        Card, Params, Source,
+        Params,
         cpu::CpuSim,
         cuda::{CudaSim, Residence, Tuning},
         layout::Real,
         probes,
         setup::Setup,
     },
-    sim::{Frame, Kind, Progress, Scene, Simulation, Tap},
+    sim::{Frame, Simulation, Tap},
 };
 use std::{
     sync::Arc,
@@ -69,19 +69,27 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
 fn kicks_of_the_references() {
     let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
     for (folder, steps, want) in [("flywire630/p9_subnet", 10_000, 1_054), ("fly_standin", 2_000, 18_801)] {
-        let folder = shared.join("data").join(folder);
-        let mut params = Params::default();
-        params.network.source = Source::Files;
-        params.network.path = folder.display().to_string().into();
-        params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
-        let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
-        let setup = Arc::new(setup);
+        let (params, setup) = kicked(&shared, folder);
         let on_gpu = advance(&mut cuda::<f64>(&params, &setup, &gpu), steps, 777);
-        assert_eq!(on_gpu, advance(&mut cpu::<f64>(&params, &setup), steps, 1000), "{folder:?}");
+        assert_eq!(on_gpu, advance(&mut cpu::<f64>(&params, &setup), steps, 1000), "{folder}");
         assert!(on_gpu.contains(&format!("(\"spikes\", {want})")), "{on_gpu}");
         let single = advance(&mut cuda::<f32>(&params, &setup, &gpu), steps, 777);
-        assert_eq!(single, advance(&mut cpu::<f32>(&params, &setup), steps, 1000), "{folder:?}, single precision");
-        println!("{}: double {on_gpu}, single {single}", folder.display());
+        assert_eq!(single, advance(&mut cpu::<f32>(&params, &setup), steps, 1000), "{folder}, single precision");
+        println!("{folder}: double {on_gpu}, single {single}");
+    }
+}
+
+/// The subnetwork by itself, both ways: what compute-sanitizer is run over. NEUROPIL_STEPS says how far.
+#[test]
+fn a_short_run_of_p9() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let steps = std::env::var("NEUROPIL_STEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(200);
+    let (params, setup) = kicked(&shared, "flywire630/p9_subnet");
+    let want = advance(&mut cpu::<f64>(&params, &setup), steps, steps);
+    for residence in [Residence::Auto, Residence::Off] {
+        let tuning = Tuning { residence, ..Tuning::default() };
+        let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+        assert_eq!(advance(&mut sim, steps, 61), want, "{residence:?}");
     }
 }
 
@@ -107,7 +115,9 @@ fn a_client_at_60_hz_costs_little() {
             let mut frames = 0;
             while since.elapsed() < Duration::from_millis(1500) {
                 std::thread::sleep(Duration::from_micros(16_667));
-                frames += usize::from(watches && engine.take_frame().is_some());
+                let taken: Vec<Frame> = engine.take_frames().collect();
+                frames += usize::from(!taken.is_empty());
+                taken.into_iter().for_each(|frame| engine.give_back(frame));
             }
             ((step() - from) as f64 / since.elapsed().as_secs_f64(), frames)
         };
@@ -175,7 +185,9 @@ fn ways_to_deliver() {
         let mut params = drive(&shared, case);
         params.measure.variants = true;
         params.interventions[0].rate_hz = rate_hz;
-        let mut sim = CudaSim::<f64>::new(&params, &scene(), setup.clone(), &gpu).expect("it starts");
+        let warps = std::env::var("NEUROPIL_WARPS").ok().and_then(|w| w.parse().ok());
+        let tuning = warps.map_or(Tuning::default(), |deliver_warps| Tuning { deliver_warps, ..Tuning::default() });
+        let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         advance_plainly(&mut sim, 2000);
         let mut pass = Pass::default();
         for _ in 0..9 {

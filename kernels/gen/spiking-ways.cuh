@@ -118,4 +118,4 @@ extern "C" __global__ void __launch_bounds__(256, 1) note_fired(const Model* __r
 
 // Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
 // synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces, const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired, const unsigned int* __restrict__ when, int* __restrict__ arrivals);
+extern "C" __global__ void __launch_bounds__(1024, 1) pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces, const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired, const unsigned int* __restrict__ when, int* __restrict__ arrivals);

@@ -8,17 +8,22 @@
 //    8 warps per multiprocessor: 6.1 / 13.9. 64: 7.8 / 15.2
 //    noting who was reached in a busy window as well: 25
 //    with trains drawn by blocks of 64 steps beside it: 11.5; a lane fetches each chunk of its warp: no change
-// Alone, in graphs of launches of 450,000 events each in 3,200 spikes of the real rows, microseconds a launch and G events/s:
+// Alone, in graphs of launches with other spikes each, 450,000 events in 3,200 spikes of the real rows, microseconds a launch
+// and G events/s:
 //    9.1   49  as it was: events counted here, sizes read from the model in the loop, chunks handed from lane to lane
-//    7.2   62  one record per launch known beforehand, events counted here: 0.8 us for counting
+//    7.2   62  one record per launch known beforehand, events counted here: counting takes 0.8
 //    6.4   70  the same without counting; 48 warps per multiprocessor instead of 32: 6.0
-//    6.6   68  as now: the plan of windows and the segments are two loads that wait for each other. Kept
-//    6.4 to 6.8 rows cut into 64 or 32, 4 or 8 pieces at once; words four at a time: 6.8; all events shared out evenly by search: 7.8
-//    6.6       launched while the kernel before it ends (programmatic dependence): nothing more than 48 warps give
-//   48    9.3  a warp per spike, whole rows, 4 + 1 bytes a synapse, sums in single precision (push_rows): hubs hold it up
-//   38 (window of 18 steps) / 27 (of one step), whoever fires: every target looks its sources up (pull)
-// Pull wins from 4.5 million events per window of 18 steps on, from 2.3 million per single step: a sixth of all synapses, as
-// no network here is. The floor is an empty launch, 0.6, three loads that wait for each other, 1.8, and 105 G atomics/s.
+//    7.0   64  without counting, but the plan of windows and the segments are two loads that wait for each other. Kept
+//    6.7   67  the same launched while the kernel before it ends (programmatic dependence)
+//    6.4 to 6.8 rows cut into 64 or 32, 4 or 8 pieces at once; words four at a time: 6.8; events shared out evenly by search: 7.8
+// In the program (`measure.variants`): 5.8 at 350,000, 6.8 (64 G/s) at 437,000, 7.2 (67) at 484,000, 10.2 (77) at 788,000,
+// 30.9 (94) at 2.9 million; 48 warps: 0.15 to 0.4 more. The floor is an empty launch, 0.6, three loads that wait for each
+// other, 1.7, and 105 G atomics/s into the tables of 18 steps; 70 G/s at 450,000 would need one load less.
+// Other ways, at 437,000 / 788,000 / 2.9 million events in 18 steps, microseconds (ways.cu):
+//   55 / 51 / 82  push_rows: a warp per spike, 4 + 1 bytes a synapse, sums in single precision; hubs hold it up
+//   45 / 49 / 55  pull: whoever fires, every target looks its sources up (27 in windows of one step)
+// Push and pull meet at 4.5 million events per window of 18 steps, 2.3 million per single step: a sixth of all synapses, more
+// than any network here sends at once. So there is no switch: pushing is always taken.
 #pragma once
 #include "spiking/drive.cuh"
 

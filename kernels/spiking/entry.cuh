@@ -2,7 +2,9 @@
 #pragma once
 #include "spiking/step.cuh"
 
-extern "C" __global__ void deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
+// Six blocks find room on a multiprocessor, where there is room for so many threads.
+extern "C" __global__ void __launch_bounds__(256, 6)
+    deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
                                    Segment* __restrict__ segments, Segment* __restrict__ now,
                                    const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words,
                                    int* __restrict__ arrivals, unsigned char* __restrict__ touched) {

@@ -5,7 +5,9 @@
 
 namespace spiking {
 
-constexpr unsigned int WARPS = 8; // of a block
+constexpr unsigned int WARPS = 32; // of a block that pulls
+// Neurons whose bits find room in shared memory; those of more are read from afar.
+constexpr unsigned int NEAR_BITS = 1 << 18;
 
 __device__ inline unsigned int warp_index() { return (blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
 __device__ inline unsigned int warps() { return (gridDim.x * blockDim.x) >> 5; }
@@ -46,11 +48,15 @@ extern "C" __global__ void pull(const Model* __restrict__ model, unsigned int n_
                                 const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired,
                                 const unsigned int* __restrict__ when, int* __restrict__ arrivals) {
     __shared__ int sums[spiking::WARPS][spiking::LONGEST];
+    __shared__ unsigned int bits[spiking::NEAR_BITS / 32];
     const spiking::Packing packing(*model);
+    const bool near = model->n <= spiking::NEAR_BITS;
+    if (near)
+        for (unsigned int i = threadIdx.x; i < model->n_warps; i += blockDim.x) bits[i] = fired[i];
     const unsigned int me = threadIdx.x & 31;
     int* mine = sums[threadIdx.x >> 5];
     mine[me] = 0;
-    __syncwarp();
+    __syncthreads();
     for (unsigned int p = spiking::warp_index(); p < n_pieces; p += spiking::warps()) {
         const Chunk piece = pieces[p];
         const unsigned int len = (piece.meta & 127) + 1, target = piece.meta >> 7;
@@ -61,7 +67,8 @@ extern "C" __global__ void pull(const Model* __restrict__ model, unsigned int n_
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const unsigned int source = packing.target(word[j]);
-            if (me + 32 * j >= len || !(__ldg(&fired[source >> 5]) >> (source & 31) & 1)) continue;
+            const unsigned int of_32 = near ? bits[source >> 5] : __ldg(&fired[source >> 5]);
+            if (me + 32 * j >= len || !(of_32 >> (source & 31) & 1)) continue;
             any = true;
             for (unsigned int steps = when[source]; steps; steps &= steps - 1)
                 atomicAdd(&mine[__ffs(steps) - 1], packing.count(word[j]));

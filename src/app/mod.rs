@@ -269,10 +269,11 @@ impl App {
                     self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
-                live::News::Frame(frame) => {
+                live::News::Frame(mut frame) => {
                     self.profile.absorb(&frame);
                     self.session.filter.absorb(&self.session.live.exhibit, &frame);
-                    self.workspace.absorb(&self.session.live.exhibit, &mut self.time, frame);
+                    self.workspace.absorb(&self.session.live.exhibit, &mut self.time, &mut frame);
+                    self.session.live.give_back(frame);
                 }
                 live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
                 live::News::Said(level, text) => self.say(level, text),

@@ -222,6 +222,16 @@ impl Engine {
     pub fn take_frame(&self) -> Option<Frame> {
         self.frames.take()
     }
+
+    /// The frames that piled up since the last call, oldest first: without the copying that folding takes.
+    pub fn take_frames(&self) -> impl Iterator<Item = Frame> + use<> {
+        self.frames.take_all().into_iter()
+    }
+
+    /// A frame was read: its memory is filled again.
+    pub fn give_back(&self, frame: Frame) {
+        self.frames.give_back(frame);
+    }
 }
 
 impl Drop for Engine {

@@ -14,8 +14,9 @@ use std::{
 
 /// One batch in this many is measured kernel by kernel.
 pub const PROFILE_EVERY: u64 = 32;
-/// Frames are handed to the screen at most this often; histories in between are folded.
-const FRAME_EVERY: Duration = Duration::from_millis(8);
+/// Frames are handed to the screen at most this often; histories in between are folded. Less than a batch aims to take:
+/// folding a batch that came a moment early copies its spikes while the device waits.
+const FRAME_EVERY: Duration = Duration::from_millis(6);
 /// States (fields, matrices) are read at most this often while it runs: no screen shows them sooner.
 const STATES_EVERY: Duration = Duration::from_millis(16);
 
@@ -340,6 +341,7 @@ impl<W: Fn()> Worker<W> {
         let timings = std::mem::take(&mut self.pass.timings);
         let mut frame = Frame { clock: sim.clock(), epoch: self.epoch, timings, ..Frame::default() };
         frame.histories_only = !states;
+        frame.spare = self.frames.spare();
         sim.sample(&mut frame)?;
         if states {
             self.last_states = Some(Instant::now());

@@ -260,7 +260,12 @@ impl Pass {
     /// What the thread asked for without a pass is on its way too.
     fn fly(&mut self, desk: Desk) -> Log {
         let batch = self.number;
-        self.pending.extend(desk.flights.into_iter().map(|flight| Pending { flight, batch, counts: false, repeats: 1 }));
+        self.pending.extend(desk.flights.into_iter().map(|flight| Pending {
+            flight,
+            batch,
+            counts: false,
+            repeats: 1,
+        }));
         desk.log
     }
 

@@ -211,6 +211,8 @@ pub struct Frame {
     /// Asked by whoever samples: states (fields, matrices) would not be seen, since newer ones come before the screen
     /// is drawn again. Histories are always wanted.
     pub histories_only: bool,
+    /// Room for spikes, from a frame that was read; whoever samples may fill it instead of new memory.
+    pub spare: Vec<Spike>,
 }
 
 impl Frame {
@@ -226,7 +228,7 @@ impl Frame {
             Some((*id, reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
-        Self { readings, timings: self.timings.clone(), batches: vec![], ..*self }
+        Self { readings, timings: self.timings.clone(), batches: vec![], spare: vec![], ..*self }
     }
 
     /// A probe's reading.

@@ -81,6 +81,17 @@ pub fn fly(shared: &Path) -> Arc<Setup> {
     Arc::new(Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
 }
 
+/// A network of the references with its listed kicks.
+pub fn kicked(shared: &Path, folder: &str) -> (Params, Arc<Setup>) {
+    let folder = shared.join("data").join(folder);
+    let mut params = Params::default();
+    params.network.source = Source::Files;
+    params.network.path = folder.display().to_string().into();
+    params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
+    let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
+    (params, Arc::new(setup))
+}
+
 pub fn drive(shared: &Path, case: &str) -> Params {
     let mut params = Params::default();
     if case == "fastfly" {

@@ -4,7 +4,7 @@ use super::{Live, News, SinceZero, Taken};
 use crate::{
     app::{commands::UiCommand, log::Level, rescue::Fault, views::Trouble},
     engine::{Command, Engine, Event, Logged},
-    sim::SimError,
+    sim::{Frame, SimError},
 };
 use std::time::Instant;
 
@@ -17,8 +17,8 @@ impl Live {
         while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
             self.hear(event, &mut news);
         }
-        let frame = self.engine.as_ref().and_then(Engine::take_frame);
-        if let Some(frame) = frame.filter(|_| self.recorded.is_none()) {
+        let frames = self.engine.as_ref().map(Engine::take_frames);
+        for frame in frames.into_iter().flatten().filter(|_| self.recorded.is_none()) {
             self.clock = frame.clock;
             self.skipped += frame.skipped;
             self.latency.frame(frame.clock.step);
@@ -29,6 +29,13 @@ impl Live {
         }
         self.keep_checkpoint();
         news
+    }
+
+    /// A frame was shown.
+    pub fn give_back(&self, frame: Frame) {
+        if let Some(engine) = &self.engine {
+            engine.give_back(frame);
+        }
     }
 
     fn keep_checkpoint(&mut self) {

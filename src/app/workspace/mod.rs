@@ -212,17 +212,17 @@ impl Workspaces {
 
     /// Hands new data to all views. A new epoch starts them over. While the cursor is in the past they are told no states of
     /// the present.
-    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, mut frame: Frame) {
+    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, frame: &mut Frame) {
         if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
             time.reset();
             self.views.values_mut().for_each(|view| view.reset(exhibit));
         }
-        time.absorb(exhibit, &frame);
+        time.absorb(exhibit, frame);
         if time.axis.cursor().is_some() {
             let is_state = |id: u16| exhibit.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
             frame.readings.retain(|(id, _)| !is_state(*id));
         }
-        self.tell(exhibit, &frame);
+        self.tell(exhibit, frame);
     }
 
     /// Shows the states where the cursor is.

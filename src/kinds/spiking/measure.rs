@@ -22,6 +22,29 @@ pub struct Bin {
     pub classes: Vec<u64>,
 }
 
+impl Bin {
+    /// Counts the spikes of one step by class. Neighbours are often of one class, and additions to one counter wait for
+    /// each other: four tables take turns.
+    fn count(&mut self, codes: &[u16], lanes: &[u32]) {
+        const MOST: usize = 64;
+        let n = self.classes.len();
+        if n > MOST || lanes.len() < MOST {
+            return lanes.iter().for_each(|lane| self.classes[usize::from(codes[*lane as usize])] += 1);
+        }
+        let mut tables = [[0_u32; MOST]; 4];
+        let (fours, rest) = lanes.as_chunks::<4>();
+        for four in fours {
+            for (table, lane) in tables.iter_mut().zip(four) {
+                table[usize::from(codes[*lane as usize]) % MOST] += 1;
+            }
+        }
+        rest.iter().for_each(|lane| tables[0][usize::from(codes[*lane as usize])] += 1);
+        for (i, count) in self.classes.iter_mut().enumerate() {
+            *count += tables.iter().map(|table| u64::from(table[i])).sum::<u64>();
+        }
+    }
+}
+
 /// A running average that is only touched by spikes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Running {
@@ -66,6 +89,8 @@ pub struct Meter {
     tau_steps: f64,
     fade: Fade,
     group_by: String,
+    /// Where that column is.
+    grouped_by: Option<usize>,
     /// Completed steps between traces.
     pub trace_every: u64,
     /// Neurons whose traces are taken, ascending.
@@ -108,6 +133,7 @@ impl Meter {
             tau_steps: 0.0,
             fade: Fade { fine: vec![], coarse: vec![] },
             group_by: String::new(),
+            grouped_by: None,
             trace_every: 1,
             traced: vec![],
             hash: StreamHash::default(),
@@ -140,6 +166,7 @@ impl Meter {
             measure.group_by.clone_into(&mut self.group_by);
             self.series[1] = Series::default();
         }
+        self.grouped_by = self.set.columns.iter().position(|c| c.name == self.group_by);
         self.sizes = self.column().map_or_else(|| vec![self.set.len], Column::counts);
         self.start_bin(step);
     }
@@ -154,7 +181,7 @@ impl Meter {
     }
 
     fn column(&self) -> Option<&Column> {
-        self.set.column(&self.group_by)
+        self.set.columns.get(self.grouped_by?)
     }
 
     /// Names of the lanes of `class_rates`.
@@ -197,8 +224,7 @@ impl Meter {
         if !self.is_tapped(probes::SPIKES) {
             self.waiting = vec![];
         }
-        let classes = if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 };
-        if self.bin.classes.len() != classes {
+        if self.bin.classes.len() != self.n_classes() {
             self.start_bin(step);
         }
         Ok(())
@@ -209,8 +235,12 @@ impl Meter {
     }
 
     fn start_bin(&mut self, step: u64) {
-        let classes = if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 };
-        self.bin = Bin { since: step, classes: vec![0; classes], ..Bin::default() };
+        self.bin = Bin { since: step, classes: vec![0; self.n_classes()], ..Bin::default() };
+    }
+
+    /// Classes that are counted: none when nobody looks.
+    fn n_classes(&self) -> usize {
+        if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 }
     }
 
     /// Takes spikes of one step; ascending over all calls for the step.
@@ -222,8 +252,8 @@ impl Meter {
             self.waiting.extend(lanes.iter().map(|lane| Spike { step: step32, lane: *lane }));
         }
         if !self.bin.classes.is_empty() {
-            match self.set.column(&self.group_by) {
-                Some(c) => lanes.iter().for_each(|l| self.bin.classes[usize::from(c.codes[*l as usize])] += 1),
+            match self.grouped_by.and_then(|at| self.set.columns.get(at)) {
+                Some(column) => self.bin.count(&column.codes, lanes),
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
@@ -324,9 +354,10 @@ impl Meter {
     }
 
     /// The spikes since they were last taken.
-    pub fn take_spikes(&mut self) -> Vec<Spike> {
-        let room = Vec::with_capacity(self.waiting.len()); // the next batch brings about as many
-        std::mem::replace(&mut self.waiting, room)
+    pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
+        spare.clear();
+        spare.reserve(self.waiting.len()); // the next batch brings about as many
+        std::mem::replace(&mut self.waiting, spare)
     }
 
     /// Running rates after `completed` steps, Hz.
@@ -369,5 +400,22 @@ impl Meter {
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
         (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_tables_count_as_one() {
+        let codes: Vec<u16> = (0..1000_u32).map(|i| (i * i % 9) as u16).collect();
+        for n in [0, 1, 63, 64, 65, 999, 1000] {
+            let lanes: Vec<u32> = (0..n).collect();
+            let mut bin = Bin { classes: vec![7; 9], ..Bin::default() };
+            bin.count(&codes, &lanes);
+            let want = |class: u16| 7 + lanes.iter().filter(|l| codes[**l as usize] == class).count() as u64;
+            assert_eq!(bin.classes, (0..9).map(want).collect::<Vec<_>>(), "{n}");
+        }
     }
 }

@@ -75,7 +75,7 @@ impl<T: Real> Simulation for CpuSim<T> {
                 continue;
             }
             let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
+                probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes(std::mem::take(&mut frame.spare))),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
                 probes::RATE_FIELD => Reading::Field(self.desk.meter.running_rates(self.desk.step)),
                 probes::V_FIELD => Reading::Field(self.potentials()),

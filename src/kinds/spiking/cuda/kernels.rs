@@ -354,7 +354,7 @@ kernels! {
 
         /// Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
         /// synaptic events.
-        #[block(256)]
+        #[block(1024)]
         fn pull(
             model: In<Model>, n_pieces: Size<u32>, pieces: In<Chunk>, sources: In<u32>, fired: In<u32>, when: In<u32>,
             arrivals: InOut<i32>

@@ -47,7 +47,8 @@ impl Memory {
             let (segments, now) = (&mut self.segments, &mut self.now);
             let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
-            kernels.deliver(pass, delivering, model, windows, index, segments, now, chunks, words, arrivals, touched)?;
+            kernels
+                .deliver(pass, delivering, model, windows, index, segments, now, chunks, words, arrivals, touched)?;
         }
         if shape.kicks {
             let (kicks, bits) = (&self.kicks, &mut self.kick_bits);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     data::Csr,
-    gpu::{Buf, Cell, Gpu, GpuError, Pass, layout::CudaType},
+    gpu::{Buf, Cell, Gpu, GpuError, Pass, Pinned, layout::CudaType},
     kinds::spiking::{
         layout::TABLE,
         measure::{Meter, Running},
@@ -47,6 +47,7 @@ pub struct Memory {
     pub(super) next_tag: u32,
     /// Running rates, and how they fade: by single steps, then by 1024.
     pub rates: Buf<Average>,
+    landing: Option<Pinned<Average>>,
     pub(super) fade: Buf<f32>,
     pub(super) gain_of: Buf<u16>,
     pub(super) gains: Buf<Gain>,
@@ -119,6 +120,7 @@ impl Memory {
             posts: Buf::zeros(gpu, "posts of blocks", 1)?,
             next_tag: 1,
             rates: Buf::zeros(gpu, "running rates", n)?,
+            landing: None,
             fade: Buf::zeros(gpu, "fading of rates", 1)?,
             gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
             gains: Buf::zeros(gpu, "gains", 1)?,
@@ -262,10 +264,16 @@ impl Memory {
         Ok(replaced)
     }
 
-    /// The running rates as they are now.
-    pub fn running(&self) -> Result<Vec<Running>, GpuError> {
-        let rates = self.rates.read_range(0..self.n as usize)?;
-        Ok(rates.into_iter().map(|r| Running { hz: r.hz, step: r.step }).collect())
+    /// The running rates as they are now, over page-locked memory: views ask sixty times a second.
+    pub fn running(&mut self, into: &mut Vec<Running>) -> Result<(), GpuError> {
+        let landing = match &mut self.landing {
+            Some(landing) => landing,
+            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
+        };
+        self.rates.download(0..self.n as usize, landing)?;
+        into.clear();
+        into.extend(landing.get()?.iter().map(|r| Running { hz: r.hz, step: r.step }));
+        Ok(())
     }
 
     /// The reverse.

@@ -90,7 +90,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         }
         for probe in wanted {
             let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes()),
+                probes::SPIKES => Reading::Spikes(self.desk.meter.take_spikes(std::mem::take(&mut frame.spare))),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
                 probes::RATE_FIELD => Reading::Field(self.desk.meter.running_rates(self.desk.step)),
                 probes::V_FIELD if self.memory.units.is_some() => Reading::Field(self.unit_potentials()?),
@@ -154,8 +154,7 @@ impl<T: Real> Simulation for CudaSim<T> {
 impl<T: Real> CudaSim<T> {
     /// Running rates as the device has them, for whoever looks at those of the meter.
     fn fetch_averages(&mut self) -> Result<(), SimError> {
-        self.desk.meter.running = self.memory.running()?;
-        Ok(())
+        Ok(self.memory.running(&mut self.desk.meter.running)?)
     }
 
     /// Milliseconds since each neuron's last spike, -1 for never.

@@ -15,8 +15,8 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Launches of a way in a row: two events cost half as much as a launch.
-const REPEATS: u32 = 16;
+/// Launches of a way in a row: two events around a graph cost as much as a launch.
+const REPEATS: u32 = 64;
 /// Places of the window and of the one after it in the ways' own segments.
 const LAST: u32 = 0;
 const SCRATCH: u32 = 1;
@@ -38,6 +38,7 @@ pub struct Ways {
     sources: Buf<u32>,
     fired: Buf<u32>,
     when: Buf<u32>,
+    pull_threads: u32,
     graphs: Vec<Graph>,
 }
 
@@ -60,6 +61,7 @@ impl Ways {
             sources: Buf::from_slice(gpu, "wiring by target", &sources)?,
             fired: Buf::zeros(gpu, "who fired", n.div_ceil(32))?,
             when: Buf::zeros(gpu, "when they fired", n)?,
+            pull_threads: gpu.multiprocessors * 2048,
             graphs: vec![],
         })
     }
@@ -92,7 +94,7 @@ impl Ways {
                 self.kernels.note_fired(pass, 1 << 14, model, segments, spikes, fired, when)?;
                 let (n, pieces, sources) = (self.pieces.len() as u32, &self.pieces, &self.sources);
                 let arrivals = &mut self.arrivals;
-                self.kernels.pull(pass, memory.deliver_threads, model, n, pieces, sources, fired, when, arrivals)
+                self.kernels.pull(pass, self.pull_threads, model, n, pieces, sources, fired, when, arrivals)
             }
         }
     }

@@ -92,7 +92,7 @@ impl Simulation for LeakySim {
                 continue;
             }
             let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.meter.take_spikes()),
+                probes::SPIKES => Reading::Spikes(self.meter.take_spikes(std::mem::take(&mut frame.spare))),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
                 probes::RATE_FIELD => Reading::Field(self.meter.running_rates(self.step)),
                 probes::V_FIELD => Reading::Field(self.states()),
