@@ -59,30 +59,126 @@ fn saturated(w: &Window, picture: &Picture, label: &str) -> usize {
     picture.enumerate_pixels().filter(|(x, y, p)| inside(*x, *y) && vivid(p)).count()
 }
 
-#[test]
-fn the_default_project_makes_a_picture() {
+/// The window with a project, loaded.
+fn window(project: &str, size: [f32; 2]) -> Window {
     let start = Start {
-        path: Some(root().join("projects/fly.ron")),
+        path: Some(root().join("projects").join(project)),
         native_dialogs: false,
         state_dir: None,
         config_dir: None,
         ..Start::default()
     };
     let mut w: Window = Harness::builder()
-        .with_size([1440.0, 900.0])
+        .with_size(size)
         .with_max_steps(30)
         .with_theme(egui::Theme::Dark)
         .with_render_cursor(false)
         .wgpu()
         .build_eframe(move |cc| App::new(cc, start).expect("threads"));
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    w
+}
+
+/// Sizes a window is looked at in: a small laptop's, and a large screen's.
+const SIZES: [[f32; 2]; 2] = [[1280.0, 800.0], [1920.0, 1200.0]];
+
+/// All workspaces of every kind, run for a while, in both sizes and themes. Only to be looked at, so it is run by hand:
+/// `NEUROPIL_SCREENSHOTS=… cargo test --test screenshots workspaces -- --ignored`.
+#[test]
+#[ignore = "to be looked at"]
+fn workspaces_of_every_kind() {
+    for (project, set, n) in [("fly", "neurons", 4), ("balanced", "neurons", 4), ("nuclei", "nuclei", 12)] {
+        let mut w = window(&format!("{project}.ron"), SIZES[1]);
+        let ctx = w.ctx.clone();
+        w.query_all_by_label("Run").next().expect("a button; empty views have one, too").click_accesskit();
+        // What is not on screen is not measured: each is on screen for a while.
+        for page in [2, 1, 0] {
+            w.state_mut().command(&ctx, UiCommand::Workspace(page));
+            let secs = w.state().session().live.clock.secs();
+            let more = if project == "nuclei" { 130.0 } else { 0.5 };
+            until(&mut w, "it runs", |w| w.state().session().live.clock.secs() > secs + more);
+            if page == 2 && project == "fly" {
+                select_some(&mut w);
+            } else if page == 2 {
+                w.state_mut().session_mut().selection.replace(set, (0..n).collect());
+            }
+        }
+        w.query_all_by_label("Pause").next().expect("it runs").click_accesskit();
+        until(&mut w, "it pauses", |w| !w.state().session().live.running);
+        for page in 0..4 {
+            w.state_mut().command(&ctx, UiCommand::Workspace(page));
+            for (size, (theme, name)) in SIZES.iter().flat_map(|s| THEMES.map(|t| (s, t))) {
+                w.set_size(egui::Vec2::from(*size));
+                w.state_mut().command(&ctx, UiCommand::Theme(theme));
+                let since = Instant::now();
+                // Jobs of the pool come in.
+                until(&mut w, "it is drawn", |_| since.elapsed() > Duration::from_millis(900));
+                if shoot(&mut w, &format!("{project}-{page}-{}-{name}", size[0])).is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// What the cards of the home page show: a project, one of its views under the name of its picture, and after how much
+/// simulated time.
+const CARDS: [(&str, &str, &str, f64); 9] = [
+    ("fly", "brain", "3D view", 0.3),
+    ("fastfly", "brain", "3D view", 0.02),
+    ("balanced", "raster", "Spike raster", 1.0),
+    ("nuclei", "circle", "Phase circle", 60.0),
+    ("nuclei-large", "scatter", "Scatter", 3.0),
+    ("population", "lineage", "Lineage", 120.0),
+    ("soda", "brain", "3D view", 100.0),
+    ("kuramoto", "circle", "Phase circle", 150.0),
+    ("fields", "scatter", "Scatter", 100.0),
+];
+
+/// Draws the cards of the home page, by hand:
+/// `NEUROPIL_SCREENSHOTS=assets/examples cargo test --test screenshots cards -- --ignored`.
+#[test]
+#[ignore = "makes pictures"]
+fn cards() {
+    for (project, view, picture, secs) in CARDS {
+        let mut w = window(&format!("{project}.ron"), [700.0, 690.0]);
+        let ctx = w.ctx.clone();
+        for command in [UiCommand::ToggleTree, UiCommand::ToggleInspector, UiCommand::RunPause] {
+            w.state_mut().command(&ctx, command);
+        }
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 0);
+        for command in [UiCommand::ShowView(view), UiCommand::Maximise] {
+            w.state_mut().command(&ctx, command);
+        }
+        until(&mut w, "it has run", |w| w.state().session().live.clock.secs() >= secs);
+        w.state_mut().command(&ctx, UiCommand::RunPause);
+        until(&mut w, "it pauses", |w| !w.state().session().live.running);
+        w.run_steps(30);
+        let (Ok(all), Some(folder)) = (w.render(), std::env::var_os("NEUROPIL_SCREENSHOTS")) else { return };
+        let area = w.query_all_by_label(picture).map(|n| n.rect()).max_by(|a, b| a.area().total_cmp(&b.area()));
+        let area = area.expect("the picture of the view");
+        let size = egui::vec2(area.width(), area.width() * 243.0 / 432.0).min(egui::vec2(f32::INFINITY, area.height()));
+        let size = egui::vec2(size.y * 432.0 / 243.0, size.y);
+        let part = egui::Rect::from_center_size(area.center(), size);
+        let part = image::imageops::crop_imm(&all, part.left() as u32, part.top() as u32, size.x as u32, size.y as u32);
+        let card = image::imageops::resize(&part.to_image(), 432, 243, image::imageops::FilterType::Lanczos3);
+        let file = root().join(PathBuf::from(folder)).join(format!("{project}.png"));
+        image::DynamicImage::from(card).to_rgb8().save(file).expect("picture");
+    }
+}
+
+const THEMES: [(Theme, &str); 2] = [(Theme::Dark, "dark"), (Theme::Light, "light")];
+
+#[test]
+fn the_default_project_makes_a_picture() {
+    let mut w = window("fly.ron", [1440.0, 900.0]);
     w.get_by_label("Run").click_accesskit();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
     select_some(&mut w);
     until(&mut w, "it has run", |w| w.state().session().live.clock.secs() > SIMULATED_SECS);
     w.get_by_label("Pause").click_accesskit();
     until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
-    for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
+    for (theme, name) in THEMES {
         let ctx = w.ctx.clone();
         w.state_mut().command(&ctx, UiCommand::Theme(theme));
         let Some(picture) = shoot(&mut w, &format!("workbench-{name}")) else { return };

@@ -19,7 +19,10 @@ impl Pace {
         if self.seen.back().is_some_and(|(_, last)| clock.step < last.step) {
             self.seen.clear();
         }
-        self.seen.push_back((now, clock));
+        // Between two steps that take long there is nothing to see.
+        if self.seen.back().is_none_or(|(_, last)| clock.step > last.step) {
+            self.seen.push_back((now, clock));
+        }
         while self.seen.len() > 2 && self.seen.front().is_some_and(|(t, _)| now - *t > Duration::from_secs(1)) {
             self.seen.pop_front();
         }

@@ -263,6 +263,8 @@ impl App {
                 live::News::Loaded => {
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
+                    let project = &self.session.project;
+                    self.time.expect(project.planned_steps(), project.model.secs_per_step());
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
                     self.take_machine(&device);

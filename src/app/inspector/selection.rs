@@ -23,6 +23,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             facts_ui(ui, &set, &elements);
         });
         ui.add_space(4.0);
+        // A kind without named sets has none of these.
+        let has_deeds = interventions::can_select(app.session.project.model.params());
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
             let deeds = [
@@ -31,7 +33,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 (icons::CROSSHAIR, "Probe", UiCommand::Probe),
                 (icons::SELECTION, "Save", UiCommand::SaveSelection),
             ];
-            for (glyph, word, command) in deeds {
+            for (glyph, word, command) in deeds.into_iter().filter(|_| has_deeds) {
                 let button = Button::new((icons::rich(glyph).size(13.0), word));
                 let why_not = command.why_not(app);
                 let response =

@@ -108,6 +108,15 @@ impl Time {
         }
     }
 
+    /// A run of this many steps is to come: all of it is in view when that is less than what is in view at first.
+    pub fn expect(&mut self, steps: Option<u64>, secs_per_step: f64) {
+        if self.axis.line == Timeline::default() {
+            self.axis.line.fit(secs_per_step);
+            let span = self.axis.line.span;
+            self.axis.line = Timeline::across(steps.map_or(span, |n| (n as f64).clamp(20.0, span)));
+        }
+    }
+
     /// A new simulation or a new epoch: nothing is remembered.
     pub fn reset(&mut self) {
         self.axis.reset();

@@ -230,7 +230,7 @@ fn paint_ring(painter: &Painter, area: Rect, parts: &[u32], ctx: &ViewCtx<'_>) {
     let at = |turn: f32, radius: f32| area.center() + Vec2::angled(-turn * TAU) * radius * area.width();
     for (i, n) in parts.iter().enumerate().filter(|(_, n)| **n > 0) {
         let share = *n as f32 / most as f32;
-        let (from, to) = (i as f32 / parts.len() as f32, (i as f32 + 0.9) / parts.len() as f32);
+        let (from, to) = (i as f32 / parts.len() as f32, (i + 1) as f32 / parts.len() as f32);
         let outer = inner + (RING.1 - inner) * (0.12 + 0.88 * share.sqrt());
         let first = mesh.vertices.len() as u32;
         for corner in [at(from, inner), at(to, inner), at(to, outer), at(from, outer)] {

@@ -259,7 +259,7 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::
 
 /// A number with thousands separated: `138,639`.
 pub use crate::app::text::count as thousands;
-pub use crate::app::text::spaced;
+pub use crate::app::text::{spaced, unwrap};
 
 /// A value with three to four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {
@@ -276,6 +276,12 @@ pub fn value(v: f64) -> String {
         let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
         crate::app::text::localised(text)
     }
+}
+
+/// A value that changes: three significant digits, of large ones all before the point.
+pub fn reading(v: f32) -> String {
+    let v = f64::from(v);
+    value(if v.abs() < 100.0 { round3(v) } else { v.round() })
 }
 
 /// A value with its unit.
@@ -386,11 +392,14 @@ pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
     let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
     let digits = tick_digits(&marks);
-    for v in marks {
+    // One number is no scale: of a low plot the ends are told.
+    let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
+    let told = |v: f64| if is_low { reading(v as f32) } else { format!("{v:.digits$}") };
+    for v in if is_low { vec![min, max] } else { marks } {
         let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
         painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
         let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
-        painter.text(at, Align2::RIGHT_CENTER, format!("{v:.digits$}"), font.clone(), tokens.text_sub);
+        painter.text(at, Align2::RIGHT_CENTER, told(v), font.clone(), tokens.text_sub);
     }
     if !title.is_empty() {
         painter.text(plot.left_top() + Vec2::new(6.0, 2.0), Align2::LEFT_TOP, title, font.clone(), tokens.text_sub);
@@ -499,6 +508,7 @@ mod tests {
         assert_eq!(value(0.0125), "0.0125");
         assert_eq!(value(-52.0), "-52");
         assert_eq!(value(1234.5), "1234");
+        assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
         assert_eq!(duration(0.0016), "1.6 ms");
         assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
         assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");

@@ -11,6 +11,10 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
         kit::empty_ui(ui, canvas, ctx.tokens, title, how, None);
         return;
     }
+    if ctx.running {
+        kit::empty_ui(ui, canvas, ctx.tokens, title, how, None);
+        return;
+    }
     let trouble = ui.data(|d| d.get_temp::<Trouble>(trouble_id()));
     let pressed = match &trouble {
         Some(t) => kit::failed_ui(ui, canvas, ctx.tokens, "The simulation stopped", &t.why, Some(t.way_out.0)),

@@ -131,7 +131,7 @@ fn legend(
         let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
         if let Some((_, rate)) = values.last() {
-            let text = kit::value(f64::from((rate * 100.0).round() / 100.0));
+            let text = kit::reading(*rate);
             painter.text(pos2(area.right() - 6.0, row), Align2::RIGHT_CENTER, text, kit::mono(ui), ctx.tokens.text_sub);
         }
     }

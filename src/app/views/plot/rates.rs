@@ -80,7 +80,7 @@ impl Rates {
         for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
             let mut on = shown.contains(&id);
             let text = egui::RichText::new(kit::spaced(probe.name)).small();
-            if ui.toggle_value(&mut on, text).on_hover_text(probe.docs.trim()).changed() {
+            if ui.toggle_value(&mut on, text).on_hover_text(kit::unwrap(probe.docs)).changed() {
                 let names = self
                     .shown
                     .get_or_insert_with(|| shown.iter().map(|p| ctx.exhibit.probes[usize::from(*p)].name).collect());
@@ -215,7 +215,7 @@ impl Rates {
                 for lane in range {
                     let (name, color, value) = &rows[lane];
                     let shown = !self.hidden_lanes.contains(&(probe, lane));
-                    let text = value.map_or_else(|| "—".into(), |v| kit::value(f64::from((v * 100.0).round() / 100.0)));
+                    let text = value.map_or_else(|| "—".into(), |v| kit::reading(v));
                     let row = kit::legend_row_ui(ui, ctx.tokens, *color, name, &text, shown, width);
                     if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
                         let alone = ui.input(|i| i.modifiers.alt);
@@ -282,7 +282,7 @@ fn title(
     let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
     if let Some(value) = value {
         let at = pos2(rect.right() + 10.0, rect.center().y);
-        let value = kit::value(f64::from((value * 100.0).round() / 100.0));
+        let value = kit::reading(value);
         return painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong).right();
     }
     rect.right()

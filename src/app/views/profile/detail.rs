@@ -30,7 +30,7 @@ impl Detail {
         });
         ScrollArea::vertical().id_salt("kernel").auto_shrink(false).show(ui, |ui| {
             if let Some(docs) = (ctx.timing_docs)(name) {
-                ui.label(RichText::new(docs.trim()).small().color(ctx.tokens.text_sub));
+                ui.label(RichText::new(kit::unwrap(docs)).small().color(ctx.tokens.text_sub));
             }
             match timing {
                 Some(timing) => {

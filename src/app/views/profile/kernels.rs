@@ -226,7 +226,7 @@ fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     let text = RichText::new(kit::spaced(row.timing.name)).color(color);
     let label = ui.add(egui::Label::new(text).selectable(false).truncate());
     if let Some(docs) = (ctx.timing_docs)(row.timing.name) {
-        label.on_hover_text(docs.trim());
+        label.on_hover_text(kit::unwrap(docs));
     }
 }
 
@@ -322,7 +322,8 @@ impl View for Kernels {
         let tokens = ctx.tokens;
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, &sums, ctx));
         if sums.is_empty() {
-            return run_ui(ui, canvas, ctx, "No kernel times yet", "They are measured while the model runs");
+            let how = super::waiting(ctx.profile);
+            return run_ui(ui, canvas, ctx, "No kernel times yet", &how);
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         let typing = ui.ctx().text_edit_focused();

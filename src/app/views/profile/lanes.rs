@@ -8,7 +8,7 @@ use crate::{
 use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
 
 /// Height of a lane.
-const HEIGHT: f32 = 26.0;
+const HEIGHT: f32 = 36.0;
 const LOWEST: f32 = 6.0;
 
 /// The lanes that hold something, from top to bottom.
@@ -162,7 +162,7 @@ fn ink_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
 pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
     ui.label(egui::RichText::new(title_of(span)).strong().color(ctx.tokens.text_strong));
     if let Some(docs) = (ctx.timing_docs)(span.name) {
-        ui.label(egui::RichText::new(docs.trim()).small().color(ctx.tokens.text_sub));
+        ui.label(egui::RichText::new(kit::unwrap(docs)).small().color(ctx.tokens.text_sub));
     }
     let mut told = vec![
         ("lane", name_of(span.lane)),

@@ -49,6 +49,14 @@ fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     }
 }
 
+/// When there will be something to see.
+fn waiting(profile: &Profile) -> String {
+    match profile.every {
+        0 | 1 => "Every batch is measured while the model runs".to_owned(),
+        every => format!("One batch in {every} is measured while the model runs; how many is set in Steps"),
+    }
+}
+
 /// `overhead 4 % of a measured batch, 0.1 % overall`.
 fn overhead_text(profile: &Profile) -> String {
     let Some(Overhead { measured, overall }) = profile.overhead() else {

@@ -295,7 +295,8 @@ impl View for Roofline {
         let (tokens, caption) = (ctx.tokens, caption(&missing, &ctx.profile.machine));
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| ceilings_ui(ui, ctx));
         if sums.is_empty() && ctx.profile.machine.ceilings.is_none() {
-            return run_ui(ui, canvas, ctx, "No kernel times yet", "Kernels appear here while the model runs");
+            let how = super::waiting(ctx.profile);
+            return run_ui(ui, canvas, ctx, "No kernel times yet", &how);
         }
         // Ceilings alone say what the device can do; without them there is nothing to draw.
         if points.is_empty() && ctx.profile.machine.ceilings.is_none() {

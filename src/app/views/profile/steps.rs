@@ -12,6 +12,8 @@ use egui::{Align2, Key, PointerButton, Pos2, Rect, Response, Sense, Ui, pos2};
 /// Room left of the bars and below them.
 const LEFT: f32 = 46.0;
 const BELOW: f32 = 18.0;
+/// A step this many times as long as 95 of 100 is cut, and then at that many times.
+const CUT: (f64, f64) = (4.0, 2.5);
 /// Bars are never wider.
 const WIDEST: f32 = 12.0;
 
@@ -146,7 +148,7 @@ impl Bars {
         let height = (bar.nanos / self.top) as f32 * self.plot.height();
         let gap = if self.width >= 3.0 { 1.0 } else { 0.0 };
         Rect::from_min_max(
-            pos2(left, self.plot.bottom() - height.max(1.0)),
+            pos2(left, self.plot.bottom() - height.clamp(1.0, self.plot.height())),
             pos2(left + self.width - gap, self.plot.bottom()),
         )
     }
@@ -157,6 +159,9 @@ impl Bars {
         for (i, bar) in self.bars.iter().enumerate() {
             let color = if bar.is_measured { t.categorical[0] } else { t.text_sub.gamma_multiply(0.45) };
             painter.rect_filled(self.rect(i, bar), 0.0, color);
+            if bar.nanos > self.top {
+                painter.rect_filled(self.rect(i, bar).with_max_y(self.plot.top() + 3.0), 0.0, t.warn);
+            }
             if shown.is_some_and(|n| (bar.first..=bar.last).contains(&n)) {
                 let x = self.plot.left() + (i as f32 + 0.5) * self.width;
                 let half = (self.width / 2.0).max(3.0);
@@ -174,7 +179,8 @@ impl Bars {
         }
     }
 
-    fn line(&self, ui: &Ui, nanos: f64, label: &str, (color, ground): (egui::Color32, egui::Color32)) {
+    /// A line over all bars, its name at the end: above the line, or below it.
+    fn line(&self, ui: &Ui, nanos: f64, (label, is_above): (&str, bool), color: egui::Color32, ground: egui::Color32) {
         let y = self.plot.bottom() - (nanos / self.top) as f32 * self.plot.height();
         if y < self.plot.top() {
             return;
@@ -182,7 +188,7 @@ impl Bars {
         ui.painter().hline(self.plot.x_range(), y, (1.0, color.gamma_multiply(0.6)));
         let galley = ui.painter().layout_no_wrap(label.to_owned(), kit::small(ui), color);
         let size = galley.size();
-        let top = (y - 1.0 - size.y).max(self.plot.top());
+        let top = if is_above { (y - 1.0 - size.y).max(self.plot.top()) } else { y + 2.0 };
         let at = pos2(self.plot.right() - 4.0 - size.x, top);
         ui.painter().rect_filled(Rect::from_min_size(at, size).expand2(egui::vec2(3.0, 0.0)), 2.0, ground);
         ui.painter().galley(at, galley, color);
@@ -251,16 +257,19 @@ impl View for Steps {
         }
         let longest = bars.iter().map(|b| b.nanos).fold(1.0, f64::max);
         let width = (plot.width() / bars.len() as f32).min(WIDEST);
-        let bars = Bars { bars, plot, width, top: longest * 1.08 };
+        let cut =
+            spread.as_ref().map(|s| s.p95 * CUT.1).filter(|_| spread.as_ref().is_some_and(|s| longest > s.p95 * CUT.0));
+        let bars = Bars { bars, plot, width, top: cut.unwrap_or(longest * 1.08) };
         let id = ui.scope_id().with("steps");
         let response = ui.interact(canvas, id, Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Time of the steps"));
         self.pointer(ui, &response, &bars, ctx.profile);
         bars.paint(ui, ctx);
         if let Some(s) = spread {
-            bars.line(ui, s.p50, "p50", (tokens.text, tokens.canvas));
+            let apart = ((s.p95 - s.p50) / bars.top) as f32 * plot.height();
+            bars.line(ui, s.p50, ("p50", apart > 18.0), tokens.text, tokens.canvas);
             if s.p95 > s.p50 * 1.15 {
-                bars.line(ui, s.p95, "p95", (tokens.warn, tokens.canvas));
+                bars.line(ui, s.p95, ("p95", true), tokens.warn, tokens.canvas);
             }
         }
         let (scale, unit) = kit::duration_unit(bars.top * 1e-9);
@@ -273,7 +282,8 @@ impl View for Steps {
 
     fn help(&self) -> &'static str {
         "# Steps\n\nOne bar per batch; its height is the wall time of a step (or of the whole batch). Filled bars were \
-         measured kernel by kernel; where batches share a pixel, the longest is drawn.\n\n**Drag** chooses the range that \
+         measured kernel by kernel; where batches share a pixel, the longest is drawn. A bar far above the others is cut, with a \
+         mark on top.\n\n**Drag** chooses the range that \
          all Profile panels show; **click** shows a batch in the timeline; **double-click** or **Esc** goes back to \
          everything. *Overhead* compares the steps of measured batches with those of their neighbours."
     }

@@ -216,8 +216,8 @@ impl View for Timeline {
         let (tokens, caption) = (ctx.tokens, caption(ctx.profile));
         let canvas = kit::panel_ui(ui, tokens, caption.as_deref(), |ui| self.toolbar_ui(ui, ctx));
         let Some((batch, measured)) = ctx.profile.shown() else {
-            let how = "One batch in so many is measured launch by launch while the model runs";
-            return run_ui(ui, canvas, ctx, "No measured batch yet", how);
+            let how = super::waiting(ctx.profile);
+            return run_ui(ui, canvas, ctx, "No measured batch yet", &how);
         };
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         let lanes = Lanes::of(measured);

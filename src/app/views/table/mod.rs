@@ -119,7 +119,7 @@ impl Table {
             ui.menu_button("Values", |ui| {
                 for (_, probe) in all {
                     let mut on = shown.contains(probe.name);
-                    if ui.checkbox(&mut on, kit::spaced(probe.name)).on_hover_text(probe.docs.trim()).changed() {
+                    if ui.checkbox(&mut on, kit::spaced(probe.name)).on_hover_text(kit::unwrap(probe.docs)).changed() {
                         let names = self.fields.get_or_insert_with(|| shown.clone());
                         if on {
                             names.insert(probe.name)
