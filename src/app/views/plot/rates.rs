@@ -215,7 +215,7 @@ impl Rates {
                 for lane in range {
                     let (name, color, value) = &rows[lane];
                     let shown = !self.hidden_lanes.contains(&(probe, lane));
-                    let text = value.map_or_else(|| "—".into(), |v| kit::reading(v));
+                    let text = value.map_or_else(|| "—".into(), kit::reading);
                     let row = kit::legend_row_ui(ui, ctx.tokens, *color, name, &text, shown, width);
                     if row.on_hover_text(format!("{name}\n{LANE_HINT}")).clicked() {
                         let alone = ui.input(|i| i.modifiers.alt);

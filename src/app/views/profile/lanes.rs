@@ -8,7 +8,7 @@ use crate::{
 use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
 
 /// Height of a lane.
-const HEIGHT: f32 = 36.0;
+const HEIGHT: f32 = 26.0;
 const LOWEST: f32 = 6.0;
 
 /// The lanes that hold something, from top to bottom.
