@@ -149,10 +149,14 @@ fn cards() {
         for command in [UiCommand::ShowView(view), UiCommand::Maximise] {
             w.state_mut().command(&ctx, command);
         }
-        until(&mut w, "it has run", |w| w.state().session().live.clock.secs() >= secs);
+        // A lineage is told from when it is first looked at.
+        let end = w.state().session().live.clock.secs() + secs;
+        until(&mut w, "it has run", |w| w.state().session().live.clock.secs() >= end);
         w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "it pauses", |w| !w.state().session().live.running);
-        w.run_steps(30);
+        let since = Instant::now();
+        // Jobs of the pool come in.
+        until(&mut w, "it is drawn", |_| since.elapsed() > Duration::from_millis(1500));
         let (Ok(all), Some(folder)) = (w.render(), std::env::var_os("NEUROPIL_SCREENSHOTS")) else { return };
         let area = w.query_all_by_label(picture).map(|n| n.rect()).max_by(|a, b| a.area().total_cmp(&b.area()));
         let area = area.expect("the picture of the view");
