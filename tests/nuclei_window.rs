@@ -1,28 +1,22 @@
 //! A kind the window has never heard of: its views come from the shapes of its probes. A picture is written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
+#[path = "support/harness.rs"]
+mod harness;
+
 use egui_kittest::{Harness, kittest::Queryable};
+use harness::Window;
 use neuropil::{
     app::{App, Start, commands::UiCommand, settings::Theme},
     params::path,
 };
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-type Window = Harness<'static, App>;
-
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        assert!(since.elapsed() < Duration::from_secs(120), "waited in vain until {what}: {:?}", w.state().messages());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(120), w, what, holds);
 }
 
 fn shoot(w: &mut Window, name: &str) {

@@ -6,6 +6,8 @@
 mod brain;
 #[path = "support/device_profile.rs"]
 mod device_profile;
+#[path = "support/harness.rs"]
+mod harness;
 #[path = "support/stage.rs"]
 mod stage;
 
@@ -13,6 +15,7 @@ use brain::exhibit;
 use device_profile::{PREDICTED, WORK, batches, ceilings, on_device};
 use egui::{Modifiers, pos2, vec2};
 use egui_kittest::Harness;
+use harness::Window;
 use neuropil::{
     app::{
         App, Start,
@@ -139,8 +142,6 @@ fn pictures() {
     }
 }
 
-type Window = Harness<'static, App>;
-
 fn window(project: &str, size: [f32; 2]) -> Window {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let start = Start {
@@ -154,13 +155,8 @@ fn window(project: &str, size: [f32; 2]) -> Window {
     builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
 }
 
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = std::time::Instant::now();
-    while !holds(w) {
-        w.step();
-        assert!(since.elapsed().as_secs() < 120, "waited in vain until {what}: {:?}", w.state().messages());
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(std::time::Duration::from_secs(120), w, what, holds);
 }
 
 /// Which workspace is in front, by the shortcut's number.

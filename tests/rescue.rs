@@ -2,42 +2,17 @@
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
+#[path = "support/window.rs"]
+mod window;
 
-use egui_kittest::{
-    Harness,
-    kittest::{NodeT, Queryable},
-};
+use egui_kittest::kittest::{NodeT, Queryable};
 use neuropil::{
-    app::{App, Start, commands::UiCommand},
-    params::path,
+    app::{Start, commands::UiCommand},
     project::{DeviceChoice, Project},
     sim::{Progress, Scene, SimError, Simulation},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-type Window = Harness<'static, App>;
-
-/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        assert!(since.elapsed() < Duration::from_secs(10), "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn assign(w: &mut Window, text: &str) {
-    let params = w.state_mut().session_mut().project.model.params_mut();
-    let change = path::parse(params, text).expect("assignment");
-    assert!(params.set(&change));
-}
+use std::{sync::Arc, time::Duration};
+use window::{Window, assign, open, until};
 
 /// A window whose simulations fail at this step unless they run on the CPU; at step 0 they cannot even be built.
 fn fragile(fails_at: u64) -> Window {
@@ -56,18 +31,7 @@ fn window(fails_at: u64, refuses_states: bool) -> Window {
             _ => Ok(Box::new(sim) as Box<dyn Simulation>),
         }
     };
-    let start = Start {
-        project: Some(Project::default()),
-        native_dialogs: false,
-        state_dir: None,
-        config_dir: None,
-        builder: Some(Arc::new(builder)),
-        ..Start::default()
-    };
-    Harness::builder()
-        .with_size([1440.0, 900.0])
-        .with_max_steps(30)
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    open(Start { builder: Some(Arc::new(builder)), ..window::start(true) })
 }
 
 const WAY_ON: &str = "Continue on the CPU";

@@ -1,7 +1,11 @@
 //! The window as a newcomer sees it: the default project with the real engine, run, probed and photographed.
 //! Pictures are written when `NEUROPIL_SCREENSHOTS` names a folder; they are looked at either way.
 
+#[path = "support/harness.rs"]
+mod harness;
+
 use egui_kittest::{Harness, kittest::Queryable};
+use harness::Window;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
 use std::{
@@ -9,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-type Window = Harness<'static, App>;
 type Picture = image::RgbaImage;
 
 /// Simulated seconds before the picture is taken.
@@ -19,16 +22,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        assert!(since.elapsed() < Duration::from_secs(120), "waited in vain until {what}: {:?}", w.state().messages());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(120), w, what, holds);
 }
 
 fn shoot(w: &mut Window, name: &str) -> Option<Picture> {

@@ -1,29 +1,26 @@
 //! Time in the window, with a simulation of 138,639 elements that costs nothing: scrubbing, what hidden panels cost, and a
 //! finished run on show.
 
+#[path = "support/harness.rs"]
+mod harness;
 #[path = "support/many.rs"]
 mod many;
 
-use egui_kittest::{Harness, kittest::Queryable};
+use egui_kittest::kittest::Queryable;
+use harness::Window;
 use many::{Copies, LEN, Many};
 use neuropil::{
-    app::{App, Start, commands::UiCommand},
+    app::{Start, commands::UiCommand},
     project::Project,
 };
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-type Window = Harness<'static, App>;
-
 fn open(start: Start) -> Window {
-    let start = Start { native_dialogs: false, state_dir: None, config_dir: None, ..start };
-    Harness::builder()
-        .with_size([1440.0, 900.0])
-        .with_max_steps(8)
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
+    harness::open(Start { native_dialogs: false, state_dir: None, config_dir: None, ..start })
 }
 
 fn window() -> (Window, Arc<Copies>) {
@@ -37,16 +34,8 @@ fn window() -> (Window, Arc<Copies>) {
     (w, copies)
 }
 
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        assert!(since.elapsed() < Duration::from_secs(60), "waited in vain until {what}: {:?}", w.state().messages());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(60), w, what, holds);
 }
 
 fn command(w: &mut Window, command: UiCommand) {

@@ -2,6 +2,8 @@
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
+#[path = "support/window.rs"]
+mod window;
 
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
@@ -10,64 +12,11 @@ use neuropil::{
     params::path,
     project::Project,
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-type Window = Harness<'static, App>;
-
-fn start(engine: bool) -> Start {
-    Start {
-        engine,
-        project: Some(Project::default()),
-        native_dialogs: false,
-        state_dir: None,
-        config_dir: None,
-        builder: Some(Arc::new(|_, scene, progress| {
-            progress.report("Wiring neurons", 0.5)?;
-            Ok(Box::new(fake::Fake::new(scene.seed)))
-        })),
-        ..Start::default()
-    }
-}
+use std::time::Duration;
+use window::{Window, assign, open, set, start, until, value};
 
 fn window(engine: bool) -> Window {
-    let start = start(engine);
-    Harness::builder()
-        .with_size([1440.0, 900.0])
-        .with_max_steps(30)
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
-}
-
-/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        assert!(since.elapsed() < Duration::from_secs(10), "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn value(w: &Window, name: &str) -> String {
-    let params = w.state().session().project.model.params();
-    let (id, spec) = path::find(params, name).expect("path");
-    path::show(spec, &params.get(id))
-}
-
-fn set(w: &mut Window, text: &str) {
-    assign(w, text);
-    w.run();
-}
-
-fn assign(w: &mut Window, text: &str) {
-    let params = w.state_mut().session_mut().project.model.params_mut();
-    let change = path::parse(params, text).expect("assignment");
-    assert!(params.set(&change));
+    open(start(engine))
 }
 
 #[test]

@@ -1,19 +1,13 @@
 //! The window without a screen, for tests that drive it by the names of things.
 #![allow(dead_code)]
 
-use super::fake;
-use egui_kittest::Harness;
-use neuropil::{
-    app::{App, Start},
-    params::path,
-    project::Project,
-};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+#[path = "harness.rs"]
+mod harness;
 
-pub type Window = Harness<'static, App>;
+use super::fake;
+pub use harness::{Window, open};
+use neuropil::{app::Start, params::path, project::Project};
+use std::{sync::Arc, time::Duration};
 
 /// The default project with a simulation that costs nothing, or none.
 pub fn start(engine: bool) -> Start {
@@ -30,26 +24,9 @@ pub fn start(engine: bool) -> Start {
     }
 }
 
-/// Opens it.
-pub fn open(start: Start) -> Window {
-    Harness::builder()
-        .with_size([1440.0, 900.0])
-        .with_max_steps(30)
-        .build_eframe(move |cc| App::new(cc, start).expect("threads"))
-}
-
-/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
-pub fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    loop {
-        w.step();
-        if holds(w) {
-            return;
-        }
-        let said = w.state().messages();
-        assert!(since.elapsed() < Duration::from_secs(20), "waited in vain until {what}: {said:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// As [`harness::until_within`]: everything a window does here is done soon.
+pub fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(20), w, what, holds);
 }
 
 /// A parameter as it is shown.
@@ -64,4 +41,10 @@ pub fn assign(w: &mut Window, text: &str) {
     let params = w.state_mut().session_mut().project.model.params_mut();
     let change = path::parse(params, text).expect("assignment");
     assert!(params.set(&change));
+}
+
+/// The same, taken up by the session.
+pub fn set(w: &mut Window, text: &str) {
+    assign(w, text);
+    w.run();
 }
