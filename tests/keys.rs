@@ -30,6 +30,15 @@ fn paused() -> Window {
     w
 }
 
+/// A window with a change that is not saved.
+fn edited() -> Window {
+    let mut w = open(start(false));
+    w.run();
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    w
+}
+
 fn press(w: &mut Window, key: Key) {
     w.key_press(key);
     w.run_steps(4);
@@ -123,10 +132,7 @@ fn the_comma_steps_back_and_the_full_stop_on() {
 
 #[test]
 fn a_new_project_is_of_the_same_kind_and_asks_first() {
-    let mut w = open(start(false));
-    w.run();
-    assign(&mut w, "lif.tau_m=11");
-    w.run();
+    let mut w = edited();
     w.key_press_modifiers(Modifiers::COMMAND, Key::N);
     w.run();
     w.get_by_label("Discard changes").click();
@@ -138,10 +144,7 @@ fn a_new_project_is_of_the_same_kind_and_asks_first() {
 
 #[test]
 fn closing_by_keys_asks_as_well() {
-    let mut w = open(start(false));
-    w.run();
-    assign(&mut w, "lif.tau_m=11");
-    w.run();
+    let mut w = edited();
     let key =
         Event::Key { key: Key::Q, physical_key: None, pressed: true, repeat: false, modifiers: Modifiers::COMMAND };
     w.event(key);

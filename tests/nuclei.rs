@@ -1,8 +1,10 @@
 //! Populations of nuclei: the story of the default preset, closed forms, bookkeeping, and the same bits however a run is
 //! cut into batches, spread over threads, saved, loaded or rewound.
 
+#[path = "support/nuclei.rs"]
+mod population;
+
 use neuropil::{
-    gpu::Pass,
     kinds::nuclei::{
         Barrier, ChildBase, Dynamics, FuseKey, Integrator, Method, OrderSeen, Params,
         cpu::CpuSim,
@@ -10,24 +12,10 @@ use neuropil::{
         probes,
         real::Real,
         state::{FOUNDER, State},
-        task,
     },
-    sim::{Progress, Scene, Simulation, Tap},
+    sim::{Simulation, Tap},
 };
-use std::sync::Arc;
-
-fn scene(seed: u64) -> Scene {
-    Scene { seed, ..Scene::default() }
-}
-
-fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {
-    let setup = task::prepare(params, &scene(seed), &Progress::default()).expect("a task");
-    CpuSim::new(params, &scene(seed), Arc::new(setup), threads).expect("it starts")
-}
-
-fn advance(sim: &mut dyn Simulation, steps: u32) {
-    sim.advance(steps, &mut Pass::default()).expect("it runs");
-}
+use population::{advance, cpu};
 
 /// Order rises, the barrier opens, the population settles, and the best error falls to a hundredth.
 #[test]

@@ -1,8 +1,10 @@
 //! Several fields of phases on the same nuclei: the sums are the formula, by every method; runs do what theory says of them,
 //! and are the same whatever the threads.
 
+#[path = "support/nuclei.rs"]
+mod population;
+
 use neuropil::{
-    gpu::Pass,
     kinds::nuclei::{
         Coupling as Settings, Dynamics, Integrator, Method, Mixing, Params, Sent,
         cpu::{
@@ -20,22 +22,10 @@ use neuropil::{
         task,
     },
     params::path,
-    sim::{Action, Effect, Progress, Scene, Simulation},
+    sim::{Action, Effect, Progress, Simulation},
 };
+use population::{advance, cpu, scene};
 use std::{f64::consts::TAU, sync::Arc};
-
-fn scene(seed: u64) -> Scene {
-    Scene { seed, ..Scene::default() }
-}
-
-fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {
-    let setup = task::prepare(params, &scene(seed), &Progress::default()).expect("a task");
-    CpuSim::new(params, &scene(seed), Arc::new(setup), threads).expect("it starts")
-}
-
-fn advance(sim: &mut dyn Simulation, steps: u32) {
-    sim.advance(steps, &mut Pass::default()).expect("it runs");
-}
 
 /// A number in [0, 1) from a counter.
 fn dice(seed: &mut u64) -> f64 {

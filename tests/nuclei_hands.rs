@@ -1,25 +1,16 @@
 //! What is done to a running population of nuclei: actions, edits, learning, and what goes wrong.
 
+#[path = "support/nuclei.rs"]
+mod population;
+
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Card, Frequencies, Params, Precision, cpu::CpuSim, probes, real::Real, start, task},
+    kinds::nuclei::{Card, Frequencies, Params, Precision, cpu::CpuSim, probes, start},
     params::{Change, Value, path},
-    sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
+    sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
 };
+use population::{advance, cpu, scene};
 use std::sync::Arc;
-
-fn scene(seed: u64) -> Scene {
-    Scene { seed, ..Scene::default() }
-}
-
-fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {
-    let setup = task::prepare(params, &scene(seed), &Progress::default()).expect("a task");
-    CpuSim::new(params, &scene(seed), Arc::new(setup), threads).expect("it starts")
-}
-
-fn advance(sim: &mut dyn Simulation, steps: u32) {
-    sim.advance(steps, &mut Pass::default()).expect("it runs");
-}
 
 fn action(name: &str, elements: &[u32], values: &[Value]) -> Action {
     Action { name: name.to_owned(), elements: elements.to_vec(), values: values.to_vec() }

@@ -76,13 +76,17 @@ fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     assert_eq!(stage.selection(), low, "a click on nothing changes nothing");
 }
 
-#[test]
-fn a_line_that_lives_is_selected_everywhere() {
+/// Sixty steps of births and deaths among twenty.
+fn with_lines() -> Stage {
     let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
     stage.run(2);
     stage.absorb(born(20, 60));
     stage.settle();
-    // Near the right edge only the living are met; somebody lies within reach of one of these places.
+    stage
+}
+
+/// Who is selected by clicks down the right edge: only the living are met there, each within reach of one of these places.
+fn met_at_the_right_edge(stage: &mut Stage) -> Vec<u32> {
     let mut found = vec![];
     for y in (40..430).step_by(6) {
         stage.click(pos2(690.0, y as f32), Modifiers::NONE);
@@ -91,6 +95,13 @@ fn a_line_that_lives_is_selected_everywhere() {
     }
     found.sort_unstable();
     found.dedup();
+    found
+}
+
+#[test]
+fn a_line_that_lives_is_selected_everywhere() {
+    let mut stage = with_lines();
+    let found = met_at_the_right_edge(&mut stage);
     assert!(found.len() >= 8 && found.iter().all(|place| *place < 20), "{found:?}");
 }
 
@@ -117,22 +128,12 @@ fn the_filter_of_the_window_holds_in_views_of_populations() {
 
 #[test]
 fn the_lineage_keeps_those_shown_and_what_they_came_out_of() {
-    let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
-    stage.run(2);
-    stage.absorb(born(20, 60));
-    stage.settle();
+    let mut stage = with_lines();
     assert!(stage.says("140 of 140 lines"));
     stage.filter("kind = left"); // places 1, 5, 9, 13, 17
     stage.settle();
     assert!(stage.says("those the filter shows, and what they came out of") && !stage.says("140 of 140 lines"));
-    let mut found = vec![];
-    for y in (40..430).step_by(6) {
-        stage.click(pos2(690.0, y as f32), Modifiers::NONE);
-        stage.run(30);
-        found.extend(stage.selection());
-    }
-    found.sort_unstable();
-    found.dedup();
+    let found = met_at_the_right_edge(&mut stage);
     assert!(found.len() >= 2 && found.iter().all(|place| place % 4 == 1), "{found:?}");
 }
 
@@ -158,10 +159,7 @@ fn the_one_menu_opens_in_views_of_populations() {
 /// On a line that lives, the menu is about the place where it lives, and about its kin.
 #[test]
 fn the_menu_of_a_line_is_about_who_lives_there() {
-    let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
-    stage.run(2);
-    stage.absorb(born(20, 60));
-    stage.settle();
+    let mut stage = with_lines();
     stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
     let mut y = 40.0;
     let place = loop {
