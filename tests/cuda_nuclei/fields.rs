@@ -18,7 +18,7 @@ use neuropil::{
             Tuning,
             coupling::{Coupling, Way},
             layout::Rules,
-            memory::FIELDS,
+            memory::{FIELDS, Table},
             mixer::Mixer,
         },
         mixing,
@@ -82,20 +82,22 @@ impl Many {
             values.iter().enumerate().for_each(|(i, x)| fields[row * places + i * stride] = *x);
         }
         let (waves, sends_double) = (waves as u32, u32::from(sent == Sent::Double));
-        let rules = buf(gpu, &[Rules { places: places as u32, waves, sends_double, ..Rules::default() }]);
+        let rules = Rules { places: places as u32, stride: 1, waves, sends_double, ..Rules::default() };
         let mean = self.f.iter().map(|x| f64::from(*x)).sum::<f64>() / n as f64;
-        let (census, climate, fields) = (census(gpu, n), climate(gpu, mean, self.t), buf(gpu, &fields));
-        let idx = buf(gpu, &(0..n).map(|i| (i * stride) as u32).collect::<Vec<_>>());
+        let mut table = Table::new(gpu, rules).expect("there is room");
+        (table.census, table.climate, table.fields) = (census(gpu, n), climate(gpu, mean, self.t), buf(gpu, &fields));
+        table.idx = buf(gpu, &(0..n).map(|i| (i * stride) as u32).collect::<Vec<_>>());
         let mut coupling = Coupling::new(gpu, places as u32, way, None).expect("it starts");
         let mut mixer = Mixer::new(gpu, waves as usize, places as u32).expect("it starts").expect("several fields");
         mixer.take(&self.g).expect("it is taken");
         let pass = &mut Pass::default();
-        coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
-        coupling.order(pass, &census).expect("orders");
-        mixer.couple(pass, &mut coupling, &census, &rules, &idx, &fields).expect("couples");
+        let Table { census, climate, idx, fields, .. } = &table;
+        coupling.place(pass, census, climate, idx, fields).expect("places");
+        coupling.order(pass, census).expect("orders");
+        mixer.couple(pass, &mut coupling, &table).expect("couples");
         let (mut out, mut most) = (vec![[0.0; 2]; n * waves as usize], 0.0_f64);
         for field in 0..waves {
-            mixer.hand(pass, field, &mut coupling, &census, &rules, &idx, &fields).expect("hands over");
+            mixer.hand(pass, field, &mut coupling, &table).expect("hands over");
             let sums = coupling.sums.read_range(0..4 * n).expect("reads");
             for (j, sum) in sums.chunks_exact(4).enumerate() {
                 out[j * waves as usize + field as usize] = [sum[0].into(), sum[1].into()];

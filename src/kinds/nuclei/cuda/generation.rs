@@ -188,18 +188,19 @@ impl Machine {
 
     /// Sums over all pairs, of all fields of phases.
     fn couple(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
-        let t = &self.table;
+        let (t, c) = (&self.table, &mut self.coupling);
         match &mut self.mixer {
-            None => self.coupling.couple(pass, &t.census, &t.idx),
-            Some(mixer) => mixer.couple(pass, &mut self.coupling, &t.census, t.rules.buf(), &t.idx, &t.fields),
+            None => c.couple(pass, &t.census, &t.idx),
+            Some(mixer) => mixer.couple(pass, c, t),
         }
     }
 
     /// The sums of one of several fields.
     fn hand(&mut self, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        let (t, c) = (&self.table, &mut self.coupling);
-        let Some(mixer) = &self.mixer else { return Ok(()) };
-        mixer.hand(pass, field, c, &t.census, t.rules.buf(), &t.idx, &t.fields)
+        match &self.mixer {
+            None => Ok(()),
+            Some(mixer) => mixer.hand(pass, field, &mut self.coupling, &self.table),
+        }
     }
 
     /// The orders of further fields.

@@ -1,10 +1,6 @@
 //! Sums over all pairs of several fields of phases: every field is coupled by the kernels of one, then they are mixed.
 
-use super::{
-    couple::Couple,
-    coupling::Coupling,
-    layout::{Census, Rules},
-};
+use super::{couple::Couple, coupling::Coupling, memory::Table};
 use crate::gpu::{Buf, Gpu, GpuError, Pass};
 use std::sync::Arc;
 
@@ -44,17 +40,10 @@ impl Mixer {
         self.fields
     }
 
-    /// Sums over all pairs of every field; [`Mixer::hand`] gives those of one.
-    pub fn couple(
-        &mut self,
-        pass: &mut Pass,
-        coupling: &mut Coupling,
-        census: &Buf<Census>,
-        rules: &Buf<Rules>,
-        idx: &Buf<u32>,
-        fields: &Buf<f32>,
-    ) -> Result<(), GpuError> {
-        let (k, n) = (&self.kernels, self.places);
+    /// Sums over all pairs of every field of a population; [`Mixer::hand`] gives those of one.
+    pub fn couple(&mut self, pass: &mut Pass, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
+        let Table { census, idx, fields, rules, .. } = table;
+        let (k, n, rules) = (&self.kernels, self.places, rules.buf());
         for field in 0..self.fields {
             k.send_field(pass, n, census, rules, field, idx, fields, &mut coupling.sites)?;
             coupling.keep_order(pass, census)?;
@@ -66,18 +55,10 @@ impl Mixer {
     }
 
     /// The sums one field receives, with its phases as sites.
-    pub fn hand(
-        &self,
-        pass: &mut Pass,
-        field: u32,
-        coupling: &mut Coupling,
-        census: &Buf<Census>,
-        rules: &Buf<Rules>,
-        idx: &Buf<u32>,
-        fields: &Buf<f32>,
-    ) -> Result<(), GpuError> {
-        let (sites, sums) = (&mut coupling.sites, &mut coupling.sums);
-        self.kernels.hand_field(pass, self.places, census, rules, field, idx, fields, &self.mixed, sites, sums)
+    pub fn hand(&self, pass: &mut Pass, field: u32, coupling: &mut Coupling, table: &Table) -> Result<(), GpuError> {
+        let Table { census, idx, fields, rules, .. } = table;
+        let (n, rules, sites, sums) = (self.places, rules.buf(), &mut coupling.sites, &mut coupling.sums);
+        self.kernels.hand_field(pass, n, census, rules, field, idx, fields, &self.mixed, sites, sums)
     }
 
     /// Bytes on the device.
