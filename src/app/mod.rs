@@ -359,6 +359,8 @@ impl App {
             exhibit: &session.live.exhibit,
             clock: session.live.clock,
             running: session.live.running,
+            trouble: session.live.trouble.as_ref(),
+            icon: icons::GRID,
             tokens: &t,
             selection: &mut session.selection,
             time: &mut self.time,
@@ -370,7 +372,6 @@ impl App {
             profile: &mut self.profile,
             requests: &mut requests,
         };
-        views::set_trouble(ui.ctx(), session.live.trouble.as_ref());
         self.workspace.ui(ui, ctx);
         let now = &mut session.selection;
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {

@@ -73,6 +73,8 @@ impl Inside {
             exhibit: &self.exhibit,
             clock: self.clock,
             running: self.running,
+            trouble: None,
+            icon: self.view.icon(),
             tokens: &self.tokens,
             selection: &mut self.selection,
             time: &mut self.time,

@@ -281,7 +281,7 @@ impl View for Circle {
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows fields whose values are angles";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here turns", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing here turns", how, None);
             return;
         };
         let filter = ctx.filter.shown();
@@ -294,7 +294,7 @@ impl View for Circle {
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
         if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who have a phase", None);
+            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have a phase", None);
             return;
         }
         if self.cloud.placed().of.is_empty() {

@@ -209,7 +209,7 @@ impl View for Histogram {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((_, probe)) = self.probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to count", "This simulation publishes no fields", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to count", "This simulation publishes no fields", None);
             return;
         };
         let Shape::Field { over, .. } = probe.shape else { return };

@@ -117,25 +117,16 @@ pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
 
-fn icon_id() -> egui::Id {
-    egui::Id::unique("icon of the view that is drawn")
-}
-
-/// Says which view is drawn from now on, for its empty state.
-pub fn set_icon(ctx: &egui::Context, glyph: &'static str) {
-    ctx.data_mut(|d| d.insert_temp(icon_id(), glyph));
-}
-
 /// The state before there is anything to show: what the view shows, how to get data, and a button for it.
 /// Returns whether the button was pressed.
-pub fn empty_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, how: &str, button: Option<&str>) -> bool {
-    let glyph = ui.data(|d| d.get_temp::<&'static str>(icon_id())).unwrap_or(icons::GRID);
-    notice_ui(ui, canvas, tokens, (glyph, Tokens::fade(tokens.text_sub, 0.4)), [title, how], button)
+pub fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, title: &str, how: &str, button: Option<&str>) -> bool {
+    let ink = Tokens::fade(ctx.tokens.text_sub, 0.4);
+    notice_ui(ui, canvas, ctx.tokens, (ctx.icon, ink), [title, how], button)
 }
 
 /// The same where something has gone wrong: what, and a button for the way out.
-pub fn failed_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, why: &str, button: Option<&str>) -> bool {
-    notice_ui(ui, canvas, tokens, (icons::ERROR, tokens.error), [title, why], button)
+pub fn failed_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, title: &str, why: &str, button: Option<&str>) -> bool {
+    notice_ui(ui, canvas, ctx.tokens, (icons::ERROR, ctx.tokens.error), [title, why], button)
 }
 
 fn notice_ui(

@@ -95,7 +95,7 @@ impl View for Matrix {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((_, probe)) = self.probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx.tokens, "No matrix", "This simulation publishes no matrices", None);
+            kit::empty_ui(ui, canvas, ctx, "No matrix", "This simulation publishes no matrices", None);
             return;
         };
         let Shape::Matrix { rows, columns } = probe.shape else { return };

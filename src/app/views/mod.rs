@@ -33,8 +33,8 @@ mod trouble;
 pub mod weights;
 
 pub use menu::Subject;
+pub use trouble::Trouble;
 pub(crate) use trouble::run_ui;
-pub use trouble::{Trouble, set_trouble};
 
 use super::{commands::UiCommand, workspace::Page};
 use crate::{
@@ -53,6 +53,10 @@ pub struct ViewCtx<'a> {
     pub clock: crate::sim::Clock,
     /// Whether it runs.
     pub running: bool,
+    /// Why it does not go on by itself.
+    pub trouble: Option<&'a Trouble>,
+    /// [`View::icon`] of the view that is drawn.
+    pub icon: &'static str,
     /// The recorded runs of the project.
     pub runs: &'a mut crate::app::library::Library,
     /// The only colours and spacings.

@@ -274,7 +274,7 @@ impl View for Runs {
         if ctx.runs.runs.is_empty() {
             let how = "A recording keeps the chosen probes and every edit, so that the run can be replayed";
             let title = "Finished runs appear here";
-            if kit::empty_ui(ui, canvas, ctx.tokens, title, how, Some("Record")) {
+            if kit::empty_ui(ui, canvas, ctx, title, how, Some("Record")) {
                 ctx.requests.push(ViewRequest::Command(UiCommand::Record));
             }
             return;

@@ -2,7 +2,7 @@
 //! state is [`kit::empty_ui`].
 
 use super::{
-    kit,
+    ViewCtx, kit,
     pool::{Ended, Pooled},
 };
 use crate::app::{icons, theme::Tokens};
@@ -15,23 +15,23 @@ const ROWS: usize = 7;
 pub fn pooled_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     ui: &mut Ui,
     canvas: Rect,
-    tokens: &Tokens,
+    ctx: &ViewCtx<'_>,
     title: &str,
     job: &mut Pooled<K, T>,
 ) {
     match job.ended().cloned() {
         Some(Ended::Stopped) => {
-            if kit::empty_ui(ui, canvas, tokens, "Stopped", "It was not worked out", Some("Start again")) {
+            if kit::empty_ui(ui, canvas, ctx, "Stopped", "It was not worked out", Some("Start again")) {
                 job.retry();
             }
         }
         Some(Ended::Failed(why)) => {
-            if error_ui(ui, canvas, tokens, "This could not be worked out", &why) {
+            if error_ui(ui, canvas, ctx.tokens, "This could not be worked out", &why) {
                 job.retry();
             }
         }
         None => {
-            if busy_ui(ui, canvas, tokens, title, job.progress()) {
+            if busy_ui(ui, canvas, ctx.tokens, title, job.progress()) {
                 job.stop();
             }
         }

@@ -113,7 +113,7 @@ impl Shell<'_> {
         }
         match self.views.get_mut(pane) {
             Some(view) => {
-                crate::app::views::kit::set_icon(ui.ctx(), view.icon());
+                self.ctx.icon = view.icon();
                 // A pinned panel sees its own selection in place of everyone's.
                 let mut pinned = self.pins.get_mut(pane);
                 if let Some(pinned) = &mut pinned {

@@ -310,7 +310,7 @@ impl View for Brain {
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows sets whose elements have positions";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here has a place in space", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing here has a place in space", how, None);
             return;
         };
         let caption = self.caption(ctx);

@@ -53,14 +53,7 @@ impl Graph {
         ego: &Ego,
     ) {
         if ego.inputs.is_empty() && ego.outputs.is_empty() {
-            kit::empty_ui(
-                ui,
-                canvas,
-                ctx.tokens,
-                "No partners",
-                "Nothing leads to the selection, and it leads nowhere",
-                None,
-            );
+            kit::empty_ui(ui, canvas, ctx, "No partners", "Nothing leads to the selection, and it leads nowhere", None);
             return;
         }
         let fits = ((canvas.height() - 56.0) / (BOX.y + 3.0)).max(1.0) as usize;

@@ -155,7 +155,7 @@ impl Matrix {
     ) {
         let (key, heat, orders) = self.heat(ctx, set, blocks);
         if heat.range().is_none() {
-            kit::empty_ui(ui, canvas, ctx.tokens, "No connections here", "The path at the top leads back", None);
+            kit::empty_ui(ui, canvas, ctx, "No connections here", "The path at the top leads back", None);
             return;
         }
         let places = heat.places(ui, canvas);

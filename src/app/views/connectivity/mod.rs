@@ -52,7 +52,7 @@ pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet
     let found = wired(ctx.exhibit).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
         let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
-        kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is connected", how, None);
+        kit::empty_ui(ui, canvas, ctx, "Nothing is connected", how, None);
     }
     found
 }
@@ -136,14 +136,14 @@ impl Connectivity {
     fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, n: usize) -> bool {
         if n == 0 {
             let how = "Select elements in any view to see what leads to them and where they lead";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is selected", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing is selected", how, None);
         } else if n > MOST_SELECTED {
             let how = format!(
                 "{} are selected; up to {} are looked at. The matrix takes all.",
                 kit::thousands(n as u64),
                 kit::thousands(MOST_SELECTED as u64)
             );
-            kit::empty_ui(ui, canvas, ctx.tokens, "Too many to draw", &how, None);
+            kit::empty_ui(ui, canvas, ctx, "Too many to draw", &how, None);
         }
         n == 0 || n > MOST_SELECTED
     }
@@ -191,9 +191,9 @@ impl View for Connectivity {
             (Mode::List, _, Some(ego)) if !is_missing => self.list.ui(ui, canvas, ctx, &set, &wiring, &ego),
             _ if is_missing => {}
             (Mode::Matrix, ..) => {
-                states::pooled_ui(ui, canvas, ctx.tokens, "Adding up the connections", &mut self.blocks);
+                states::pooled_ui(ui, canvas, ctx, "Adding up the connections", &mut self.blocks);
             }
-            _ => states::pooled_ui(ui, canvas, ctx.tokens, "Looking up the connections", &mut self.ego),
+            _ => states::pooled_ui(ui, canvas, ctx, "Looking up the connections", &mut self.ego),
         }
     }
 

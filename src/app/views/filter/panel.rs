@@ -378,7 +378,7 @@ impl View for Panel {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some(set) = ctx.filter.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to filter", "This simulation publishes no sets", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to filter", "This simulation publishes no sets", None);
             return;
         };
         let n = set.len - ctx.filter.shown.n_hidden(&set);

@@ -269,7 +269,7 @@ impl View for Lineage {
         let Some((_, over)) = Self::probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows who came out of whom";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is born here", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nobody is born here", how, None);
             return;
         };
         let set = ctx.exhibit.set(over).cloned();
@@ -286,11 +286,11 @@ impl View for Lineage {
         let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));
         self.update(ui, plot, ctx, over);
         if !self.studio.has_picture() {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Laying out the lines…", "This takes a moment", None);
+            kit::empty_ui(ui, canvas, ctx, "Laying out the lines…", "This takes a moment", None);
             return;
         }
         if self.studio.picture.n_drawn == 0 && is_filtered {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who live", None);
+            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who live", None);
             return;
         }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);

@@ -391,7 +391,7 @@ impl View for Rates {
         let caption = self.caption(&shown);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if probes_where(ctx.exhibit, is_fixed).next().is_none() {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to plot", "This simulation publishes no series", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to plot", "This simulation publishes no series", None);
             return;
         }
         if self.series.values().all(|s| s.len() == 0) && !ctx.running {

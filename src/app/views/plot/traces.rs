@@ -314,7 +314,7 @@ impl View for Traces {
         let Some((probe, name)) = self.probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This simulation publishes no series of elements";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to trace", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to trace", how, None);
             return;
         };
         let Some(set) = ctx.exhibit.set(name).cloned() else { return };
@@ -337,7 +337,7 @@ impl View for Traces {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         if self.wanted.is_empty() {
             let how = format!("Select {name} in any view and press P to keep them here");
-            kit::empty_ui(ui, canvas, ctx.tokens, "No probes", &how, None);
+            kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);

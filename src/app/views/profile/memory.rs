@@ -123,7 +123,7 @@ impl View for Memory {
         });
         if held == 0 {
             let how = "A simulation says what it holds once it is built";
-            kit::empty_ui(ui, canvas, tokens, "No memory held", how, None);
+            kit::empty_ui(ui, canvas, ctx, "No memory held", how, None);
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);

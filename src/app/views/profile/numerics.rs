@@ -175,7 +175,7 @@ impl View for Numerics {
         let Some(done) = ctx.profile.comparison.done.clone() else {
             let how = "The same project on one CPU thread, step by step: differences, where they begin";
             let button = ctx.profile.comparison.progress.is_none().then_some("Compare");
-            if kit::empty_ui(ui, canvas, tokens, "Not compared with the reference yet", how, button) {
+            if kit::empty_ui(ui, canvas, ctx, "Not compared with the reference yet", how, button) {
                 ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
             }
             return;

@@ -262,7 +262,7 @@ fn silent_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     let machine = &ctx.profile.machine;
     let can_measure = machine.ceilings.is_none() && !machine.measuring;
     let (title, how) = ("No kernel shown declares its bytes and operations", way_out(machine));
-    kit::empty_ui(ui, canvas, ctx.tokens, title, &how, can_measure.then_some("Measure ceilings"))
+    kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure ceilings"))
 }
 
 impl View for Roofline {

@@ -304,7 +304,7 @@ impl View for Raster {
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "A raster shows any spikes probe of a simulation";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here spikes", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing here spikes", how, None);
             return;
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };

@@ -285,7 +285,7 @@ impl View for Scatter {
         let Some((shown, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows two fields over the same elements against each other";
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to compare", how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to compare", how, None);
             return;
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
@@ -298,7 +298,7 @@ impl View for Scatter {
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set, shown));
         if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nobody is shown", "The filter hides all who have values", None);
+            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have values", None);
             return;
         }
         if self.cloud.placed().of.is_empty() {

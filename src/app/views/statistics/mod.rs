@@ -175,7 +175,7 @@ impl View for Statistics {
         self.settle(ctx.exhibit);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing here spikes", "This simulation publishes no spikes", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing here spikes", "This simulation publishes no spikes", None);
             return;
         };
         let is_empty = !self.everyone && ctx.selection.of(set.name).is_empty();
@@ -188,7 +188,7 @@ impl View for Statistics {
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if is_empty {
             let how = "Select elements in any view to see how they fire";
-            if kit::empty_ui(ui, canvas, ctx.tokens, "Nothing is selected", how, Some("Take everyone")) {
+            if kit::empty_ui(ui, canvas, ctx, "Nothing is selected", how, Some("Take everyone")) {
                 self.everyone = true;
             }
             return;
@@ -196,7 +196,7 @@ impl View for Statistics {
         match stats {
             Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
             None if self.stats.is_busy() || self.stats.ended().is_some() => {
-                states::pooled_ui(ui, canvas, ctx.tokens, "Working out how they fire", &mut self.stats);
+                states::pooled_ui(ui, canvas, ctx, "Working out how they fire", &mut self.stats);
             }
             None => run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see how they fire"),
         }

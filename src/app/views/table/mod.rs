@@ -364,7 +364,7 @@ impl View for Table {
         self.settle(ctx.exhibit);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing to list", "This simulation publishes no sets", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
             return;
         };
         let asked = || Asked::new(ctx.exhibit, ctx.abilities, set.clone(), &self.values);
@@ -388,7 +388,7 @@ impl View for Table {
                 None if self.filter.is_empty() => "The filter hides all of them".to_owned(),
                 None => format!("No {} match “{}”", set.name, self.filter),
             };
-            kit::empty_ui(ui, canvas, ctx.tokens, "Nothing found", &how, None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing found", &how, None);
             return;
         }
         let inner = canvas.shrink2(Vec2::new(8.0, 2.0));

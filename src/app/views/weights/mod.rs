@@ -206,7 +206,7 @@ impl View for Weights {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let Some(counted) = counted else {
-            states::pooled_ui(ui, canvas, ctx.tokens, "Counting the weights", &mut self.counted);
+            states::pooled_ui(ui, canvas, ctx, "Counting the weights", &mut self.counted);
             return;
         };
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
