@@ -112,6 +112,9 @@ fn the_panel_that_was_clicked_is_exported() {
             let all = (picture.width() as f32, picture.height() as f32);
             let is_near = |a: f32, b: f32| a > b - 2.0 && a < b + 80.0; // the panel has a toolbar and a caption
             assert!(is_near(all.0, rect.width()) && is_near(all.1, rect.height()), "{all:?} of {rect:?}");
+            let head = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("its head");
+            let dims = head.info().pixel_dims.map(|d| (d.xppu, d.yppu, d.unit));
+            assert_eq!(dims, Some((3_780, 3_780, png::Unit::Meter)), "96 dpi");
         }
     }
     std::fs::remove_dir_all(folder).ok();

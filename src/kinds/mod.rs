@@ -137,7 +137,7 @@ macro_rules! kinds {
         }
 
         impl Default for Model {
-            fn default() -> Self { [ $( Self::$Variant(Default::default()) ),* ].into_iter().next().expect("a kind") }
+            fn default() -> Self { [ $( Self::$Variant(Default::default()) ),* ].into_iter().next().expect("`kinds!` lists at least one kind") }
         }
     };
 }

@@ -8,8 +8,12 @@ use super::{
     log::Level,
 };
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
-use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use std::{path::Path, sync::Arc};
+
+/// Points on paper: a hundred per cent is 96 points to the inch, whatever the screen says of itself.
+const POINTS_PER_INCH: f32 = 96.0;
+/// Millimetres per point.
+const MM: f32 = 25.4 / POINTS_PER_INCH;
 
 /// The panel that is wanted: its name, and where it is.
 pub struct Wish {
@@ -95,11 +99,12 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
         true => svg::write(&figure.shapes, figure.area, &|part| figure.png(part).ok().map(|png| base64(&png))).into(),
-        false => figure.png(figure.area)?,
+        false => figure.png(figure.area).map_err(|e| format!("{}: {e}", path.display()))?,
     };
     std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mm = figure.area.size() * (25.4 / 96.0);
-    Ok(format!("Wrote {}, {:.0} × {:.0} mm", path.display(), mm.x, mm.y))
+    let mm = figure.area.size() * MM;
+    let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", POINTS_PER_INCH * figure.scale) };
+    Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))
 }
 
 impl Figure {
@@ -114,11 +119,23 @@ impl Figure {
         }
         let row = |y: usize| &self.screen.pixels[y * width + left..y * width + right];
         let rgb: Vec<u8> = (top..bottom).flat_map(row).flat_map(|c| [c.r(), c.g(), c.b()]).collect();
-        let mut out = vec![];
-        let (w, h) = ((right - left) as u32, (bottom - top) as u32);
-        PngEncoder::new(&mut out).write_image(&rgb, w, h, ExtendedColorType::Rgb8).map_err(|e| e.to_string())?;
-        Ok(out)
+        encode(&rgb, (right - left) as u32, (bottom - top) as u32, self.scale).map_err(|e| e.to_string())
     }
+}
+
+/// Red, green and blue as a PNG that says how large it is on paper, so that it is in a text what it is on the screen.
+fn encode(rgb: &[u8], width: u32, height: u32, scale: f32) -> Result<Vec<u8>, png::EncodingError> {
+    let mut out = vec![];
+    let mut encoder = png::Encoder::new(&mut out, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let per_metre = (scale * 1e3 / MM).round() as u32;
+    let unit = png::Unit::Meter;
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit }));
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(rgb)?;
+    writer.finish()?;
+    Ok(out)
 }
 
 /// Bytes as letters.
@@ -138,6 +155,16 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pictures_say_how_large_they_are_on_paper() {
+        for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
+            let bytes = encode(&[7; 3 * 6], 3, 2, scale).expect("a picture");
+            let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
+            let size = reader.info().pixel_dims.expect("pHYs");
+            assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");
+        }
+    }
 
     #[test]
     fn letters_stand_for_bytes() {

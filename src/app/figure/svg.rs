@@ -1,14 +1,18 @@
 //! A picture as SVG: what was drawn as shapes stays shapes and text stays text; what has a texture or comes from the
 //! device is embedded as pixels.
 
+use super::MM;
 use egui::{
     Color32, Pos2, Rect, Shape, Stroke,
-    epaint::{CircleShape, ClippedShape, ColorMode, Mesh, PathShape, PathStroke, RectShape, TextShape},
+    epaint::{
+        CircleShape, ClippedShape, ColorMode, Mesh, PathShape, PathStroke, RectShape, TextShape,
+        text::{Glyph, Row},
+    },
 };
 use std::fmt::Write as _;
 
-/// Millimetres per point: 96 points are an inch.
-const MM: f32 = 25.4 / 96.0;
+/// Of a row over the size of its font, for the font of the window.
+const FONT_HEIGHT: f32 = 1.21;
 /// Meshes with more triangles than this are embedded as pixels.
 const MOST_TRIANGLES: usize = 2_000;
 
@@ -66,6 +70,13 @@ fn plain(stroke: &PathStroke) -> Stroke {
         ColorMode::Solid(color) => Stroke::new(stroke.width, color),
         ColorMode::UV(_) => Stroke::NONE,
     }
+}
+
+/// The colour of a glyph: that of all, else its own, else what the shape falls back to.
+fn color_of(shape: &TextShape, row: &Row, glyph: &Glyph) -> Color32 {
+    let own = row.visuals.mesh.vertices.get(glyph.first_vertex as usize).map(|v| v.color);
+    let own = own.filter(|c| *c != Color32::PLACEHOLDER).unwrap_or(shape.fallback_color);
+    shape.override_text_color.unwrap_or(own).gamma_multiply(shape.opacity_factor)
 }
 
 fn escaped(text: &str) -> String {
@@ -139,40 +150,36 @@ impl Svg<'_> {
     /// Runs of one size and colour are one text each. Icons are no text: they are left out.
     fn text(&mut self, shape: &TextShape) {
         for row in &shape.galley.rows {
-            let color = |first: u32| {
-                let own = row.row.visuals.mesh.vertices.get(first as usize).map(|v| v.color);
-                let own = own.filter(|c| *c != Color32::PLACEHOLDER).unwrap_or(shape.fallback_color);
-                shape.override_text_color.unwrap_or(own).gamma_multiply(shape.opacity_factor)
-            };
             let is_icon = |c: char| ('\u{e000}'..='\u{f8ff}').contains(&c);
-            let glyphs: Vec<_> = row.row.glyphs.iter().filter(|g| !is_icon(g.chr)).collect();
-            let look = |g: &egui::epaint::text::Glyph| {
-                (color(g.first_vertex).to_array(), (g.font_height * 8.0) as i32, (g.pos.y * 8.0) as i32)
+            let glyphs: Vec<&Glyph> = row.row.glyphs.iter().filter(|g| !is_icon(g.chr)).collect();
+            let look = |g: &Glyph| {
+                (color_of(shape, &row.row, g).to_array(), (g.font_height * 8.0) as i32, (g.pos.y * 8.0) as i32)
             };
             for run in glyphs.chunk_by(|a, b| a.chr == ' ' || b.chr == ' ' || look(a) == look(b)) {
-                let Some(first) = run.iter().find(|g| g.chr != ' ') else { continue };
-                let at = shape.pos + row.pos.to_vec2() + run[0].pos.to_vec2();
-                let last = run[run.len() - 1];
-                let width = last.pos.x + last.advance_width - run[0].pos.x;
-                let words: String = run.iter().map(|g| g.chr).collect();
-                let turn = match shape.angle {
-                    0.0 => String::new(),
-                    angle => {
-                        format!(" transform=\"rotate({} {} {})\"", angle.to_degrees(), shape.pos.x, shape.pos.y)
-                    }
-                };
-                let _ = writeln!(
-                    self.out,
-                    "<text x=\"{:.2}\" y=\"{:.2}\" font-family=\"Inter, sans-serif\" font-size=\"{:.2}\" \
-                     textLength=\"{width:.2}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" {}{turn}>{}</text>",
-                    at.x,
-                    at.y,
-                    first.font_height / 1.21,
-                    painted("fill", color(first.first_vertex)),
-                    escaped(&words)
-                );
+                if let Some(first) = run.iter().find(|g| g.chr != ' ') {
+                    let look = (color_of(shape, &row.row, first), first.font_height / FONT_HEIGHT);
+                    self.run(shape, shape.pos + row.pos.to_vec2(), run, look);
+                }
             }
         }
+    }
+
+    /// Glyphs of a row that begins there, in one colour and of one size.
+    fn run(&mut self, shape: &TextShape, row: Pos2, run: &[&Glyph], (color, size): (Color32, f32)) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        let (at, width) = (row + first.pos.to_vec2(), last.pos.x + last.advance_width - first.pos.x);
+        let words: String = run.iter().map(|g| g.chr).collect();
+        let turn = match shape.angle {
+            0.0 => String::new(),
+            angle => format!(" transform=\"rotate({} {} {})\"", angle.to_degrees(), shape.pos.x, shape.pos.y),
+        };
+        let (fill, words) = (painted("fill", color), escaped(&words));
+        let _ = writeln!(
+            self.out,
+            "<text x=\"{:.2}\" y=\"{:.2}\" font-family=\"Inter, sans-serif\" font-size=\"{size:.2}\" \
+             textLength=\"{width:.2}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" {fill}{turn}>{words}</text>",
+            at.x, at.y
+        );
     }
 
     /// Plain triangles stay triangles.
