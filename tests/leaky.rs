@@ -349,3 +349,20 @@ fn the_project_and_its_noise() {
     let want = f64::from(spikes) / 1.5e6;
     assert!((got / want - 1.0).abs() < 0.03, "{got} spikes per unit and step; {want} expected");
 }
+
+/// As for other neurons: named with the step, however the work is cut up.
+#[test]
+fn who_is_no_number_is_named_with_the_step() {
+    for (threads, batch) in [(1, 1), (2, 7), (3, 400)] {
+        let mut params = busy();
+        let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 200.0, 0.0) };
+        params.interventions.push(lost);
+        let mut sim = leaky(&params, &setup(1), threads);
+        let mut run = || (0..400 / batch).try_for_each(|_| sim.advance(batch, &mut Pass::default()));
+        let said = run().expect_err("a number that is none").to_string();
+        assert!(said.starts_with("the state of neuron #17 left all bounds in step 200"), "{said}");
+        assert!(run().is_err(), "it does not go on as if nothing had happened");
+        sim.rewind().expect("it rewinds");
+        sim.advance(200, &mut Pass::default()).expect("all is well until then");
+    }
+}

@@ -179,7 +179,10 @@ fn what_diverges_says_so() {
     params.task.learning_rate = 100.0;
     let mut sim = cpu::<f32>(&params, 1, 1);
     let error = sim.advance(200, &mut Pass::default()).expect_err("weights explode");
-    assert!(matches!(&error, SimError::Diverged(why) if why.contains("learning_rate")), "{error}");
+    let step = sim.clock().step;
+    let said = format!("left all bounds in step {step}: there is no number for it any more; lower task.learning_rate");
+    assert!(matches!(&error, SimError::Diverged(why) if why.contains(&said)), "{error}");
+    assert!(error.to_string().starts_with("the weights of nucleus "), "{error}");
 }
 
 #[test]

@@ -287,3 +287,29 @@ fn probes_agree_with_the_run() {
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));
     assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }
+
+/// A current that is no number, on two neurons: the guard names the first of them and the step, however the work is cut up.
+fn loses_itself<T: Real>(threads: usize, batch: u32) {
+    let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 20.0, 0.0) };
+    let mut params = busy();
+    params.interventions.push(lost);
+    let mut sim = cpu::<T>(&params, &setup(1), threads);
+    let mut run = || (0..400 / batch).try_for_each(|_| sim.advance(batch, &mut Pass::default()));
+    let said = run().expect_err("a number that is none").to_string();
+    assert!(said.starts_with("the state of neuron #17 left all bounds in step 200"), "{said}");
+    assert!(run().is_err(), "it does not go on as if nothing had happened");
+    sim.rewind().expect("it rewinds");
+    sim.advance(200, &mut Pass::default()).expect("all is well until then");
+}
+
+#[test]
+fn who_is_no_number_is_named_with_the_step() {
+    for (threads, batch) in [(1, 1), (2, 7), (3, 400)] {
+        loses_itself::<f64>(threads, batch);
+        loses_itself::<f32>(threads, batch);
+    }
+    let too_much = Lif { w_syn: 1e39, ..Lif::default() };
+    let mut sim = cpu::<f32>(&Params { lif: too_much, ..busy() }, &setup(1), 2);
+    let said = sim.advance(1000, &mut Pass::default()).expect_err("synapses without bounds").to_string();
+    assert!(said.contains("left all bounds in step ") && said.contains("lower the weights of synapses"), "{said}");
+}

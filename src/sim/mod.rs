@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod element;
+pub mod guard;
 pub mod kind;
 pub mod lineage;
 pub mod probe;
@@ -9,6 +10,7 @@ pub mod wiring;
 
 pub use action::{Action, ActionSpec};
 pub use element::{Column, Course, ElementSet};
+pub use guard::Lost;
 pub use kind::{Bytes, Device, Kind, Place, Preset, Progress, Scene, Work};
 pub use lineage::{Birth, Death, End, LifeEvent};
 pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};

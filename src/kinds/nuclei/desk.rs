@@ -130,3 +130,8 @@ impl Hand {
         }
     }
 }
+
+/// Somebody's numbers have left all bounds.
+pub fn lost(whose: &str, step: u64) -> SimError {
+    SimError::lost(whose, step, "lower task.learning_rate or population.sigma")
+}

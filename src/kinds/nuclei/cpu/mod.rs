@@ -36,7 +36,7 @@ pub mod variants;
 
 use super::{
     Dynamics, Method, Params, Source,
-    desk::Desk,
+    desk::{Desk, lost},
     draw::{Draw, Stream},
     events::Standing,
     fields, mixing,
@@ -180,9 +180,7 @@ impl<T: Real> CpuSim<T> {
         for (at, slot) in state.idx.iter().enumerate() {
             let (f, h) = (work.f[at], work.h[at]);
             if !(f.wide() + h.wide()).is_finite() {
-                return Err(SimError::Diverged(format!(
-                    "the weights of nucleus {slot} have left all bounds; lower task.learning_rate or population.sigma"
-                )));
+                return Err(lost(&format!("the weights of nucleus {slot}"), self.desk.step));
             }
             (state.f[*slot as usize], state.h[*slot as usize]) = (f, h);
         }

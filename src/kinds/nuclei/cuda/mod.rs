@@ -43,7 +43,15 @@ mod simulation;
 pub mod task;
 pub mod variants;
 
-use super::{Params, desk::Desk, events::Standing, ledger::Ledger, mixing, start, state::State, task::Setup};
+use super::{
+    Params,
+    desk::{Desk, lost},
+    events::Standing,
+    ledger::Ledger,
+    mixing, start,
+    state::State,
+    task::Setup,
+};
 use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     sim::{Scene, SimError},
@@ -248,10 +256,7 @@ impl CudaSim {
                 standing.f_ensemble = f64::NAN; // nobody is asked anything
             }
             if !(standing.f_mean + standing.h_mean).is_finite() {
-                return Err(SimError::Diverged(
-                    "the weights of some nuclei have left all bounds; lower task.learning_rate or population.sigma"
-                        .to_owned(),
-                ));
+                return Err(lost("the weights of some nucleus", self.desk.step));
             }
             self.desk.events = happened(entry, &words[entry.words as usize..]);
             add(&mut self.desk.ledger, entry);

@@ -27,6 +27,8 @@ pub struct Cells<T> {
     calendar: Vec<Vec<u32>>,
     /// Who spiked in this step, ascending.
     pub spiked: Vec<u32>,
+    /// The first neuron whose state is no number, and the step after which it is not, modulo 2³².
+    pub lost: Option<(u32, u32)>,
 }
 
 impl<T: Real> Cells<T> {
@@ -37,6 +39,7 @@ impl<T: Real> Cells<T> {
             currents: vec![],
             calendar: vec![vec![]; AHEAD as usize],
             spiked: vec![],
+            lost: None,
         }
     }
 
@@ -92,6 +95,10 @@ impl<T: Real> Cells<T> {
 
     fn file_anew(&mut self, i: u32, step: u32, u: T, g: T, constants: &Constants<T>) {
         let current = self.current(i as usize);
+        // Nothing about a state that is no number can be ruled out, so whoever has one comes by here.
+        if !(u.wide() + g.wide()).is_finite() {
+            self.lost = Some(self.lost.map_or((step, i), |first| first.min((step, i))));
+        }
         let Some(bound) = steps_to_threshold(u, g, current, constants) else { return };
         let neuron = &mut self.neurons[i as usize];
         // Integration goes on from here: now, or when the refractory period ends.
@@ -208,6 +215,7 @@ impl<T: Real> Cells<T> {
         self.neurons.fill(Neuron::default());
         self.currents = vec![];
         self.spiked.clear();
+        self.lost = None;
     }
 
     /// Bytes held: neurons, calendar.

@@ -65,7 +65,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    sim::{Scene, SimError},
+    sim::{ElementSet, Lost, Scene, SimError},
 };
 use part::{Part, Shared};
 use ring::Ring;
@@ -138,6 +138,8 @@ impl<T: Real> CpuSim<T> {
             let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
             let stretch = step + STRETCH * window(&self.desk.constants);
             self.stretch(end.min(stretch).min(self.situation.until).min(settle), pass)?;
+            let now = self.desk.step;
+            guard(self.parts.iter_mut().filter_map(|part| part.take_lost(now)), &self.desk.setup.neurons)?;
         }
         Ok(())
     }
@@ -187,6 +189,13 @@ fn window<T>(constants: &Constants<T>) -> u64 {
 /// Steps whose spikes are kept.
 pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
+}
+
+/// The first of those whose state is no number, as an error.
+fn guard(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
+    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
+    let whose = format!("the state of neuron {}", neurons.label(element));
+    Err(SimError::lost(&whose, step, "lower the weights of synapses and stimuli, or take back what was changed last"))
 }
 
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.

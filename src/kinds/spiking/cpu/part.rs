@@ -14,6 +14,7 @@ use crate::{
         stimuli::{Gain, Situation},
     },
     num::prefetch,
+    sim::Lost,
 };
 use std::ops::Range;
 
@@ -174,6 +175,13 @@ impl<T: Real> Part<T> {
     pub fn enter(&mut self, situation: &Situation<T>, completed: u32, constants: &Constants<T>) {
         self.drive.forget();
         self.cells.enter(situation, self.range.start, completed, constants);
+    }
+
+    /// The first neuron whose state has become no number since this was asked last; `now` is the step that comes next.
+    pub fn take_lost(&mut self, now: u64) -> Option<Lost> {
+        let (step, i) = self.cells.lost.take()?;
+        let ago = (now as u32).wrapping_sub(step);
+        Some(Lost { step: now.saturating_sub(ago.into()), element: self.range.start + i })
     }
 
     /// Back to rest.

@@ -110,6 +110,7 @@ impl LeakySim {
                 self.enter_situation();
             }
             self.stretch(end.min(self.step + STRETCH).min(self.situation.until), pass)?;
+            super::guard(self.parts.iter_mut().filter_map(|part| part.lost.take()), &self.setup.neurons)?;
         }
         Ok(())
     }

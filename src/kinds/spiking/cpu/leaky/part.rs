@@ -17,6 +17,7 @@ use crate::{
         stimuli::{Gain, Situation},
     },
     num::{prefetch, uniform::signed_units},
+    sim::Lost,
 };
 use std::ops::Range;
 
@@ -68,6 +69,8 @@ pub struct Part {
     group: Option<u64>,
     drive: Drive,
     kicks: Vec<(u32, f32)>,
+    /// The first unit whose potential is no number.
+    pub lost: Option<Lost>,
     /// Times of this thread since they were last taken.
     pub pass: Pass,
 }
@@ -88,6 +91,7 @@ impl Part {
             group: None,
             drive: Drive::default(),
             kicks: vec![],
+            lost: None,
             pass: Pass::default(),
             range,
         };
@@ -190,11 +194,20 @@ impl Part {
             units: &self.units[(step & 3) as usize],
         };
         spikes.clear();
-        sweep.run(&shared.constants, self.range.start, spikes);
+        if !sweep.run(&shared.constants, self.range.start, spikes) {
+            self.note_lost(step);
+        }
         while spikes.pop_if(|i| *i >= self.range.end).is_some() {} // they only fill the last block
         spikes.iter().for_each(|i| self.last_spike[(i - self.range.start) as usize] = step);
         for (i, _) in &self.kicks {
             self.inputs[*i as usize] = current(shared.situation, i + self.range.start);
+        }
+    }
+
+    #[cold]
+    fn note_lost(&mut self, step: u64) {
+        if let Some(i) = self.potentials().iter().position(|v| !v.is_finite()) {
+            Lost::note(&mut self.lost, Lost { step, element: self.range.start + i as u32 });
         }
     }
 
@@ -232,6 +245,7 @@ impl Part {
         self.v.fill(0.0);
         self.v.iter_mut().zip(self.range.clone()).for_each(|(v, i)| *v = start(seed, i));
         self.last_spike.fill(NEVER);
+        self.lost = None;
         self.drive.forget();
     }
 

@@ -26,8 +26,8 @@ pub struct Sweep<'a> {
 
 impl Sweep<'_> {
     /// Takes the step; who spiked is appended to `spiked`, ascending, counted from `first`. Units that only fill the
-    /// last block may be among them.
-    pub fn run(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) {
+    /// last block may be among them. Whether all potentials are finite numbers.
+    pub fn run(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
             if std::arch::is_x86_feature_detected!("avx512f") {
@@ -39,37 +39,39 @@ impl Sweep<'_> {
                 return unsafe { self.run_avx2(constants, first, spiked) };
             }
         }
-        self.plain(constants, first, spiked, above);
+        self.plain(constants, first, spiked, above)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    fn run_avx512(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) {
-        self.plain(constants, first, spiked, |v| above_avx512(v));
+    fn run_avx512(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) -> bool {
+        self.plain(constants, first, spiked, |v| above_avx512(v))
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn run_avx2(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) {
-        self.plain(constants, first, spiked, |v| above_avx2(v));
+    fn run_avx2(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) -> bool {
+        self.plain(constants, first, spiked, |v| above_avx2(v))
     }
 
     /// Compiled once per instruction set.
     #[inline(always)]
-    fn plain(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>, above: impl Fn(&Block) -> u32) {
+    fn plain(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>, above: impl Fn(&Block) -> u32) -> bool {
         let (v, sums) = (self.v.as_chunks_mut::<BLOCK>().0, self.sums.as_chunks_mut::<BLOCK>().0);
         let (drive, units) = (self.drive.as_chunks::<BLOCK>().0, self.units.as_chunks::<BLOCK>().0);
         let blocks = v.iter_mut().zip(sums).zip(units).zip((first..).step_by(BLOCK));
+        let mut finite = true;
         if drive.is_empty() {
             blocks.for_each(|(((v, sums), units), at)| {
-                block(v, sums, &[0.0; BLOCK], units, constants, at, spiked, &above)
+                finite &= block(v, sums, &[0.0; BLOCK], units, constants, at, spiked, &above);
             });
         } else {
             let blocks = blocks.zip(drive);
             blocks.for_each(|((((v, sums), units), at), drive)| {
-                block(v, sums, drive, units, constants, at, spiked, &above)
+                finite &= block(v, sums, drive, units, constants, at, spiked, &above);
             });
         }
+        finite
     }
 }
 
@@ -83,10 +85,11 @@ fn block(
     first: u32,
     spiked: &mut Vec<u32>,
     above: impl Fn(&Block) -> u32,
-) {
+) -> bool {
     for i in 0..BLOCK {
         v[i] = constants.step(v[i], sums[i], drive[i], units[i]);
     }
+    let lost = v.iter().fold(0_u32, |lost, v| lost | u32::from(!v.is_finite()));
     *sums = [0; BLOCK];
     let mut spikes = above(v);
     while spikes != 0 {
@@ -95,6 +98,7 @@ fn block(
         spiked.push(first + i);
         spikes &= spikes - 1;
     }
+    lost == 0
 }
 
 /// Bit i: unit i is at or above the threshold.
