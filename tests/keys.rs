@@ -7,7 +7,7 @@ mod fake;
 mod window;
 
 use egui::{Event, Key, Modifiers};
-use egui_kittest::kittest::Queryable;
+use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
     app::{App, Start, commands::UiCommand},
     project::{self, Project},
@@ -20,7 +20,10 @@ use window::{Window, assign, open, start, until, value};
 
 /// A window whose simulation has run for a moment.
 fn paused() -> Window {
-    let mut w = open(start(true));
+    has_run(open(start(true)))
+}
+
+fn has_run(mut w: Window) -> Window {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 200);
@@ -71,10 +74,42 @@ fn letters_choose_colours_of_the_panel() {
     assert!(w.state().messages().contains(&"The range of the colours follows the data"));
 }
 
+fn can_draw() -> bool {
+    let can = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| Path::new(p).exists());
+    if !can {
+        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
+    }
+    can
+}
+
+/// On a screen of 2880 × 1800 pixels: nothing is cut off, and everywhere something is drawn. The picture is written when
+/// `NEUROPIL_SCREENSHOTS` names a folder.
+#[test]
+fn three_hundred_percent_is_drawn() {
+    if !can_draw() {
+        return;
+    }
+    let builder = Harness::builder().with_size([960.0, 600.0]).with_pixels_per_point(3.0).with_max_steps(30);
+    let mut w = has_run(builder.build_eframe(|cc| App::new(cc, start(true)).expect("threads")));
+    let run = w.get_by_label("Run").rect();
+    let all = w.ctx.content_rect();
+    assert!(all.contains_rect(run) && run.height() > 14.0, "{run:?} in {all:?}");
+    let picture = w.render().expect("a graphics device");
+    assert_eq!(picture.dimensions(), (2880, 1800));
+    if let Some(folder) = std::env::var_os("NEUROPIL_SCREENSHOTS").map(PathBuf::from) {
+        picture.save(folder.join("300.png")).expect("a writable folder");
+    }
+    for (column, row) in (0..4).flat_map(|column| (0..3).map(move |row| (column, row))) {
+        let part = image::imageops::crop_imm(&picture, column * 720, row * 600, 720, 600).to_image();
+        let colors: std::collections::HashSet<_> = part.pixels().map(|p| p.0).collect();
+        assert!(colors.len() > 20, "part {column}, {row} is blank: {} colours", colors.len());
+    }
+}
+
 #[test]
 fn the_panel_that_was_clicked_is_exported() {
-    if !["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| Path::new(p).exists()) {
-        return eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
+    if !can_draw() {
+        return;
     }
     let folder = std::env::temp_dir().join(format!("neuropil-figure-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("folder");

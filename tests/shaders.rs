@@ -106,7 +106,18 @@ fn a_scene_draws_classes_values_glow_and_only_when_needed() {
     assert_eq!(picture(&state, &mut scene, &look)[middle], [255, 0, 0, 255], "a hidden class is not drawn");
     scene.set_values(&[1.0, 0.0]);
     look.flags[0] = 1;
-    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 255, 0, 255], "a value is coloured by the map");
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 254, 0, 255], "a value is coloured by the map");
+    scene.set_values(&[1.01, 0.0]);
+    assert_eq!(
+        picture(&state, &mut scene, &look)[middle],
+        [0, 255, 0, 255],
+        "what lies above its range has a colour of its own"
+    );
+    scene.set_values(&[-0.01, 0.0]);
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 0, 0, 255], "and what lies below");
+    scene.set_values(&[0.0, 0.0]);
+    assert_eq!(picture(&state, &mut scene, &look)[middle], [0, 1, 0, 255], "the lowest value does not");
+    scene.set_values(&[1.0, 0.0]);
     look.flags[0] = 2;
     look.range[2] = 100.0;
     let glowing = picture(&state, &mut scene, &look)[middle];

@@ -10,7 +10,13 @@ mod stage;
 
 use brain::{Activity, exhibit};
 use egui::{Modifiers, pos2, vec2};
-use neuropil::app::views;
+use neuropil::app::{
+    theme::Tokens,
+    views::{
+        self,
+        colors::{self, Ramp},
+    },
+};
 use stage::{Stage, graphics};
 use std::time::Instant;
 
@@ -153,6 +159,18 @@ fn close_up_pictures() {
         brain.with_mut(|s| s.feed(200));
         brain.settle();
         brain.shoot(&format!("brain-field-{theme}"));
+        let tokens = if dark { Tokens::dark() } else { Tokens::light() };
+        let ends = [colors::BELOW, colors::ABOVE].map(|i| Ramp::default().fixed_table(&tokens)[i]);
+        let before = ends.map(|end| brain.count_pixels(end)); // of categories, in the legend
+        brain.press("Auto");
+        brain.settle();
+        brain.shoot(&format!("brain-range-{theme}"));
+        let marks = ends.map(|end| brain.count_pixels(end));
+        let is_more = |(now, before): (usize, usize)| now > before + 3;
+        assert!(
+            marks.into_iter().zip(before).all(is_more),
+            "what lies beyond a range that is kept: {before:?}, {marks:?}"
+        );
     }
 }
 

@@ -36,12 +36,16 @@ impl Given {
         Some(Light { position, code, value: *self.values.get(index)? })
     }
 
-    /// Replaces `out` by what glows and what wears a ring, each in order; how many glow.
-    pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> usize {
-        let n_glowing = self.glowing(look, out);
-        out.truncate(n_glowing);
-        out.extend(self.ringed(look));
-        n_glowing
+    /// Puts what glows at the beginning of `out`, and what wears a ring behind, each in order; how many glow, and how many
+    /// there are of both. What lies behind these is left over: taking it away would mean to write it again.
+    pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> (usize, usize) {
+        let (n_glowing, rings) = (self.glowing(look, out), self.ringed(look));
+        let n = n_glowing + rings.len();
+        if out.len() < n {
+            out.resize(n, Light::default());
+        }
+        out[n_glowing..n].copy_from_slice(&rings);
+        (n_glowing, n)
     }
 
     /// Puts what glows at the beginning of `out`, in order; how many these are. Whether anything may glow is the look's
@@ -52,7 +56,9 @@ impl Given {
             return 0;
         }
         let until = look.range[2] * SEEN;
-        out.resize(self.values.len(), Light::default());
+        if out.len() < self.values.len() {
+            out.resize(self.values.len(), Light::default());
+        }
         let mut n = 0;
         for ((position, code), value) in self.positions.iter().zip(&self.codes).zip(&self.values) {
             out[n] = Light { position: *position, code: *code, value: *value };
@@ -88,13 +94,12 @@ mod tests {
         };
         let mut look = Look::new(&Camera::default(), Vec2::splat(8.0), 1.0, 1.0);
         let mut lights = vec![];
-        assert!(given.lights(&look, &mut lights) == 0 && lights.is_empty());
+        assert_eq!(given.lights(&look, &mut lights), (0, 0));
         (look.flags, look.range[2]) = ([2, 1, 3, 1], 100.0);
-        assert_eq!(given.lights(&look, &mut lights), 2);
-        let codes: Vec<u32> = lights.iter().map(|l| l.code).collect();
+        assert_eq!(given.lights(&look, &mut lights), (2, 4));
+        let codes: Vec<u32> = lights[..4].iter().map(|l| l.code).collect();
         assert_eq!(codes, [1 | SELECTED, 2, 1 | SELECTED, 2 | HOVERED]);
         look.flags = [0, 2, 9, 1];
-        given.lights(&look, &mut lights);
-        assert!(lights.is_empty(), "too many for rings, and nobody at that place");
+        assert_eq!(given.lights(&look, &mut lights), (0, 0), "too many for rings, and nobody at that place");
     }
 }

@@ -212,7 +212,7 @@ impl Scene {
         self.start_over();
     }
 
-    /// The colour map of values, from low to high.
+    /// The colour map of values, from low to high; the first and the last colour are of what lies beyond the range.
     pub fn set_ramp(&mut self, queue: &wgpu::Queue, colors: &[[u8; 4]; 256]) {
         write(queue, &self.ramp, colors);
         self.start_over();
@@ -304,9 +304,9 @@ impl Scene {
         let (ground, color) = (targets.ground.texture(), targets.color.texture());
         encoder.copy_texture_to_texture(ground.as_image_copy(), color.as_image_copy(), color.size());
         let Some(points) = &mut self.points else { return };
-        let n_glowing = points.given.lights(look, &mut points.shining) as u32;
-        let lights = &points.shining;
-        let n_lights = lights.len() as u32;
+        let (n_glowing, n_lights) = points.given.lights(look, &mut points.shining);
+        let lights = &points.shining[..n_lights];
+        let (n_glowing, n_lights) = (n_glowing as u32, n_lights as u32);
         if n_lights == 0 {
             return;
         }

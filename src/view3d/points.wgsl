@@ -57,8 +57,11 @@ fn class_color(code: u32) -> vec4<f32> {
 }
 
 fn value_color(value: f32) -> vec3<f32> {
-    let t = clamp((value - look.range.x) / max(look.range.y - look.range.x, 1e-12), 0.0, 1.0);
-    return textureLoad(ramp, vec2<u32>(u32(t * 255.0 + 0.5), 0u), 0).rgb;
+    let t = (value - look.range.x) / max(look.range.y - look.range.x, 1e-12);
+    // The ends of the ramp are for what lies beyond the range.
+    let inside = 1.0 + floor(clamp(t, 0.0, 1.0) * 253.0 + 0.5);
+    let place = select(select(inside, 0.0, t < 0.0), 255.0, t > 1.0);
+    return textureLoad(ramp, vec2<u32>(u32(place), 0u), 0).rgb;
 }
 
 // 1 just now, falling with the time since; 0 for never (a negative value).

@@ -453,6 +453,11 @@ impl Stage {
         self.event(Event::PointerGone, Modifiers::NONE);
     }
 
+    /// Renders; how many pixels have exactly this colour.
+    pub fn count_pixels(&mut self, color: [u8; 4]) -> usize {
+        self.harness().render().expect("a picture").pixels().filter(|p| p.0 == color).count()
+    }
+
     /// Renders; writes a PNG when `NEUROPIL_SHOTS` names a folder. Returns the number of different colours.
     pub fn shoot(&mut self, name: &str) -> usize {
         let image = self.harness().render().expect("a picture");

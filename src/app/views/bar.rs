@@ -8,6 +8,9 @@ use crate::{
 use egui::{Align2, FontId, Mesh, Painter, Pos2, Rect, Vec2, pos2};
 use std::f32::consts::PI;
 
+/// Height of the triangles that stand for what lies beyond a fixed range.
+const CAP: f32 = 7.0;
+
 /// Draws it at the right of a canvas: title, colours from low to high, round numbers beside them.
 pub fn paint(
     painter: &Painter,
@@ -19,12 +22,6 @@ pub fn paint(
 ) {
     let height = (canvas.height() * 0.4).clamp(60.0, 180.0);
     let bar = Rect::from_min_size(pos2(canvas.right() - 20.0, canvas.top() + 26.0), Vec2::new(8.0, height));
-    let mut mesh = Mesh::default();
-    for (i, rgba) in shade.table.iter().enumerate() {
-        let y = |i: usize| bar.bottom() - bar.height() * i as f32 / 256.0;
-        let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
-        mesh.add_colored_rect(slice, colors::opaque(*rgba));
-    }
     let labels = marks(probe, shade.range).into_iter().map(|(value, text)| {
         let t = (value - shade.range.0) / (shade.range.1 - shade.range.0);
         let at = pos2(bar.left() - 6.0, bar.bottom() - bar.height() * t);
@@ -34,16 +31,43 @@ pub fn paint(
     let labels: Vec<_> = labels.collect();
     let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
     // The numbers stay readable over whatever is drawn behind them.
-    let ground =
-        Rect::from_min_max(bar.left_top() - Vec2::new(widest + 10.0, 6.0), bar.right_bottom() + Vec2::new(4.0, 6.0));
+    let more = if shade.beyond.is_some() { CAP + 16.0 } else { 0.0 };
+    let reach = bar.right_bottom() + Vec2::new(4.0, 6.0 + more);
+    let ground = Rect::from_min_max(bar.left_top() - Vec2::new(widest + 10.0, 6.0), reach);
     painter.rect_filled(ground, 4.0, tokens.canvas.gamma_multiply(0.7));
-    painter.add(mesh);
+    paint_colors(painter, bar, &shade.table);
+    if let Some(beyond) = shade.beyond {
+        paint_caps(painter, bar, &shade.table);
+        let text = format!("{} beyond", kit::thousands(beyond as u64));
+        let at = pos2(bar.right() + 2.0, bar.bottom() + CAP + 4.0);
+        painter.text(at, Align2::RIGHT_TOP, text, small.clone(), tokens.text_sub);
+    }
     for (at, galley) in labels {
         let corner = Pos2::new(at.x - galley.size().x, at.y - galley.size().y / 2.0);
         painter.galley(corner, galley, tokens.text);
     }
-    let at = pos2(bar.right() + 2.0, bar.top() - 8.0);
+    let at = pos2(bar.right() + 2.0, bar.top() - 8.0 - if shade.beyond.is_some() { CAP } else { 0.0 });
     painter.text(at, Align2::RIGHT_BOTTOM, fields::title(probe), small.clone(), tokens.text_strong);
+}
+
+/// The colours of what lies within the range.
+fn paint_colors(painter: &Painter, bar: Rect, table: &colors::Table) {
+    let inside = &table[colors::BELOW + 1..colors::ABOVE];
+    let mut mesh = Mesh::default();
+    for (i, rgba) in inside.iter().enumerate() {
+        let y = |i: usize| bar.bottom() - bar.height() * i as f32 / inside.len() as f32;
+        let slice = Rect::from_min_max(pos2(bar.left(), y(i + 1)), pos2(bar.right(), y(i)));
+        mesh.add_colored_rect(slice, colors::opaque(*rgba));
+    }
+    painter.add(mesh);
+}
+
+/// Triangles at both ends in the colours of what lies beyond.
+fn paint_caps(painter: &Painter, bar: Rect, table: &colors::Table) {
+    for (end, tip, place) in [(bar.bottom() + 1.0, CAP, colors::BELOW), (bar.top() - 1.0, -CAP, colors::ABOVE)] {
+        let corners = vec![pos2(bar.left(), end), pos2(bar.right(), end), pos2(bar.center().x, end + tip)];
+        painter.add(egui::Shape::convex_polygon(corners, colors::opaque(table[place]), egui::Stroke::NONE));
+    }
 }
 
 /// Round values inside a range, and how they read.

@@ -3,7 +3,7 @@
 use super::{
     Selection, View, ViewCtx, bar,
     cloud::{Cloud, Placed, SINGLES},
-    colors::{self, Ramp, Shade},
+    colors::{self, Shade},
     fields::{self, Fields, Part},
     kit, probes_where, run_ui, tap,
 };
@@ -143,9 +143,7 @@ impl Circle {
     fn shade(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
         let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
-        let table = Ramp::of(probe).table(ctx.tokens.dark);
-        let shade = Shade { table, range: colors::range_of(probe, values), none: ctx.tokens.other };
-        Some((probe, values.clone(), shade))
+        Some((probe, values.clone(), Shade::of_data(probe, values, ctx.tokens)))
     }
 
     /// Mean of e^{iφ} of the selected, and how many they are; summed again only when something changed.

@@ -51,19 +51,46 @@ impl Ramp {
         from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
     }
 
-    /// 256 colours from low to high. On a light ground the map is turned round, so that much is dark.
-    pub fn table(self, dark: bool) -> [[u8; 4]; 256] {
+    /// From low to high. On a light ground the map is turned round, so that much is dark.
+    pub fn table(self, dark: bool) -> Table {
         std::array::from_fn(|i| {
-            let t = i as f32 / 255.0;
+            let i = (i.clamp(BELOW + 1, ABOVE - 1) - 1) as f32;
+            let t = i / INSIDE;
             // The end that would vanish into the ground is left out.
             let color = match self {
-                Self::Twilight => twilight(i as f32 / 256.0, dark),
+                Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };
             color.to_array()
         })
     }
+
+    /// The same for a range that was fixed: what lies beyond it has the two categorical colours the map has least of.
+    pub fn fixed_table(self, tokens: &Tokens) -> Table {
+        let mut table = self.table(tokens.dark);
+        let nearest = |c: &Color32| table.iter().map(|of| difference(*of, c.to_array())).min();
+        let mut colors = tokens.categorical.to_vec();
+        colors.sort_by_key(nearest);
+        if let [.., below, above] = colors[..] {
+            (table[BELOW], table[ABOVE]) = (below.to_array(), above.to_array());
+        }
+        table
+    }
 }
+
+/// How far colours are from each other: the sum over red, green and blue.
+fn difference(a: [u8; 4], b: [u8; 4]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
+}
+
+/// The colours of a map, and at both ends those of what lies beyond its range: as the map ends, unless the range is fixed.
+pub type Table = [[u8; 4]; 256];
+/// In a table: what lies below the range.
+pub const BELOW: usize = 0;
+/// In a table: what lies above it.
+pub const ABOVE: usize = 255;
+/// Steps between the colours of the ends of a range.
+const INSIDE: f32 = (ABOVE - BELOW - 2) as f32;
 
 /// A closed path through the colours of even steps (Oklab): darkest in the middle, violet there and pale at the ends,
 /// blue on the way down and orange on the way up. Never so dark or pale that it vanishes into the ground.
@@ -90,21 +117,47 @@ fn from_oklab(lightness: f32, a: f32, b: f32) -> Color32 {
 /// How the values of a field become colours.
 pub struct Shade {
     /// From low to high.
-    pub table: [[u8; 4]; 256],
+    pub table: Table,
     /// Values of the ends.
     pub range: (f32, f32),
+    /// How many values lie beyond a range that was fixed.
+    pub beyond: Option<usize>,
     /// What has no value.
     pub none: Color32,
 }
 
 impl Shade {
+    /// The range follows the data.
+    pub fn of_data(probe: &ProbeSpec, values: &[f32], tokens: &Tokens) -> Self {
+        Self::following(Ramp::of(probe), range_of(probe, values), tokens)
+    }
+
+    /// With a range that was taken from the data.
+    pub fn following(ramp: Ramp, range: (f32, f32), tokens: &Tokens) -> Self {
+        Self { table: ramp.table(tokens.dark), range, beyond: None, none: tokens.other }
+    }
+
+    /// With a range that stays whatever the data are.
+    pub fn fixed(ramp: Ramp, range: (f32, f32), values: &[f32], tokens: &Tokens) -> Self {
+        let beyond = values.iter().filter(|v| **v < range.0 || **v > range.1).count();
+        Self { table: ramp.fixed_table(tokens), range, beyond: Some(beyond), none: tokens.other }
+    }
+
     /// The colour of a value.
     pub fn color(&self, value: f32) -> Color32 {
         if value.is_nan() {
             return self.none;
         }
-        let t = (value - self.range.0) / (self.range.1 - self.range.0).max(1e-12);
-        opaque(self.table[(t.clamp(0.0, 1.0) * 255.0) as usize])
+        opaque(self.table[self.place(value)])
+    }
+
+    /// Where in the table a value is. Kept equal to `value_color` in points.wgsl.
+    fn place(&self, value: f32) -> usize {
+        match (value - self.range.0) / (self.range.1 - self.range.0).max(1e-12) {
+            t if t < 0.0 => BELOW,
+            t if t > 1.0 => ABOVE,
+            t => BELOW + 1 + (t * INSIDE + 0.5) as usize,
+        }
     }
 }
 
@@ -210,12 +263,9 @@ mod tests {
     fn the_cyclic_map_closes_and_has_even_steps() {
         for dark in [true, false] {
             let table = Ramp::Twilight.table(dark);
-            let distance = |a: [u8; 4], b: [u8; 4]| -> i32 {
-                a.iter().zip(b).map(|(a, b)| (i32::from(*a) - i32::from(b)).abs()).sum()
-            };
-            let steps: Vec<i32> = (0..256).map(|i| distance(table[i], table[(i + 1) % 256])).collect();
+            let steps: Vec<u32> = (0..256).map(|i| difference(table[i], table[(i + 1) % 256])).collect();
             assert!(steps.iter().all(|d| *d <= 12), "{:?}", steps.iter().max());
-            assert!(distance(table[64], table[192]) > 150 && distance(table[0], table[128]) > 100);
+            assert!(difference(table[64], table[192]) > 150 && difference(table[0], table[128]) > 100);
         }
     }
 
@@ -232,7 +282,23 @@ mod tests {
         let (low, high) = range_of(&field(Meaning::Number, (0.0, 1.0)), &values);
         assert!(low < 10.0 && (980.0..1000.0).contains(&high), "{low} {high}");
         assert_eq!(range_of(&field(Meaning::Angle, (-3.0, 3.0)), &values), (-3.0, 3.0));
-        let shade = Shade { table: Ramp::Viridis.table(true), range: (0.0, 1.0), none: Color32::RED };
-        assert_eq!((shade.color(f32::NAN), shade.color(9.0)), (Color32::RED, shade.color(1.0)));
+        let tokens = Tokens::dark();
+        let shade = Shade::following(Ramp::Viridis, (0.0, 1.0), &tokens);
+        assert_eq!((shade.color(f32::NAN), shade.color(9.0)), (tokens.other, shade.color(1.0)));
+    }
+
+    #[test]
+    fn what_lies_beyond_a_fixed_range_has_colours_of_its_own() {
+        let values = [-0.1, 0.0, 0.5, 1.0, 1.1, 7.0, f32::NAN];
+        for (tokens, ramp) in [Tokens::dark(), Tokens::light()].iter().flat_map(|t| Ramp::ALL.map(|r| (t, r))) {
+            let shade = Shade::fixed(ramp, (0.0, 1.0), &values, tokens);
+            assert_eq!(shade.beyond, Some(3));
+            assert_eq!([-0.1, 0.0, 1.0, 1.1].map(|v| shade.place(v)), [BELOW, BELOW + 1, ABOVE - 1, ABOVE]);
+            let inside = &shade.table[BELOW + 1..ABOVE];
+            for end in [BELOW, ABOVE].map(|i| shade.table[i]) {
+                let nearest = inside.iter().map(|c| difference(*c, end)).min().expect("colours");
+                assert!(nearest > 100, "{ramp:?}, dark {}: {end:?} is {nearest} from the map", tokens.dark);
+            }
+        }
     }
 }

@@ -19,12 +19,15 @@ use std::{
 /// turns of 4 ms out of every frame.
 const NICE: i32 = 10;
 
-/// Runs a job on the pool of the views, and has the window look what came of it.
+/// Runs a job on the pool of the views, and has the window look what came of it. A job that panics gives no result.
 pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     let (wake, left) = (ctx.clone(), jobs_of(ctx));
     left.fetch_add(1, Ordering::AcqRel);
     run(move || {
-        job();
+        // A panic on the pool would end the program.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+            tracing::error!("a job of a view met a fault inside the program: {}", why_of(&*panic));
+        }
         left.fetch_sub(1, Ordering::AcqRel);
         wake.request_repaint();
     });
@@ -196,7 +199,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         let progress = Arc::new(Progress::default());
         let theirs = progress.clone();
         spawn(ctx, move || {
-            // A panic on the pool would end the program.
+            // Here it is known whose panic it is.
             let made = catch_unwind(AssertUnwindSafe(|| if theirs.is_cancelled() { None } else { make(&theirs) }));
             // Whoever asked may be gone by then.
             sender.send(made.map_err(|panic| format!("a fault inside the program: {}", why_of(&*panic)))).ok();
@@ -218,6 +221,17 @@ mod tests {
         let since = Instant::now();
         while pooled.is_busy() && since.elapsed().as_secs() < 20 {
             pooled.poll();
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_job_that_panics_ends_alone() {
+        let ctx = egui::Context::default();
+        spawn(&ctx, || panic!("on purpose"));
+        let since = Instant::now();
+        while is_busy(&ctx) {
+            assert!(since.elapsed() < Duration::from_secs(10), "nobody waits for it for ever");
             std::thread::yield_now();
         }
     }

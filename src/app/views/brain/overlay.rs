@@ -2,7 +2,7 @@
 
 use super::{Brain, Coloring, pixels};
 use crate::{
-    app::views::{ViewCtx, bar, colors::Shade, kit},
+    app::views::{ViewCtx, bar, kit},
     sim::ElementSet,
     view3d::Vec3,
 };
@@ -29,9 +29,7 @@ impl Brain {
         if let Coloring::Field(id) = self.coloring(ctx.exhibit)
             && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
         {
-            let table = self.ramp_of(probe).table(ctx.tokens.dark);
-            let shade = Shade { table, range: self.tint(probe).range, none: ctx.tokens.other };
-            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
+            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &self.shade(probe, ctx.tokens));
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);

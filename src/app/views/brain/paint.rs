@@ -23,7 +23,8 @@ pub(super) struct Picture {
     points: u64,
     codes: Option<(u64, String, u64, u64)>,
     palette: Option<(u64, String, u64, bool)>,
-    ramp: Option<(Ramp, bool)>,
+    /// The map, whether its range is fixed, and whether the ground is dark.
+    ramp: Option<((Ramp, bool), bool)>,
     values: u64,
     places: u64,
 }
@@ -100,7 +101,7 @@ impl Brain {
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
         let probe = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
-        let map = probe.map(|p| self.ramp_of(p)).unwrap_or_default();
+        let map = probe.map(|p| (self.ramp_of(p), !self.tint(p).is_auto)).unwrap_or_default();
         let on_course = self.is_on_course();
         let Picture { scene, points, codes, palette, ramp, values, places } = &mut self.picture;
         let (device, queue) = (&state.device, &state.queue);
@@ -150,7 +151,9 @@ impl Brain {
         }
         if *ramp != Some((map, ctx.tokens.dark)) {
             *ramp = Some((map, ctx.tokens.dark));
-            scene.set_ramp(queue, &map.table(ctx.tokens.dark));
+            let (map, is_fixed) = map;
+            let table = if is_fixed { map.fixed_table(ctx.tokens) } else { map.table(ctx.tokens.dark) };
+            scene.set_ramp(queue, &table);
         }
         if *values != self.values_generation && !self.values.is_empty() {
             *values = self.values_generation;

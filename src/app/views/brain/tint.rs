@@ -2,7 +2,10 @@
 
 use super::Brain;
 use crate::{
-    app::views::colors::{self, Ramp},
+    app::{
+        theme::Tokens,
+        views::colors::{self, Ramp, Shade},
+    },
     sim::ProbeSpec,
 };
 
@@ -35,6 +38,15 @@ impl Brain {
     /// The colour map of a field: as chosen, else what fits it.
     pub(super) fn ramp_of(&self, probe: &ProbeSpec) -> Ramp {
         self.tint(probe).ramp.unwrap_or_else(|| Ramp::of(probe))
+    }
+
+    /// How the values of the field become colours.
+    pub(super) fn shade(&self, probe: &ProbeSpec, tokens: &Tokens) -> Shade {
+        let Tint { is_auto, range, .. } = self.tint(probe);
+        match is_auto {
+            true => Shade::following(self.ramp_of(probe), range, tokens),
+            false => Shade::fixed(self.ramp_of(probe), range, &self.values, tokens),
+        }
     }
 
     /// Sets the range from the data, when it is automatic.

@@ -77,8 +77,7 @@ impl Lineage {
 
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<Shade> {
         let probe = ctx.exhibit.probes.get(usize::from(self.tint?))?;
-        let table = colors::Ramp::of(probe).table(ctx.tokens.dark);
-        Some(Shade { table, range: colors::range_of(probe, &self.worth), none: ctx.tokens.other })
+        Some(Shade::of_data(probe, &self.worth, ctx.tokens))
     }
 
     fn color(&self, line: usize, shade: Option<&Shade>, ctx: &ViewCtx<'_>) -> Color32 {

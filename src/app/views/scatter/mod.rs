@@ -5,7 +5,7 @@ mod axis;
 use super::{
     Selection, View, ViewCtx, bar,
     cloud::{Cloud, Placed, SINGLES},
-    colors::{self, Ramp, Shade},
+    colors::{self, Shade},
     fields::{self, Fields, Part},
     filter::Shown,
     kit, run_ui, tap,
@@ -175,9 +175,7 @@ impl Scatter {
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint?;
         let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
-        let table = Ramp::of(probe).table(ctx.tokens.dark);
-        let shade = Shade { table, range: colors::range_of(probe, values), none: ctx.tokens.other };
-        Some((probe, values.clone(), shade))
+        Some((probe, values.clone(), Shade::of_data(probe, values, ctx.tokens)))
     }
 
     fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, set: &ElementSet, shown: [ProbeId; 2], ctx: &ViewCtx<'_>) {
@@ -243,7 +241,7 @@ fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorIma
         counts[row * width + column] += 1;
     }
     let most = counts.iter().copied().max().unwrap_or(0).max(1) as f32;
-    let table: Vec<Color32> = (0..256).map(|i| colors::density(i as f32 / 255.0, dark)).collect();
+    let table = colors::densities(dark);
     let color = |n: &u32| match n {
         0 => Color32::TRANSPARENT,
         n => table[((*n as f32).ln_1p() / most.ln_1p() * 255.0) as usize],
