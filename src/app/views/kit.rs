@@ -1,4 +1,4 @@
-//! What every view is made of: toolbar, caption, empty state, numbers and axes.
+//! What every view is made of: toolbar, caption, empty state, legend rows; and by its name numbers and axes.
 
 use super::ViewCtx;
 use crate::app::{icons, theme::Tokens};
@@ -252,150 +252,10 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::
 pub use crate::app::text::count as thousands;
 pub use crate::app::text::{spaced, unwrap};
 
-/// A value with three to four significant digits and no needless zeros.
-pub fn value(v: f64) -> String {
-    let a = v.abs();
-    if a == 0.0 {
-        "0".into()
-    } else if !v.is_finite() {
-        "—".into()
-    } else if !(1e-3..1e6).contains(&a) {
-        crate::app::text::localised(format!("{v:.2e}"))
-    } else {
-        let digits = (3 - a.log10().floor() as i32).clamp(0, 6) as usize;
-        let text = format!("{v:.digits$}");
-        let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
-        crate::app::text::localised(text)
-    }
-}
-
-/// A value that changes: three significant digits, of large ones all before the point.
-pub fn reading(v: f32) -> String {
-    let v = f64::from(v);
-    value(if v.abs() < 100.0 { round3(v) } else { v.round() })
-}
-
-/// A value with its unit.
-pub fn with_unit(v: f64, unit: &str) -> String {
-    if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
-}
-
-/// How a simulation counts: in seconds, or in steps when a step has no length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimeUnit {
-    /// What a second (or step) is multiplied by.
-    pub scale: f64,
-    /// `ms`, `s` or `steps`.
-    pub name: &'static str,
-}
-
-impl TimeUnit {
-    /// The unit for a window that ends at `end_secs` and is `span_secs` long: milliseconds below 10 s.
-    pub fn of(secs_per_step: f64, end_secs: f64, span_secs: f64) -> Self {
-        if secs_per_step >= 1.0 {
-            Self { scale: 1.0, name: "steps" }
-        } else if end_secs < 10.0 || span_secs < 0.05 {
-            Self { scale: 1e3, name: "ms" }
-        } else {
-            Self { scale: 1.0, name: "s" }
-        }
-    }
-
-    /// A time with this unit and enough digits to tell steps of `resolution_secs` apart.
-    pub fn text(self, secs: f64, resolution_secs: f64) -> String {
-        let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
-        format!("{:.digits$} {}", secs * self.scale, self.name)
-    }
-}
-
-/// A duration in its natural unit: `1.6 ms`.
-pub fn duration(secs: f64) -> String {
-    match secs.abs() {
-        a if a < 1e-3 => format!("{} µs", value(round3(secs * 1e6))),
-        a if a < 1.0 => format!("{} ms", value(round3(secs * 1e3))),
-        _ => format!("{} s", value(round3(secs))),
-    }
-}
-
-/// What seconds are multiplied by to be read at this size, and the unit.
-pub fn duration_unit(secs: f64) -> (f64, &'static str) {
-    match secs.abs() {
-        a if a < 1e-6 => (1e9, "ns"),
-        a if a < 1e-3 => (1e6, "µs"),
-        a if a < 1.0 => (1e3, "ms"),
-        _ => (1.0, "s"),
-    }
-}
-
-fn round3(v: f64) -> f64 {
-    let scale = 10f64.powi(2 - v.abs().max(1e-9).log10().floor() as i32);
-    (v * scale).round() / scale
-}
-
-/// At most `most` round values between two bounds.
-pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
-    let span = max - min;
-    if span <= 0.0 || !span.is_finite() || most == 0 {
-        return vec![];
-    }
-    let raw = span / most as f64;
-    let magnitude = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * magnitude).find(|s| *s >= raw * 0.999).unwrap_or(raw);
-    let first = (min / step - 1e-9).ceil() as i64;
-    (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
-}
-
-/// Digits after the point that a list of ticks needs.
-pub fn tick_digits(ticks: &[f64]) -> usize {
-    let step = ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
-    if step.is_finite() { (-step.log10() - 1e-9).ceil().clamp(0.0, 6.0) as usize } else { 0 }
-}
-
-/// A horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
-pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
-    painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
-    let title_rect = painter.text(
-        Pos2::new(plot.right(), plot.bottom() + 4.0),
-        Align2::RIGHT_TOP,
-        title,
-        font.clone(),
-        tokens.text_sub,
-    );
-    let marks = ticks(min, max, ((plot.width() / 64.0) as usize).clamp(1, 8));
-    let digits = tick_digits(&marks);
-    for v in marks {
-        let x = plot.left() + ((v - min) / (max - min)) as f32 * plot.width();
-        painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
-        let text = format!("{v:.digits$}");
-        let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_sub);
-        let left = (x - galley.size().x / 2.0).max(plot.left());
-        if left + galley.size().x + 8.0 < title_rect.left() {
-            painter.galley(Pos2::new(left, plot.bottom() + 4.0), galley, tokens.text_sub);
-        }
-    }
-}
-
-/// A vertical axis left of a plot.
-pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
-    if plot.height() < 14.0 {
-        return;
-    }
-    painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
-    let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
-    let digits = tick_digits(&marks);
-    // One number is no scale: of a low plot the ends are told.
-    let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
-    let told = |v: f64| if is_low { reading(v as f32) } else { format!("{v:.digits$}") };
-    for v in if is_low { vec![min, max] } else { marks } {
-        let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
-        painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
-        let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
-        painter.text(at, Align2::RIGHT_CENTER, told(v), font.clone(), tokens.text_sub);
-    }
-    if !title.is_empty() {
-        painter.text(plot.left_top() + Vec2::new(6.0, 2.0), Align2::LEFT_TOP, title, font.clone(), tokens.text_sub);
-    }
-}
+pub use super::{
+    axes::{tick_digits, ticks, x_axis, y_axis},
+    numbers::{TimeUnit, duration, duration_unit, reading, value, with_unit},
+};
 
 /// A colour swatch in a legend; returns its response.
 pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
@@ -493,19 +353,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        assert_eq!(thousands(138_639), "138,639");
-        assert_eq!(thousands(7), "7");
-        assert_eq!(value(0.0125), "0.0125");
-        assert_eq!(value(-52.0), "-52");
-        assert_eq!(value(1234.5), "1234");
-        assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
-        assert_eq!(duration(0.0016), "1.6 ms");
-        assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
-        assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");
-    }
-
-    #[test]
     fn a_low_panel_has_less_around_its_canvas() {
         let parts = |height| {
             let (top, canvas, bottom) = parts(Rect::from_min_size(Pos2::new(5.0, 7.0), Vec2::new(300.0, height)), true);
@@ -530,13 +377,5 @@ mod tests {
             let canvas = panel_ui(ui, &Tokens::dark(), Some("n = 5"), |_| {});
             assert!(canvas.height() < all.height() - BAR && canvas.contains_rect(ui.clip_rect()));
         });
-    }
-
-    #[test]
-    fn ticks_are_round_and_inside() {
-        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
-        assert_eq!(ticks(990.0, 2005.0, 4), [1000.0, 1500.0, 2000.0]);
-        assert!(ticks(1.0, 1.0, 4).is_empty());
-        assert_eq!(tick_digits(&[0.5, 0.75]), 1);
     }
 }

@@ -5,7 +5,8 @@
 //! [`View::taps`] while it is visible, takes new data in [`View::absorb`] and draws in [`View::ui`], within 2 ms
 //! at 138,639 elements and 8 M spikes; everything slower runs on the pool and comes in when it is done.
 
-pub mod bar;
+pub mod axes;
+mod bar;
 pub mod brain;
 pub mod catch;
 pub mod circle;
@@ -20,6 +21,7 @@ pub mod kit;
 pub mod lineage;
 pub mod matrix;
 pub mod menu;
+mod numbers;
 pub mod plot;
 pub mod pool;
 pub mod profile;

@@ -1,0 +1,83 @@
+//! Axes of plots and the values they are marked at.
+
+use super::{kit::LINE, numbers::reading};
+use crate::app::theme::Tokens;
+use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2};
+
+/// At most `most` round values between two bounds.
+pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
+    let span = max - min;
+    if span <= 0.0 || !span.is_finite() || most == 0 {
+        return vec![];
+    }
+    let raw = span / most as f64;
+    let magnitude = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * magnitude).find(|s| *s >= raw * 0.999).unwrap_or(raw);
+    let first = (min / step - 1e-9).ceil() as i64;
+    (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
+}
+
+/// Digits after the point that a list of ticks needs.
+pub fn tick_digits(ticks: &[f64]) -> usize {
+    let step = ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
+    if step.is_finite() { (-step.log10() - 1e-9).ceil().clamp(0.0, 6.0) as usize } else { 0 }
+}
+
+/// A horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
+pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
+    let title_rect = painter.text(
+        Pos2::new(plot.right(), plot.bottom() + 4.0),
+        Align2::RIGHT_TOP,
+        title,
+        font.clone(),
+        tokens.text_sub,
+    );
+    let marks = ticks(min, max, ((plot.width() / 64.0) as usize).clamp(1, 8));
+    let digits = tick_digits(&marks);
+    for v in marks {
+        let x = plot.left() + ((v - min) / (max - min)) as f32 * plot.width();
+        painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
+        let text = format!("{v:.digits$}");
+        let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_sub);
+        let left = (x - galley.size().x / 2.0).max(plot.left());
+        if left + galley.size().x + 8.0 < title_rect.left() {
+            painter.galley(Pos2::new(left, plot.bottom() + 4.0), galley, tokens.text_sub);
+        }
+    }
+}
+
+/// A vertical axis left of a plot.
+pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    if plot.height() < 14.0 {
+        return;
+    }
+    painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
+    let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
+    let digits = tick_digits(&marks);
+    // One number is no scale: of a low plot the ends are told.
+    let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
+    let told = |v: f64| if is_low { reading(v as f32) } else { format!("{v:.digits$}") };
+    for v in if is_low { vec![min, max] } else { marks } {
+        let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
+        painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
+        let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
+        painter.text(at, Align2::RIGHT_CENTER, told(v), font.clone(), tokens.text_sub);
+    }
+    if !title.is_empty() {
+        painter.text(plot.left_top() + Vec2::new(6.0, 2.0), Align2::LEFT_TOP, title, font.clone(), tokens.text_sub);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(ticks(990.0, 2005.0, 4), [1000.0, 1500.0, 2000.0]);
+        assert!(ticks(1.0, 1.0, 4).is_empty());
+        assert_eq!(tick_digits(&[0.5, 0.75]), 1);
+    }
+}

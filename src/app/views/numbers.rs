@@ -1,0 +1,97 @@
+//! How numbers, times and durations are written.
+
+/// A value with three to four significant digits and no needless zeros.
+pub fn value(v: f64) -> String {
+    let a = v.abs();
+    if a == 0.0 {
+        "0".into()
+    } else if !v.is_finite() {
+        "—".into()
+    } else if !(1e-3..1e6).contains(&a) {
+        crate::app::text::localised(format!("{v:.2e}"))
+    } else {
+        let digits = (3 - a.log10().floor() as i32).clamp(0, 6) as usize;
+        let text = format!("{v:.digits$}");
+        let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+        crate::app::text::localised(text)
+    }
+}
+
+/// A value that changes: three significant digits, of large ones all before the point.
+pub fn reading(v: f32) -> String {
+    let v = f64::from(v);
+    value(if v.abs() < 100.0 { round3(v) } else { v.round() })
+}
+
+/// A value with its unit.
+pub fn with_unit(v: f64, unit: &str) -> String {
+    if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
+}
+
+/// How a simulation counts: in seconds, or in steps when a step has no length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeUnit {
+    /// What a second (or step) is multiplied by.
+    pub scale: f64,
+    /// `ms`, `s` or `steps`.
+    pub name: &'static str,
+}
+
+impl TimeUnit {
+    /// The unit for a window that ends at `end_secs` and is `span_secs` long: milliseconds below 10 s.
+    pub fn of(secs_per_step: f64, end_secs: f64, span_secs: f64) -> Self {
+        if secs_per_step >= 1.0 {
+            Self { scale: 1.0, name: "steps" }
+        } else if end_secs < 10.0 || span_secs < 0.05 {
+            Self { scale: 1e3, name: "ms" }
+        } else {
+            Self { scale: 1.0, name: "s" }
+        }
+    }
+
+    /// A time with this unit and enough digits to tell steps of `resolution_secs` apart.
+    pub fn text(self, secs: f64, resolution_secs: f64) -> String {
+        let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
+        format!("{:.digits$} {}", secs * self.scale, self.name)
+    }
+}
+
+/// A duration in its natural unit: `1.6 ms`.
+pub fn duration(secs: f64) -> String {
+    match secs.abs() {
+        a if a < 1e-3 => format!("{} µs", value(round3(secs * 1e6))),
+        a if a < 1.0 => format!("{} ms", value(round3(secs * 1e3))),
+        _ => format!("{} s", value(round3(secs))),
+    }
+}
+
+/// What seconds are multiplied by to be read at this size, and the unit.
+pub fn duration_unit(secs: f64) -> (f64, &'static str) {
+    match secs.abs() {
+        a if a < 1e-6 => (1e9, "ns"),
+        a if a < 1e-3 => (1e6, "µs"),
+        a if a < 1.0 => (1e3, "ms"),
+        _ => (1.0, "s"),
+    }
+}
+
+fn round3(v: f64) -> f64 {
+    let scale = 10f64.powi(2 - v.abs().max(1e-9).log10().floor() as i32);
+    (v * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(value(0.0125), "0.0125");
+        assert_eq!(value(-52.0), "-52");
+        assert_eq!(value(1234.5), "1234");
+        assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
+        assert_eq!(duration(0.0016), "1.6 ms");
+        assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
+        assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");
+    }
+}
