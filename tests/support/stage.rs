@@ -1,8 +1,11 @@
 //! A window with one view in it, and hands to work it.
 #![allow(dead_code)]
 
+#[path = "gestures.rs"]
+mod gestures;
+
 use crate::brain::Activity;
-use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2, pos2};
+use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2};
 use egui_kittest::{
     Harness,
     kittest::{NodeT as _, Queryable as _},
@@ -382,66 +385,6 @@ impl Stage {
 
     pub fn selection(&mut self) -> Vec<u32> {
         self.harness().state().selection.elements.to_vec()
-    }
-
-    fn event(&mut self, event: Event, modifiers: Modifiers) {
-        let harness = self.harness();
-        harness.event(Event::ModifiersChanged(modifiers));
-        harness.event(event);
-        harness.run_steps(1);
-    }
-
-    fn button(&mut self, at: Pos2, pressed: bool, modifiers: Modifiers) {
-        self.event(Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers }, modifiers);
-    }
-
-    pub fn click(&mut self, at: Pos2, modifiers: Modifiers) {
-        self.event(Event::PointerMoved(at), modifiers);
-        self.run(2);
-        self.button(at, true, modifiers);
-        self.button(at, false, modifiers);
-        self.run(2);
-    }
-
-    pub fn double_click(&mut self, at: Pos2) {
-        self.event(Event::PointerMoved(at), Modifiers::NONE);
-        for pressed in [true, false, true, false] {
-            let button = PointerButton::Primary;
-            self.harness().event(Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
-        }
-        self.run(1);
-        self.event(Event::PointerGone, Modifiers::NONE);
-    }
-
-    pub fn drag(&mut self, from: Pos2, by: Vec2, modifiers: Modifiers) {
-        let path: Vec<(f32, f32)> = (0..=6).map(|i| from + by * (i as f32 / 6.0)).map(|p| (p.x, p.y)).collect();
-        self.drag_path(&path, modifiers);
-    }
-
-    pub fn drag_path(&mut self, path: &[(f32, f32)], modifiers: Modifiers) {
-        let at = |i: usize| pos2(path[i].0, path[i].1);
-        self.event(Event::PointerMoved(at(0)), modifiers);
-        self.button(at(0), true, modifiers);
-        for i in 1..path.len() {
-            self.event(Event::PointerMoved(at(i)), modifiers);
-        }
-        self.button(at(path.len() - 1), false, modifiers);
-        self.event(Event::PointerGone, Modifiers::NONE);
-        // So that the next press is not a double click.
-        self.run(30);
-    }
-
-    pub fn wheel(&mut self, at: Pos2, points: f32, modifiers: Modifiers) {
-        self.event(Event::PointerMoved(at), modifiers);
-        let wheel = Event::MouseWheel {
-            unit: MouseWheelUnit::Point,
-            delta: Vec2::new(0.0, points),
-            phase: TouchPhase::Move,
-            source: egui::MouseWheelSource::Wheel,
-            modifiers,
-        };
-        self.event(wheel, modifiers);
-        self.run(30);
     }
 
     /// Chooses in a drop-down.

@@ -1,6 +1,7 @@
 //! Series over time: rates with fixed lanes, traces of chosen elements.
 
 mod clamps;
+mod line;
 mod onsets;
 mod psth;
 mod psth_chart;

@@ -1,9 +1,9 @@
 //! How rates counted from spikes are drawn: steps of bins or smooth curves, named at their ends.
 
 use super::{
+    line::range,
     onsets::Around,
     psth::{Curve, Psth},
-    rates::range,
 };
 use crate::{
     app::{

@@ -1,6 +1,7 @@
 //! Rates and other series with fixed lanes: one chart per probe, all over the same times.
 
 use super::{
+    line::{paint_line, range},
     psth::Psth,
     psth_chart,
     samples::Samples,
@@ -15,7 +16,7 @@ use crate::{
     engine::Exhibit,
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
-use egui::{Align2, Color32, Painter, Pos2, Rect, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Color32, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -286,56 +287,6 @@ fn title(
         return painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong).right();
     }
     rect.right()
-}
-
-/// Bounds with some air; from zero when all values are positive.
-pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
-    if low > high {
-        return (0.0, 1.0);
-    }
-    let (mut low, mut high) = (f64::from(low), f64::from(high));
-    if low >= 0.0 && low < high * 0.6 {
-        low = 0.0;
-    }
-    if high - low < 1e-9 * high.abs().max(1e-9) {
-        high = low + 1.0;
-    }
-    let air = (high - low) * 0.06;
-    (if low == 0.0 { 0.0 } else { low - air }, high + air)
-}
-
-/// Draws extents as a line, up and down within a column, interrupted at gaps.
-pub(super) fn paint_line(
-    painter: &Painter,
-    extents: &[super::samples::Extent],
-    x: impl Fn(f32) -> f32,
-    y: impl Fn(f32) -> f32,
-    stroke: Stroke,
-) {
-    let mut points: Vec<Pos2> = Vec::with_capacity(extents.len() * 2);
-    let flush = |points: &mut Vec<Pos2>| match points.len() {
-        0 => {}
-        1 => {
-            painter.circle_filled(points[0], stroke.width, stroke.color);
-            points.clear();
-        }
-        _ => drop(painter.line(std::mem::take(points), stroke)),
-    };
-    for e in extents {
-        if e.gap {
-            flush(&mut points);
-        }
-        let (x, low, high) = (x(e.column), y(e.min), y(e.max));
-        let (first, second) = match points.last() {
-            Some(last) if (last.y - low).abs() > (last.y - high).abs() => (high, low),
-            _ => (low, high),
-        };
-        points.push(pos2(x, first));
-        if (first - second).abs() > 0.25 {
-            points.push(pos2(x, second));
-        }
-    }
-    flush(&mut points);
 }
 
 /// Lanes named like the categories of a column have their colours; others take the categorical ones in turn.

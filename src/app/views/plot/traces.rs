@@ -3,7 +3,7 @@
 
 use super::{
     clamps::Clamps,
-    rates::{paint_line, range},
+    line::{paint_line, range},
     samples::Samples,
 };
 use crate::{

@@ -1,0 +1,54 @@
+//! A line over columns of samples, and the range it is drawn in.
+
+use super::samples::Extent;
+use egui::{Painter, Pos2, Stroke, pos2};
+
+/// Bounds with some air; from zero when all values are positive.
+pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let (mut low, mut high) = (f64::from(low), f64::from(high));
+    if low >= 0.0 && low < high * 0.6 {
+        low = 0.0;
+    }
+    if high - low < 1e-9 * high.abs().max(1e-9) {
+        high = low + 1.0;
+    }
+    let air = (high - low) * 0.06;
+    (if low == 0.0 { 0.0 } else { low - air }, high + air)
+}
+
+/// Draws extents as a line, up and down within a column, interrupted at gaps.
+pub(super) fn paint_line(
+    painter: &Painter,
+    extents: &[Extent],
+    x: impl Fn(f32) -> f32,
+    y: impl Fn(f32) -> f32,
+    stroke: Stroke,
+) {
+    let mut points: Vec<Pos2> = Vec::with_capacity(extents.len() * 2);
+    let flush = |points: &mut Vec<Pos2>| match points.len() {
+        0 => {}
+        1 => {
+            painter.circle_filled(points[0], stroke.width, stroke.color);
+            points.clear();
+        }
+        _ => drop(painter.line(std::mem::take(points), stroke)),
+    };
+    for e in extents {
+        if e.gap {
+            flush(&mut points);
+        }
+        let (x, low, high) = (x(e.column), y(e.min), y(e.max));
+        let (first, second) = match points.last() {
+            Some(last) if (last.y - low).abs() > (last.y - high).abs() => (high, low),
+            _ => (low, high),
+        };
+        points.push(pos2(x, first));
+        if (first - second).abs() > 0.25 {
+            points.push(pos2(x, second));
+        }
+    }
+    flush(&mut points);
+}
