@@ -88,14 +88,34 @@ impl Density {
                 Some(columns) if !recolour => self.paint_columns(columns),
                 _ => self.paint_all(ctx),
             }
-        } else if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
-            self.start(ctx, (history, pyramid), wish, level, key);
+        } else {
+            if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
+                self.start(ctx, (history, pyramid), wish, level, key);
+            }
+            self.follow(ctx, history, &key.cells);
         }
         let reaches = |(shown, _): &(Key, Grid)| shown.rows == wish.rows.1 && shown.cells.covers(&wish.window);
         if self.job.is_none() || self.shown.as_ref().is_some_and(reaches) {
             self.preview = None;
         } else {
             self.look(ctx, history, pyramid, wish);
+        }
+    }
+
+    /// While rows are counted anew, which takes long where much else runs, the last good picture goes on with the rows it
+    /// has: it would leave the window of one who follows the newest data.
+    fn follow(&mut self, ctx: &egui::Context, history: &History, cells: &Cells) {
+        let Some((shown, grid)) = &mut self.shown else { return };
+        let later = Cells { first: cells.first, ..grid.cells };
+        let is_cut_alike = (cells.steps, cells.columns) == (later.steps, later.columns);
+        if self.job.is_none() || !is_cut_alike || !grid.can_scroll_to(&later) {
+            return;
+        }
+        let changed = grid.scroll(later.first, history);
+        shown.cells = later;
+        match changed {
+            Some(columns) => self.paint_columns(columns),
+            None => self.paint_all(ctx),
         }
     }
 
@@ -268,4 +288,44 @@ fn lay(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, wind
         }
     }
     painter.with_clip_rect(plot.intersect(painter.clip_rect())).add(mesh);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::rows::{Order, Rows},
+        *,
+    };
+    use crate::sim::{ElementSet, Spike};
+
+    #[test]
+    fn the_last_picture_follows_while_rows_are_counted_anew() {
+        let ctx = egui::Context::default();
+        let (mut history, pyramid) = (History::default(), Pyramid::default());
+        let rows = Rows::new(&ElementSet { len: 100, ..ElementSet::default() }, &Order::default(), &[], |_| true);
+        let feed = |history: &mut History, steps: std::ops::Range<u32>| {
+            let spikes: Vec<Spike> = steps.clone().map(|step| Spike { step, lane: step % 100 }).collect();
+            history.push(&spikes, steps.end.into());
+        };
+        let inks = Inks { scale: Default::default(), accent: Color32::RED, dark: true, dim: false };
+        let wish = |end: f64, generation| Wish {
+            window: Window { t0: end - 1000.0, t1: end, r0: 0.0, r1: 100.0 },
+            size_px: (100, 50),
+            rows: (&rows, generation),
+            selected: (&[], 0),
+            inks,
+        };
+        feed(&mut history, 0..2000);
+        let mut density = Density::default();
+        density.update(&ctx, &history, &pyramid, &wish(2000.0, 1));
+        let before = density.grid().expect("few are counted at once").cells;
+        // A job that does not come to its end.
+        let (_sender, receiver) = mpsc::channel();
+        density.job = Some((Key { cells: before, rows: 2, selected: 0 }, receiver));
+        feed(&mut history, 2000..4000);
+        density.update(&ctx, &history, &pyramid, &wish(4000.0, 2));
+        let grid = density.grid().expect("still there");
+        assert!(grid.cells.first > before.first && grid.cells.covers(&wish(4000.0, 2).window), "{:?}", grid.cells);
+        assert!(grid.spikes() >= 1000 && density.is_busy());
+    }
 }
