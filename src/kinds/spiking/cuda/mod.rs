@@ -4,9 +4,10 @@
 //!
 //! Nothing that happens within one delay can influence the rest of it. So steps are taken in *windows* of at most one
 //! delay (and at most 32 steps): `deliver` adds the spikes that arrive in the window to a table of integers, one row
-//! per step, and draws the kicks at their Philox addresses; `advance` takes each neuron through the whole window, from
-//! one thing that happens to it to the next, and appends who fired. Both read what to do from a plan of windows; up to
-//! 64 windows are one CUDA graph.
+//! per step (`deliver_driven`, where somebody is driven or rewired, also draws the kicks at their Philox addresses and
+//! obeys changed weights); `advance` takes each neuron through the whole window, from one thing that happens to the next,
+//! appends who fired, and counts synaptic events. Both read what to do from a plan of windows; up to 64 windows are one
+//! CUDA graph.
 //!
 //! What makes the outcome equal to the CPU's: the closed form of the anchor is evaluated in the written order without
 //! fused multiply-add from the same tables; arrivals are sums of integers; draws are addressed; spikes of a window are
