@@ -78,7 +78,9 @@ mod tests {
     fn a_kernel_is_found_where_it_is_included_from() {
         let deliver = of_kernel("spiking/step_f64.cu", "deliver").expect("it is embedded");
         assert_eq!(deliver.file, "spiking/entry.cuh");
-        assert!(deliver.text.starts_with("extern \"C\" __global__ void deliver("), "{}", deliver.text);
+        let (comment, function) = deliver.text.split_once('\n').expect("two lines");
+        assert!(comment.starts_with("// ") && function.starts_with("extern \"C\" __global__ void"), "{}", deliver.text);
+        assert!(function.contains(" deliver(const Model*"), "{}", deliver.text);
         assert!(deliver.text.ends_with("\n}") && deliver.text.contains("deliver_chunks"));
         let tick = of_kernel("common/selftest.cu", "tick").expect("it is embedded");
         assert!(tick.text.ends_with("clock->step += 1; }"), "{}", tick.text);
