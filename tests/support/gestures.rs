@@ -53,6 +53,12 @@ impl Stage {
 
     pub fn wheel(&mut self, at: Pos2, points: f32, modifiers: Modifiers) {
         self.event(Event::PointerMoved(at), modifiers);
+        self.turn_wheel(points, modifiers);
+        self.run(30);
+    }
+
+    /// One notch where the pointer is, and one frame.
+    pub(super) fn turn_wheel(&mut self, points: f32, modifiers: Modifiers) {
         let wheel = Event::MouseWheel {
             unit: MouseWheelUnit::Point,
             delta: Vec2::new(0.0, points),
@@ -61,6 +67,5 @@ impl Stage {
             modifiers,
         };
         self.event(wheel, modifiers);
-        self.run(30);
     }
 }

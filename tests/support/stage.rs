@@ -5,7 +5,7 @@
 mod gestures;
 
 use crate::brain::Activity;
-use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2};
+use egui::{Event, Modifiers, PointerButton, Pos2, Vec2};
 use egui_kittest::{
     Harness,
     kittest::{NodeT as _, Queryable as _},
@@ -251,15 +251,8 @@ impl Stage {
 
     /// One notch of the wheel and one frame.
     pub fn wheel_once(&mut self, at: Pos2, points: f32, modifiers: Modifiers) {
-        let wheel = Event::MouseWheel {
-            unit: MouseWheelUnit::Point,
-            delta: Vec2::new(0.0, points),
-            phase: TouchPhase::Move,
-            source: egui::MouseWheelSource::Wheel,
-            modifiers,
-        };
         self.harness().event(Event::PointerMoved(at));
-        self.event(wheel, modifiers);
+        self.turn_wheel(points, modifiers);
     }
 
     /// One short drag: three frames.

@@ -101,8 +101,8 @@ pub struct CudaSim<T> {
     window: u32,
     /// How `reside` is launched, where neurons find room.
     residence: Option<Grid>,
-    /// Other ways to deliver, where they are compared.
-    ways: Option<Ways>,
+    /// Other ways to deliver, where they are to be compared and find room.
+    ways: Option<Option<Ways>>,
 }
 
 /// What a captured graph does beside the two launches per window.

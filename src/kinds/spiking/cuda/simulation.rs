@@ -145,6 +145,9 @@ impl<T: Real> Simulation for CudaSim<T> {
 
     fn memory(&self) -> Vec<(&'static str, u64)> {
         let mut owners = self.memory.bytes();
+        if let Some(Some(ways)) = &self.ways {
+            owners.push(("ways to deliver", ways.n_bytes()));
+        }
         owners.push(("measurements", self.desk.meter.n_bytes()));
         owners.push(("names and places", self.desk.setup.neurons.n_bytes()));
         owners

@@ -4,7 +4,7 @@ use super::{
     CudaSim,
     kernels::{Chunk, Kernels, Segment, WayKernels, Window},
     memory::Memory,
-    sizes::CHUNK,
+    sizes::{CHUNK, bytes},
 };
 use crate::{
     data::Csr,
@@ -64,6 +64,19 @@ impl Ways {
             pull_threads: gpu.multiprocessors * 2048,
             graphs: vec![],
         })
+    }
+
+    /// Bytes on the device beside the network: per connection a word by target and a level, tables of sums, four words a
+    /// neuron.
+    fn bytes(memory: &Memory, wiring: &Csr) -> u64 {
+        let (n, connections) = (u64::from(wiring.n()), wiring.len() as u64);
+        5 * connections + 8 * memory.arrivals.len() as u64 + 16 * n + 8 * (n + connections / u64::from(CHUNK))
+    }
+
+    /// Bytes held on the device.
+    pub fn n_bytes(&self) -> u64 {
+        let tables = self.levels.bytes() + self.scales.bytes() + self.pieces.bytes() + self.sources.bytes();
+        tables + self.arrivals.bytes() + self.sums.bytes() + self.fired.bytes() + self.when.bytes()
     }
 
     /// One launch of a way.
@@ -131,12 +144,20 @@ impl<T: Real> CudaSim<T> {
         let Self { ways, memory, kernels, gpu, desk, sizes, .. } = self;
         let ways = match ways {
             Some(ways) => ways,
-            none => {
-                let mut new = Ways::new(gpu, memory, &desk.setup.wiring)?;
-                new.capture(gpu, kernels, memory)?;
-                none.insert(new)
-            }
+            none => none.insert({
+                // A comparison ends no run.
+                let needed = Ways::bytes(memory, &desk.setup.wiring);
+                if needed > gpu.memory()?.free / 2 {
+                    tracing::warn!("measure.variants: no {} are free on the GPU; nothing is compared", bytes(needed));
+                    None
+                } else {
+                    let mut new = Ways::new(gpu, memory, &desk.setup.wiring)?;
+                    new.capture(gpu, kernels, memory)?;
+                    Some(new)
+                }
+            }),
         };
+        let Some(ways) = ways else { return Ok(()) };
         let last = memory.segments.read_range(segment as usize..segment as usize + 1)?;
         let events = events(memory, &last[0], &desk.setup.wiring)?;
         ways.segments.write_at(LAST as usize, &last)?;
