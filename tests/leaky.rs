@@ -1,6 +1,9 @@
 //! Leaky units: the fast backend is the written definition, and neither batches, threads, saving, loading nor rewinding
 //! change a bit.
 
+#[path = "support/lost.rs"]
+mod lost;
+
 #[path = "support/busy.rs"]
 #[allow(dead_code, reason = "the drives of another model")]
 mod net;
@@ -358,11 +361,6 @@ fn who_is_no_number_is_named_with_the_step() {
         let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 200.0, 0.0) };
         params.interventions.push(lost);
         let mut sim = leaky(&params, &setup(1), threads);
-        let mut run = || (0..400 / batch).try_for_each(|_| sim.advance(batch, &mut Pass::default()));
-        let said = run().expect_err("a number that is none").to_string();
-        assert!(said.starts_with("the state of neuron #17 left all bounds in step 200"), "{said}");
-        assert!(run().is_err(), "it does not go on as if nothing had happened");
-        sim.rewind().expect("it rewinds");
-        sim.advance(200, &mut Pass::default()).expect("all is well until then");
+        lost::is_told(&mut sim, batch);
     }
 }

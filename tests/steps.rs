@@ -1,5 +1,8 @@
 //! However a run is cut into batches, spread over threads, saved, loaded or rewound: the same bits.
 
+#[path = "support/lost.rs"]
+mod lost;
+
 #[path = "support/busy.rs"]
 mod network;
 
@@ -294,12 +297,7 @@ fn loses_itself<T: Real>(threads: usize, batch: u32) {
     let mut params = busy();
     params.interventions.push(lost);
     let mut sim = cpu::<T>(&params, &setup(1), threads);
-    let mut run = || (0..400 / batch).try_for_each(|_| sim.advance(batch, &mut Pass::default()));
-    let said = run().expect_err("a number that is none").to_string();
-    assert!(said.starts_with("the state of neuron #17 left all bounds in step 200"), "{said}");
-    assert!(run().is_err(), "it does not go on as if nothing had happened");
-    sim.rewind().expect("it rewinds");
-    sim.advance(200, &mut Pass::default()).expect("all is well until then");
+    lost::is_told(&mut sim, batch);
 }
 
 #[test]

@@ -1,6 +1,17 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
 
+// How rings, tables and connections lie in memory; stays as it is while a network lives.
+struct alignas(4) Layout {
+    unsigned int target_bits; // Bits of the target in a packed connection
+    unsigned int window; // Steps of a whole window: rows of a table of arrivals
+    unsigned int spike_mask; // Ring sizes less one: powers of two
+    unsigned int chunk_mask; // Ring of chunks
+    unsigned int segment_mask; // Ring of segments
+    unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
+};
+static_assert(sizeof(Layout) == 24, "Layout: size");
+
 // The model and the sizes of everything; rewritten between steps when a parameter changes.
 struct alignas(8) Model {
     unsigned long long seed; // Project seed
@@ -12,43 +23,38 @@ struct alignas(8) Model {
     double slack; // Bound on rounding errors of u
     double v_rest; // Resting potential, mV
     unsigned int refractory; // Steps from a spike to the next integration
-    unsigned int delay; // Steps from a spike to its effect
     unsigned int n; // Neurons
     unsigned int n_warps; // Warps of neurons
     unsigned int stride; // Neurons, rounded up: the distance of two steps in the arrivals
-    unsigned int target_bits; // Bits of the target in a packed connection
     unsigned int n_overflow; // Entries of the overflow list
-    unsigned int n_row_chunks; // Chunks of all rows together
     unsigned int n_sources; // Sources of kicks in force
     unsigned int has_gains; // Whether weights are changed
     unsigned int counts_active; // Whether neurons looked at are counted
-    unsigned int spike_mask; // Ring sizes less one: powers of two
-    unsigned int chunk_mask; // Ring of chunks
-    unsigned int segment_mask; // Ring of segments
-    unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
-    unsigned int window; // Steps of a whole window: rows of a table of arrivals
+    Layout layout; // How everything lies
     float theta_f; // Threshold in single precision, for the bound on crossings
     float gain; // What a spike adds to a running rate, Hz
     unsigned int n_coarse; // Entries of the coarse table of fading rates
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Model) == 144, "Model: size");
+static_assert(sizeof(Model) == 136, "Model: size");
 
 // One window of steps to take. Planned by the host, which knows the clock but not the activity.
 struct alignas(8) Window {
     unsigned long long step; // First step
     unsigned int steps; // How many, at most 32; 0 is an empty place in a graph
-    unsigned int segment; // Where its spikes go in the ring
+    unsigned int sent; // The step, modulo 2^32, whose spikes arrive in the first
     unsigned int previous; // The segment before
     unsigned int first; // First segment with spikes on their way into it
     unsigned int last; // Last one; first - 1 for none
-    unsigned int unread; // First segment the host has not read
+    unsigned int unread; // Place in the ring of the first spike the host has not read
+    int most_spikes; // Most spikes in the ring with which it finds room; less than 0: never
+    int most_chunks; // Most chunks in the ring with which it finds room; less than 0: never
+    unsigned int segment; // Where its spikes go in the ring
     unsigned int kick_from; // First listed kick
     unsigned int kick_to; // The one after the last
     unsigned int slot; // Its place in the counters
-    unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Window) == 48, "Window: size");
+static_assert(sizeof(Window) == 56, "Window: size");
 
 // The spikes of one window: where they lie in the rings.
 struct alignas(4) Segment {
@@ -111,29 +117,30 @@ static_assert(sizeof(Gain) == 24, "Gain: size");
 
 // Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
 // synapses. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ now, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver(Layout layout, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // The same where something is driven or weights are changed: blocks beside those that deliver draw the kicks
 // that trains give. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ now, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // Notes the listed kicks of the window at their neurons.
-extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ segments, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
 
 // Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
-extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ segments, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
+extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
 
 // Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
 // that nothing reaches and of which none can cross leaves at once; eight more blocks count synaptic events.
 // Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
+extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live, const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
 
 // Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
 // their own neurons receive is looked up and added in shared memory. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);
 
-// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
-extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ segments, unsigned int* __restrict__ spikes);
+// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
+// the windows were launched one by one, it takes their segments over into the ring.
+extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments, unsigned int* __restrict__ spikes);
 
 // Takes up drives and lesions between two steps.
 extern "C" __global__ void __launch_bounds__(256, 1) enter(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ new_marks, const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks, unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);

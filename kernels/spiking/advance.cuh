@@ -41,11 +41,11 @@ __device__ inline void append(const Model& m, const Window& w, const Segment& no
     unsigned int chunk = now.chunk_start + (unsigned int)(base >> 32) + chunks_to - n_spikes * per_spike;
     for (; fired; fired &= fired - 1) {
         const unsigned int i = __ffs(fired) - 1;
-        spikes[spike++ & m.spike_mask] = i << LANE_BITS | lane;
+        spikes[spike++ & m.layout.spike_mask] = i << LANE_BITS | lane;
         const unsigned int step = ((unsigned int)w.step + i) << 7;
         for (unsigned int at = 0; at < len; at += 128) {
             const unsigned int size = len - at < 128 ? len - at : 128;
-            chunks[chunk++ & m.chunk_mask] = {from + at, step | (size - 1)};
+            chunks[chunk++ & m.layout.chunk_mask] = {from + at, step | (size - 1)};
         }
     }
 }
@@ -125,7 +125,7 @@ __device__ inline uint2 muster(Crew<T>& crew, unsigned int member, unsigned int 
                                const int* arrivals, int& wait) {
     unsigned int summed[2] = {0, 0};
     if (arrived) {
-        const int* sums = arrivals + column(m, lane);
+        const int* sums = arrivals + column(m.layout, lane);
 #pragma unroll 9
         for (unsigned int i = 0; i < w.steps; ++i) {
             const int2 pair = *reinterpret_cast<const int2*>(&sums[i * ROW]);
@@ -171,8 +171,8 @@ __device__ inline void rank(unsigned int* count) {
 }
 
 template <typename T>
-__device__ inline void advance(const Model& m, const void* propagators, const Window& w, const Segment& now,
-                               Segment* segments, const unsigned int* rows, const Source* sources, const unsigned long long* chances,
+__device__ inline void advance(const Model& m, const void* propagators, const Window& w, Segment* live,
+                               const unsigned int* rows, const Source* sources, const unsigned long long* chances,
     const unsigned int* masks, const unsigned int* trains, const Kick* kicks,
                                const unsigned int* marks, const void* currents, void* states, unsigned int* anchors,
                                unsigned int* checks, unsigned int* wakes, unsigned char* touched, int* arrivals,
@@ -184,6 +184,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
     const unsigned int warp = (first + pair) >> 5;
     const bool reached = touched[warp], has_trains = trains[warp];
     const unsigned int wake = wakes[warp];
+    const Segment now = *live;
     if (now.halted) return;
     const bool dense = now.dense, listed = w.kick_from < w.kick_to;
     const unsigned int start = (unsigned int)w.step, steps = w.steps;
@@ -230,7 +231,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             Agenda agenda = {kicked | summed, max(crew.check[member], 0)};
             agenda.wait_until(signed_gap(neuron.anchor, start));
             const unsigned int before = neuron.anchor;
-            int* sums = arrivals + column(m, lane);
+            int* sums = arrivals + column(m.layout, lane);
             const bool plain = dense && simple && steps <= STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
                                signed_gap(start + steps, neuron.anchor) < (int)NEAR;
             if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
@@ -249,7 +250,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * ROW] = 0;
         }
         __syncwarp();
-        append(m, w, now, &segments[w.segment], fired, lane, rows, spikes, chunks);
+        append(m, w, now, live, fired, lane, rows, spikes, chunks);
     }
     __syncthreads();
     if (me < SPAN / 32) {
@@ -268,7 +269,7 @@ __device__ inline void foretell(const Model& m, const Window& w, const Drive& dr
                                 unsigned int kicked, const int* table, const Constants<T>& c, unsigned int at,
                                 unsigned int n_traced, float* samples) {
     const unsigned int start = (unsigned int)w.step;
-    const int* sums = table + column(m, lane);
+    const int* sums = table + column(m.layout, lane);
     unsigned int summed = 0;
     for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * ROW] != 0) << i;
     Agenda agenda = {kicked | summed, 0}; // an early look changes nothing
@@ -291,14 +292,14 @@ __device__ inline void foretell(const Model& m, const Window& w, const Drive& dr
 }
 
 template <typename T>
-__device__ inline void trace(const Model& m, const void* propagators, const Window& w, const Segment* segments,
+__device__ inline void trace(const Model& m, const void* propagators, const Window& w, const Segment& live,
                              const Source* sources, const unsigned long long* chances,
     const unsigned int* masks, const unsigned int* trains,
                              const Kick* kicks, const unsigned int* marks, const void* currents, const void* states,
                              const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
                              unsigned int n_traced, const unsigned int* traced, float* samples) {
     const unsigned int at = thread_index();
-    if (at >= n_traced || segments[w.segment].halted) return;
+    if (at >= n_traced || live.halted) return;
     const unsigned int lane = traced[at];
     const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
     const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;

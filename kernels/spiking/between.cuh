@@ -64,15 +64,14 @@ __device__ inline void potentials(const Model& m, const void* propagators, unsig
 // Puts the spikes of each window into their canonical order, by step and neuron: one block per window, in shared memory.
 // Windows with more spikes are left to the host.
 template <unsigned int CAPACITY>
-__device__ inline void order(const Model& m, const Window& w, const Segment* segments, unsigned int* spikes) {
+__device__ inline void order(const Model& m, const Segment& segment, unsigned int* spikes) {
     __shared__ unsigned int keys[CAPACITY];
-    const Segment segment = segments[w.segment];
     const unsigned int n = segment.n_spikes;
     if (segment.halted || n < 2 || n > CAPACITY) return;
     unsigned int size = 2;
     while (size < n) size *= 2;
     for (unsigned int i = threadIdx.x; i < size; i += blockDim.x)
-        keys[i] = i < n ? spikes[(segment.spike_start + i) & m.spike_mask] : WHOLE;
+        keys[i] = i < n ? spikes[(segment.spike_start + i) & m.layout.spike_mask] : WHOLE;
     for (unsigned int span = 2; span <= size; span *= 2) {
         for (unsigned int gap = span / 2; gap; gap /= 2) {
             __syncthreads();
@@ -88,7 +87,7 @@ __device__ inline void order(const Model& m, const Window& w, const Segment* seg
         }
     }
     __syncthreads();
-    for (unsigned int i = threadIdx.x; i < n; i += blockDim.x) spikes[(segment.spike_start + i) & m.spike_mask] = keys[i];
+    for (unsigned int i = threadIdx.x; i < n; i += blockDim.x) spikes[(segment.spike_start + i) & m.layout.spike_mask] = keys[i];
 }
 
 }  // namespace spiking

@@ -54,9 +54,9 @@ struct Drive {
 };
 
 // Listed kicks of a window: who, and in which step.
-__device__ inline void mark_kicks(const Model& m, const Window& w, const Segment* segments, const Kick* kicks,
-                                  unsigned int* kick_bits, unsigned char* touched) {
-    if (segments[w.segment].halted) return;
+__device__ inline void mark_kicks(const Window& w, const Segment& segment, const Kick* kicks, unsigned int* kick_bits,
+                                  unsigned char* touched) {
+    if (segment.halted) return;
     for (unsigned int i = w.kick_from + thread_index(); i < w.kick_to; i += gridDim.x * blockDim.x) {
         const Kick kick = kicks[i];
         atomicOr(&kick_bits[kick.lane], 1u << (unsigned int)(kick.step - w.step));

@@ -39,6 +39,6 @@ template <typename T> struct Ensemble : Turns {
     __device__ static int exact(int sum, unsigned int, const int*) { return sum; }
 };
 
-static_assert(sizeof(Ensemble<double>) == 89792 && sizeof(Ensemble<float>) == 79032, "what the host asks for");
+static_assert(sizeof(Ensemble<double>) == 89808 && sizeof(Ensemble<float>) == 79040, "what the host asks for");
 
 }  // namespace spiking

@@ -4,19 +4,22 @@
 
 // Six blocks find room on a multiprocessor, where there is room for so many threads.
 extern "C" __global__ void __launch_bounds__(256, 6)
-    deliver(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
-                                   Segment* __restrict__ segments, Segment* __restrict__ now,
+    deliver(Layout layout, const Window* __restrict__ windows, unsigned int index,
+                                   Segment* __restrict__ segments, Segment* __restrict__ live,
                                    const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words,
                                    int* __restrict__ arrivals, unsigned char* __restrict__ touched) {
     const Window w = windows[index];
-    const spiking::Verdict verdict = spiking::begin(*model, w, segments, now + index, blockIdx.x == 0);
+    const spiking::Carrier carrier(blockIdx.x, gridDim.x);
+    const spiking::Before before(layout, w, segments, live, index);
+    const spiking::Ahead ahead(layout, carrier, before, chunks, words);
+    const spiking::Verdict verdict = spiking::begin_live(layout, w, before, live, index, blockIdx.x == 0);
     if (!verdict.halted)
-        spiking::deliver_chunks(*model, w, verdict.dense, blockIdx.x, gridDim.x, segments, chunks, words, arrivals, touched);
+        spiking::deliver_chunks(layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
 }
 
 extern "C" __global__ void
     deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
-                   Segment* __restrict__ segments, Segment* __restrict__ now, const Chunk* __restrict__ chunks,
+                   Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks,
                    const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
@@ -31,39 +34,42 @@ extern "C" __global__ void
     if (!delivers)
         return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
     const Window w = windows[index];
-    const spiking::Verdict verdict = spiking::begin(*model, w, segments, now + index, at == 0);
+    const spiking::Carrier carrier(at, delivering);
+    const spiking::Before before(model->layout, w, segments, live, index);
+    const spiking::Ahead ahead(model->layout, carrier, before, chunks, words);
+    const spiking::Verdict verdict = spiking::begin_live(model->layout, w, before, live, index, at == 0);
     if (verdict.halted) return;
     if (model->n_overflow || model->has_gains)
-        spiking::deliver_exactly(*model, w, verdict.dense, at, delivering, segments, chunks, rows, words, overflow, gain_of,
-                                 gains, arrivals, touched);
+        spiking::deliver_exactly(*model, w, verdict.dense, carrier, before, chunks, rows, words, overflow, gain_of, gains,
+                                 arrivals, touched);
     else
-        spiking::deliver_chunks(*model, w, verdict.dense, at, delivering, segments, chunks, words, arrivals, touched);
+        spiking::deliver_chunks(model->layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,
-                                      unsigned int index, const Segment* __restrict__ segments,
+                                      unsigned int index, const Segment* __restrict__ live,
                                       const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits,
                                       unsigned char* __restrict__ touched) {
-    spiking::mark_kicks(*model, windows[index], segments, kicks, kick_bits, touched);
+    spiking::mark_kicks(windows[index], live[index + 1], kicks, kick_bits, touched);
 }
 
 extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
                                  const Window* __restrict__ windows, unsigned int index,
-                                 const Segment* __restrict__ segments, const Source* __restrict__ sources,
+                                 const Segment* __restrict__ live, const Source* __restrict__ sources,
         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
                                  const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
                                  const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states,
                                  const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals,
                                  const unsigned int* __restrict__ kick_bits, unsigned int n_traced,
                                  const unsigned int* __restrict__ traced, float* __restrict__ samples) {
-    spiking::trace<REAL>(*model, propagators, windows[index], segments, sources, chances, masks, trains, kicks, marks, currents,
+    spiking::trace<REAL>(*model, propagators, windows[index], live[index + 1], sources, chances, masks, trains, kicks, marks, currents,
                          states, anchors, arrivals, kick_bits, n_traced, traced, samples);
 }
 
 extern "C" __global__ void
     advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
-            const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
-            Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+            const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
+            const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains,
             const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks,
             const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of,
@@ -74,11 +80,11 @@ extern "C" __global__ void
             Average* __restrict__ rates, const float* __restrict__ fade) {
     const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
     if (blockIdx.x >= stepping) {
-        if (!now[index].halted)
+        if (!live[index + 1].halted)
             spiking::tally(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
         return;
     }
-    spiking::advance<REAL>(*model, propagators, windows[index], now[index], segments, rows, sources, chances, masks, trains, kicks, marks,
+    spiking::advance<REAL>(*model, propagators, windows[index], &live[index + 1], rows, sources, chances, masks, trains, kicks, marks,
                            currents, states, anchors, checks, wakes, touched, arrivals, kick_bits, spikes, chunks, counters,
                            rates, fade);
 }
@@ -112,8 +118,12 @@ extern "C" __global__ void
 }
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,
-                                 const Segment* __restrict__ segments, unsigned int* __restrict__ spikes) {
-    spiking::order<8192>(*model, windows[blockIdx.x], segments, spikes);
+                                 const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments,
+                                 unsigned int* __restrict__ spikes) {
+    Segment& place = segments[windows[blockIdx.x].segment];
+    const Segment segment = is_live ? live[blockIdx.x + 1] : place;
+    if (is_live && threadIdx.x == 0) place = segment;
+    spiking::order<8192>(*model, segment, spikes);
 }
 
 extern "C" __global__ void enter(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,

@@ -5,8 +5,8 @@
 #include "spiking/turns.cuh"
 
 extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __restrict__ units,
-                                const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ now,
-                                Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
+                                const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
+                                const Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
                                 const Source* __restrict__ sources,
         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
                                 const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
@@ -17,8 +17,8 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
                                 Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
                                 Average* __restrict__ rates, const float* __restrict__ fade) {
     const Window w = windows[index];
-    const Segment segment = now[index];
-    if (segment.halted) return;
+    const Segment now = live[index + 1];
+    if (now.halted) return;
     const Model& m = *model;
     const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
     if (blockIdx.x >= stepping)
@@ -52,7 +52,7 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
         states[lane] = (unsigned int)__float_as_int(v);
     }
     __syncwarp();
-    spiking::append(m, w, segment, &segments[w.segment], fired, lane, rows, spikes, chunks);
+    spiking::append(m, w, now, &live[index + 1], fired, lane, rows, spikes, chunks);
 }
 
 namespace spiking {
@@ -182,11 +182,11 @@ extern "C" __global__ void
 }
 
 extern "C" __global__ void trace_units(const Window* __restrict__ windows, unsigned int index,
-                                       const Segment* __restrict__ now, const unsigned int* __restrict__ states,
+                                       const Segment* __restrict__ live, const unsigned int* __restrict__ states,
                                        unsigned int n_traced, const unsigned int* __restrict__ traced,
                                        float* __restrict__ samples) {
     const unsigned int at = spiking::thread_index();
-    if (at >= n_traced || now[index].halted) return;
+    if (at >= n_traced || live[index + 1].halted) return;
     float* out = samples + 2 * ((unsigned long long)windows[index].slot * spiking::LONGEST * n_traced + at);
     out[0] = __int_as_float((int)states[traced[at]]);
     out[1] = 0.0f;

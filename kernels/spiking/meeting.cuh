@@ -37,7 +37,7 @@ struct Turns {
         model = m;
         plan[0] = windows[0];
         n_spikes[0] = n_spikes[1] = looks = 0;
-        unread = segments[windows[0].unread & m.segment_mask].spike_start;
+        unread = plan[0].unread;
         start[1] = last.spike_start + last.n_spikes; // as if of the window before
         chunk_start = last.chunk_start + last.n_chunks;
     }
@@ -79,10 +79,10 @@ struct Deal {
     // Neurons of a block at most.
     __device__ unsigned int span() const { return ((n_groups - 1) / gridDim.x + 1) << 5; }
     // Where the list of spikes begins behind a post.
-    __device__ unsigned int list_at(const Model& m) const { return (span() * m.window / 3 + 16) & ~15u; }
+    __device__ unsigned int list_at(const Model& m) const { return (span() * m.layout.window / 3 + 16) & ~15u; }
     // Words of a post and its list: a count and a key for each spike that may be, three to a word; behind them the spikes
     // themselves, two to a word.
-    __device__ unsigned int post_size(const Model& m) const { return (span() * m.window + 16) & ~15u; }
+    __device__ unsigned int post_size(const Model& m) const { return (span() * m.layout.window + 16) & ~15u; }
 };
 
 // The same key as others read it.

@@ -73,7 +73,7 @@ template <typename T> struct alignas(2 * sizeof(T)) State { T u, g; };
 
 __device__ inline unsigned int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 // Where the arrivals of a neuron begin in a table.
-__device__ inline unsigned int column(const Model& m, unsigned int lane) { return (lane >> 5) * (m.window * ROW) + (lane & 31); }
+__device__ inline unsigned int column(const Layout& l, unsigned int lane) { return (lane >> 5) * (l.window * ROW) + (lane & 31); }
 __device__ inline int signed_gap(unsigned int later, unsigned int earlier) { return (int)(later - earlier); }
 __device__ inline int warp_min(int x) {
     for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));

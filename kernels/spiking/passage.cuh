@@ -16,7 +16,7 @@ __device__ inline int2 fetch(const int* at) {
 template <typename T>
 __device__ inline void fetch_arrivals(Ensemble<T>& crew, unsigned int member, unsigned int lane, const Model& m,
                                       unsigned int steps, int* table) {
-    int* sums = table + column(m, lane);
+    int* sums = table + column(m.layout, lane);
 #pragma unroll 1
     for (unsigned int from = 0; from < steps; from += BATCH) {
         int2 pairs[BATCH]; // loads in flight together

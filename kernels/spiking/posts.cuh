@@ -233,7 +233,7 @@ __device__ inline void file(const Model& m, const unsigned int* list, unsigned i
     // From the last warp on: the first ones wait for posts.
     for (unsigned int j = blockDim.x - 1 - threadIdx.x; j < n; j += blockDim.x) {
         const unsigned int key = __ldcg(&list[j]), lane = key & ((1u << LANE_BITS) - 1), i = key >> LANE_BITS;
-        spikes[(ring_at + j) & m.spike_mask] = key;
+        spikes[(ring_at + j) & m.layout.spike_mask] = key;
         sum += scrambled(start + i, lane);
         if (i >= steps) continue;
         const unsigned int len = rows[lane + 1] - rows[lane];
@@ -253,7 +253,7 @@ __device__ inline void leave_chunks(const Model& m, const unsigned int* list, un
         if (i < from || !len) continue;
         unsigned int chunk = chunk_start + atomicAdd(n_chunks, (len + 127) >> 7);
         for (unsigned int at = 0; at < len; at += 128)
-            chunks[chunk++ & m.chunk_mask] = {word + at, (start + i) << 7 | (min(len - at, 128u) - 1)};
+            chunks[chunk++ & m.layout.chunk_mask] = {word + at, (start + i) << 7 | (min(len - at, 128u) - 1)};
     }
 }
 

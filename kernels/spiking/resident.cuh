@@ -87,7 +87,7 @@ template <typename T> struct Residents {
             if ((me & 15) == 0) crew.wake[mine] = wakes[group];
         }
         const unsigned int row = deal.span();
-        for (unsigned int i = me; i < row * model.window; i += blockDim.x) crew.sums[i] = 0;
+        for (unsigned int i = me; i < row * model.layout.window; i += blockDim.x) crew.sums[i] = 0;
         if (model.n_sources && me < TRAIN_STEPS) crew.chances[me] = chances[me];
         if (me == 0) {
             crew.row = row;

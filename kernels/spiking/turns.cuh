@@ -42,7 +42,7 @@ __device__ inline void leave(C& crew, const Trip& t, const unsigned int* lists, 
              nullptr, t.rows, t.spikes);
         unsigned int chunk_start = crew.chunk_start;
         // A last window that is shorter than the delay leaves the rest of the one before; its own chunks come behind.
-        if (n_run > 1 && w.steps < m.window) {
+        if (n_run > 1 && w.steps < m.layout.window) {
             const Window& long_one = t.windows[n_run - 2];
             unsigned int* n_chunks = &t.segments[long_one.segment].n_chunks;
             leave_chunks(m, lists + before * half, crew.n_spikes[before], w.steps, (unsigned int)long_one.step, chunk_start,
@@ -67,9 +67,12 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
     const unsigned long long half = (unsigned long long)gridDim.x * post_size;
     unsigned long long* const own = t.posts + (unsigned long long)blockIdx.x * post_size;
     unsigned int* const lists = reinterpret_cast<unsigned int*>(own + deal.list_at(m)); // 2 half from side to side
-    const Verdict first = begin(m, crew.plan[0], t.segments, nullptr, blockIdx.x == 0);
+    const Before before(m.layout, crew.plan[0], t.segments, nullptr, 0);
+    const Verdict first = begin(m.layout, crew.plan[0], before, &t.segments[crew.plan[0].segment], blockIdx.x == 0);
     if (!first.halted) {
-        deliver_chunks(m, crew.plan[0], true, blockIdx.x, gridDim.x, t.segments, t.chunks, t.words, t.arrivals, nullptr);
+        const Carrier carrier(blockIdx.x, gridDim.x);
+        const Ahead ahead(m.layout, carrier, before, t.chunks, t.words);
+        deliver_chunks(m.layout, crew.plan[0], true, carrier, ahead, before, t.chunks, t.words, t.arrivals, nullptr);
         for (unsigned int copy = blockIdx.x; copy < COPIES; copy += gridDim.x)
             tally(m, crew.plan[0], copy, t.segments, t.chunks, t.rows, nullptr, nullptr, t.counters);
     }
@@ -92,7 +95,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         if (index >= 2) {
             const Window& then = crew.plan[other];
             unsigned int* counters = t.counters + then.slot * COUNTERS; // behind those of the window before
-            file(m, lists + side * 2 * half, crew.n_spikes[side], crew.ring_at[side], (unsigned int)then.step - m.window,
+            file(m, lists + side * 2 * half, crew.n_spikes[side], crew.ring_at[side], (unsigned int)then.step - m.layout.window,
                  counters - COUNTERS, then.steps, counters, t.rows, t.spikes);
         }
         Window next; // on its way while others are waited for
@@ -101,8 +104,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         if (index) await_posts(crew, t.posts + other * half, post_size, tag - 1);
         __syncthreads();
         const unsigned int total = index ? spikes_before(crew, gridDim.x + 31) : 0, start = crew.start[other] + total;
-        const unsigned long long taken = start - crew.unread;
-        const bool has_room = taken + (unsigned long long)m.n * w.steps <= (unsigned long long)m.spike_mask + 1;
+        const bool has_room = (long long)(start - crew.unread) <= w.most_spikes;
         const bool is_last = is_over || first.halted || !has_room;
         if (me == 0) {
             crew.start[side] = start;

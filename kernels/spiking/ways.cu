@@ -20,10 +20,10 @@ extern "C" __global__ void push_rows(const Model* __restrict__ model, const Segm
                                      const unsigned int* __restrict__ words, const unsigned char* __restrict__ levels,
                                      const float* __restrict__ scales, float* __restrict__ sums) {
     const Model& m = *model;
-    const spiking::Packing packing(m);
+    const spiking::Packing packing(m.layout);
     const Segment fired = *segments;
     for (unsigned int i = spiking::warp_index(); i < fired.n_spikes; i += spiking::warps()) {
-        const unsigned int key = spikes[(fired.spike_start + i) & m.spike_mask];
+        const unsigned int key = spikes[(fired.spike_start + i) & m.layout.spike_mask];
         const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1), end = rows[lane + 1];
         float* row = sums + (key >> spiking::LANE_BITS) * spiking::ROW;
         const float scale = scales[lane];
@@ -37,7 +37,7 @@ extern "C" __global__ void note_fired(const Model* __restrict__ model, const Seg
                                       unsigned int* __restrict__ when) {
     const Segment all = *segments;
     for (unsigned int i = spiking::thread_index(); i < all.n_spikes; i += gridDim.x * blockDim.x) {
-        const unsigned int key = spikes[(all.spike_start + i) & model->spike_mask];
+        const unsigned int key = spikes[(all.spike_start + i) & model->layout.spike_mask];
         const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1);
         atomicOr(&fired[lane >> 5], 1u << (lane & 31));
         atomicOr(&when[lane], 1u << (key >> spiking::LANE_BITS));
@@ -49,7 +49,7 @@ extern "C" __global__ void pull(const Model* __restrict__ model, unsigned int n_
                                 const unsigned int* __restrict__ when, int* __restrict__ arrivals) {
     __shared__ int sums[spiking::WARPS][spiking::LONGEST];
     __shared__ unsigned int bits[spiking::NEAR_BITS / 32];
-    const spiking::Packing packing(*model);
+    const spiking::Packing packing(model->layout);
     const bool near = model->n <= spiking::NEAR_BITS;
     if (near)
         for (unsigned int i = threadIdx.x; i < model->n_warps; i += blockDim.x) bits[i] = fired[i];

@@ -13,6 +13,24 @@ use crate::{
 };
 
 device_struct! {
+    /// How rings, tables and connections lie in memory; stays as it is while a network lives.
+    pub struct Layout {
+        /// Bits of the target in a packed connection
+        target_bits: u32,
+        /// Steps of a whole window: rows of a table of arrivals
+        window: u32,
+        /// Ring sizes less one: powers of two
+        spike_mask: u32,
+        /// Ring of chunks
+        chunk_mask: u32,
+        /// Ring of segments
+        segment_mask: u32,
+        /// Chunks of a window from which on all warps look instead of keeping account of who was reached
+        dense_chunks: u32,
+    }
+}
+
+device_struct! {
     /// The model and the sizes of everything; rewritten between steps when a parameter changes.
     pub struct Model {
         /// Project seed
@@ -33,36 +51,22 @@ device_struct! {
         v_rest: f64,
         /// Steps from a spike to the next integration
         refractory: u32,
-        /// Steps from a spike to its effect
-        delay: u32,
         /// Neurons
         n: u32,
         /// Warps of neurons
         n_warps: u32,
         /// Neurons, rounded up: the distance of two steps in the arrivals
         stride: u32,
-        /// Bits of the target in a packed connection
-        target_bits: u32,
         /// Entries of the overflow list
         n_overflow: u32,
-        /// Chunks of all rows together
-        n_row_chunks: u32,
         /// Sources of kicks in force
         n_sources: u32,
         /// Whether weights are changed
         has_gains: u32,
         /// Whether neurons looked at are counted
         counts_active: u32,
-        /// Ring sizes less one: powers of two
-        spike_mask: u32,
-        /// Ring of chunks
-        chunk_mask: u32,
-        /// Ring of segments
-        segment_mask: u32,
-        /// Chunks of a window from which on all warps look instead of keeping account of who was reached
-        dense_chunks: u32,
-        /// Steps of a whole window: rows of a table of arrivals
-        window: u32,
+        /// How everything lies
+        layout: Layout,
         /// Threshold in single precision, for the bound on crossings
         theta_f: f32,
         /// What a spike adds to a running rate, Hz
@@ -81,24 +85,28 @@ device_struct! {
         step: u64,
         /// How many, at most 32; 0 is an empty place in a graph
         steps: u32,
-        /// Where its spikes go in the ring
-        segment: u32,
+        /// The step, modulo 2^32, whose spikes arrive in the first
+        sent: u32,
         /// The segment before
         previous: u32,
         /// First segment with spikes on their way into it
         first: u32,
         /// Last one; first - 1 for none
         last: u32,
-        /// First segment the host has not read
+        /// Place in the ring of the first spike the host has not read
         unread: u32,
+        /// Most spikes in the ring with which it finds room; less than 0: never
+        most_spikes: i32,
+        /// Most chunks in the ring with which it finds room; less than 0: never
+        most_chunks: i32,
+        /// Where its spikes go in the ring
+        segment: u32,
         /// First listed kick
         kick_from: u32,
         /// The one after the last
         kick_to: u32,
         /// Its place in the counters
         slot: u32,
-        /// Padding to eight bytes
-        pad: u32,
     }
 }
 
@@ -195,12 +203,12 @@ device_struct! {
 kernels! {
     /// A window of steps, in launch order, and what happens between windows.
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
-    using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
+    using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.
         #[block(256)]
         fn deliver(
-            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
+            layout: Size<Layout>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
             chunks: In<Chunk>, words: In<u32>, arrivals: InOut<i32>, touched: InOut<u8>
         );
 
@@ -208,7 +216,7 @@ kernels! {
         /// that trains give. Items: synaptic events.
         #[block(256)]
         fn deliver_driven(
-            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, now: InOut<Segment>,
+            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
             chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
             sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>,
             arrivals: InOut<i32>, touched: InOut<u8>
@@ -217,14 +225,14 @@ kernels! {
         /// Notes the listed kicks of the window at their neurons.
         #[block(256)]
         fn mark_kicks(
-            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: In<Segment>, kicks: In<Kick>,
+            model: In<Model>, windows: In<Window>, index: Size<u32>, live: In<Segment>, kicks: In<Kick>,
             kick_bits: InOut<u32>, touched: InOut<u8>
         );
 
         /// Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
         #[block(64)]
         fn trace(
-            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, segments: In<Segment>,
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: In<Segment>,
             sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
@@ -235,8 +243,8 @@ kernels! {
         /// Items: spikes.
         #[block(256)]
         fn advance(
-            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
-            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: InOut<Segment>,
+            segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
             currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>, anchors: InOut<u32>,
             checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
             chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
@@ -254,9 +262,13 @@ kernels! {
             rates: InOut<Average>, fade: In<f32>
         );
 
-        /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph.
+        /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
+        /// the windows were launched one by one, it takes their segments over into the ring.
         #[block(1024)]
-        fn order(model: In<Model>, windows: In<Window>, segments: In<Segment>, spikes: InOut<u32>);
+        fn order(
+            model: In<Model>, windows: In<Window>, live: In<Segment>, is_live: Size<u32>, segments: InOut<Segment>,
+            spikes: InOut<u32>
+        );
 
         /// Takes up drives and lesions between two steps.
         #[block(256)]
@@ -305,12 +317,12 @@ device_struct! {
 
 kernels! {
     /// What noisy leaky units have of their own: between `deliver` and `order`.
-    pub struct UnitKernels in "spiking/leaky.cu" using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain, Units] {
+    pub struct UnitKernels in "spiking/leaky.cu" using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain, Units] {
         /// One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
         #[block(256)]
         fn leak(
-            model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, now: In<Segment>,
-            segments: InOut<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
+            model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, live: InOut<Segment>,
+            segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
             kicks: In<Kick>, marks: In<u32>, currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>,
             arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
             counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
@@ -329,7 +341,7 @@ kernels! {
         /// Samples v of chosen units.
         #[block(64)]
         fn trace_units(
-            windows: In<Window>, index: Size<u32>, now: In<Segment>, states: In<u32>, n_traced: Size<u32>,
+            windows: In<Window>, index: Size<u32>, live: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
     }
@@ -337,7 +349,7 @@ kernels! {
 
 kernels! {
     /// Other ways to deliver, to be compared with `deliver`.
-    pub struct WayKernels in "spiking/ways.cu" using [Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
+    pub struct WayKernels in "spiking/ways.cu" using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
         /// A warp per spike takes a whole row; weights in eight bits with a scale per neuron, sums in single precision.
         /// Items: synaptic events.
         #[block(256)]

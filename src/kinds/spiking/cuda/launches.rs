@@ -28,7 +28,7 @@ impl Memory {
                 &self.windows,
                 index,
                 &mut self.segments,
-                &mut self.now,
+                &mut self.live,
                 &self.chunks,
                 &self.rows,
                 &self.words,
@@ -44,25 +44,16 @@ impl Memory {
                 &mut self.touched,
             )?;
         } else {
-            let (segments, now) = (&mut self.segments, &mut self.now);
+            let (segments, live) = (&mut self.segments, &mut self.live);
             let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
+            let layout = self.model.value().layout;
             kernels
-                .deliver(pass, delivering, model, windows, index, segments, now, chunks, words, arrivals, touched)?;
+                .deliver(pass, delivering, layout, windows, index, segments, live, chunks, words, arrivals, touched)?;
         }
         if shape.kicks {
             let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
-            kernels.mark_kicks(
-                pass,
-                4096,
-                model,
-                &self.windows,
-                index,
-                &self.segments,
-                kicks,
-                bits,
-                &mut self.touched,
-            )?;
+            kernels.mark_kicks(pass, 4096, model, &self.windows, index, &self.live, kicks, bits, &mut self.touched)?;
         }
         if shape.traced && self.units.is_none() {
             kernels.trace(
@@ -72,7 +63,7 @@ impl Memory {
                 &self.propagators,
                 &self.windows,
                 index,
-                &self.segments,
+                &self.live,
                 &self.sources,
                 &self.chances,
                 &self.masks,
@@ -97,8 +88,8 @@ impl Memory {
                 constants.buf(),
                 &self.windows,
                 index,
-                &self.now,
-                &mut self.segments,
+                &mut self.live,
+                &self.segments,
                 &self.rows,
                 &self.sources,
                 &self.chances,
@@ -120,7 +111,7 @@ impl Memory {
             )?;
             if shape.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
-                kernels.trace_units(pass, n, &self.windows, index, &self.now, &self.states, n, traced, samples)?;
+                kernels.trace_units(pass, n, &self.windows, index, &self.live, &self.states, n, traced, samples)?;
             }
             return Ok(());
         }
@@ -131,8 +122,8 @@ impl Memory {
             &self.propagators,
             &self.windows,
             index,
-            &self.now,
-            &mut self.segments,
+            &mut self.live,
+            &self.segments,
             &self.rows,
             &self.sources,
             &self.chances,
@@ -255,8 +246,15 @@ impl Memory {
         )
     }
 
-    /// Sorts the spikes of the first `windows` of the plan.
-    pub fn launch_order(&mut self, kernels: &Kernels, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        kernels.order(pass, windows * 1024, self.model.buf(), &self.windows, &self.segments, &mut self.spikes)
+    /// Sorts the spikes of the first `windows` of the plan, launched one by one or not.
+    pub fn order(
+        &mut self,
+        kernels: &Kernels,
+        windows: u32,
+        one_by_one: bool,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let (model, segments, spikes) = (self.model.buf(), &mut self.segments, &mut self.spikes);
+        kernels.order(pass, windows * 1024, model, &self.windows, &self.live, one_by_one.into(), segments, spikes)
     }
 }

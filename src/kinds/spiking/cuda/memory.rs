@@ -2,7 +2,7 @@
 
 use super::{
     drive::Image,
-    kernels::{Average, Chunk, Gain, Kernels, Kick, Model, Overflow, Segment, Source, Window},
+    kernels::{Average, Chunk, Gain, Kernels, Kick, Layout, Model, Overflow, Segment, Source, Window},
     sizes::{COUNTERS, GRAPH, LONGEST, Sizes, Tuning},
     units::UnitStep,
 };
@@ -25,8 +25,8 @@ pub struct Memory {
     pub propagators: Buf<u32>,
     pub windows: Buf<Window>,
     pub segments: Buf<Segment>,
-    /// The segment of each window of the graph that is running.
-    pub(super) now: Buf<Segment>,
+    /// The segment of each window of the graph that is running, from place 1 on.
+    pub(super) live: Buf<Segment>,
     pub chunks: Buf<Chunk>,
     pub spikes: Buf<u32>,
     /// Two halves of `GRAPH` windows each, `COUNTERS` per window.
@@ -87,14 +87,15 @@ impl Memory {
             n: sizes.n,
             n_warps: sizes.warps(),
             stride: sizes.stride(),
-            target_bits: wiring.target_bits,
             n_overflow: overflow.len() as u32,
-            n_row_chunks: sizes.row_chunks,
-            spike_mask: sizes.spike_ring - 1,
-            chunk_mask: sizes.chunk_ring - 1,
-            segment_mask: sizes.segment_ring - 1,
-            dense_chunks: tuning.dense_chunks,
-            window: sizes.window,
+            layout: Layout {
+                target_bits: wiring.target_bits,
+                window: sizes.window,
+                spike_mask: sizes.spike_ring - 1,
+                chunk_mask: sizes.chunk_ring - 1,
+                segment_mask: sizes.segment_ring - 1,
+                dense_chunks: tuning.dense_chunks,
+            },
             ..Model::default()
         };
         Ok(Self {
@@ -104,7 +105,7 @@ impl Memory {
             propagators: Buf::zeros(gpu, "propagators", (TABLE as usize + 1) * 4 * real)?,
             windows: Buf::zeros(gpu, "plan of windows", GRAPH as usize)?,
             segments: Buf::zeros(gpu, "segments", sizes.segment_ring as usize)?,
-            now: Buf::zeros(gpu, "segments at hand", GRAPH as usize)?,
+            live: Buf::zeros(gpu, "segments at hand", GRAPH as usize + 1)?,
             chunks: Buf::zeros(gpu, "chunks on their way", sizes.chunk_ring as usize)?,
             spikes: Buf::zeros(gpu, "spikes", sizes.spike_ring as usize)?,
             counters: Buf::zeros(gpu, "counters", 2 * GRAPH as usize * COUNTERS)?,

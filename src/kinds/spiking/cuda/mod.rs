@@ -195,7 +195,6 @@ impl<T: Real> CudaSim<T> {
         model.slack = c.slack.wide();
         model.v_rest = c.v_rest;
         model.refractory = c.refractory;
-        model.delay = c.delay;
         self.memory.model.set(model)
     }
 
@@ -255,12 +254,12 @@ impl<T: Real> CudaSim<T> {
         if let Some(grid) = residence {
             let pass = if measured { pass } else { &mut Pass::default() };
             self.memory.reside(&self.kernels, grid, n, pass)?;
-            self.memory.launch_order(&self.kernels, n, pass)?;
+            self.memory.order(&self.kernels, n, false, pass)?;
         } else if measured {
             for index in 0..n {
                 self.memory.launch(&self.kernels, index, shape, pass)?;
             }
-            self.memory.launch_order(&self.kernels, n, pass)?;
+            self.memory.order(&self.kernels, n, true, pass)?;
         } else {
             self.graph(n, shape)?.launch()?;
         }
@@ -281,7 +280,7 @@ impl<T: Real> CudaSim<T> {
         if place.is_none() {
             let record = |pass: &mut Pass| {
                 (0..n).try_for_each(|index| memory.launch(kernels, index, shape, pass))?;
-                memory.launch_order(kernels, n, pass)
+                memory.order(kernels, n, true, pass)
             };
             // SAFETY: buffers are only replaced together with the graphs (`forget_graphs`).
             *place = Some(unsafe { Graph::capture(gpu, record) }?);
@@ -405,4 +404,4 @@ fn numbers<T: Real>(words: &[u32]) -> impl Iterator<Item = T> + '_ {
     })
 }
 
-const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 48);
+const _: () = assert!(size_of::<Propagator<f64>>() == 32 && size_of::<Window>() == 56);

@@ -106,9 +106,12 @@ pub struct Queue {
     is_measured: bool,
     /// The last segment that was filled.
     last_run: u32,
+    /// Place in the ring of the first spike that was not read.
+    unread: u32,
     delay: u64,
     gpu: Arc<Gpu>,
     segment_mask: u32,
+    sizes: Sizes,
     lanes: Vec<u32>,
 }
 
@@ -131,9 +134,11 @@ impl Queue {
             next_tray: 0,
             is_measured: false,
             last_run: 0,
+            unread: 0,
             delay: u64::from(delay),
             gpu: gpu.clone(),
             segment_mask: sizes.segment_ring - 1,
+            sizes: *sizes,
             lanes: vec![],
         })
     }
@@ -167,9 +172,6 @@ impl Queue {
 
     /// Plans up to `n` windows from `step` to `end`. `kicks` are the steps of the listed kicks, ascending.
     pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
-        let oldest = self.flights.front().and_then(|f| f.plan.first());
-        // With nothing in flight, the segment before: it is the last one that was filled for certain.
-        let unread = oldest.map_or(self.next_segment.wrapping_sub(1) & self.segment_mask, |w| w.segment);
         let mut sent = self.sent.clone();
         let mut plan = vec![];
         let mut at = step;
@@ -188,15 +190,17 @@ impl Queue {
             plan.push(Window {
                 step: at,
                 steps,
+                sent: (at as u32).wrapping_sub(self.delay as u32),
+                most_spikes: self.sizes.most_spikes(steps),
+                most_chunks: self.sizes.most_chunks(steps),
                 segment: segment & self.segment_mask,
                 previous: segment.wrapping_sub(1) & self.segment_mask,
                 first,
                 last,
-                unread,
+                unread: self.unread,
                 kick_from: place(at),
                 kick_to: place(reach),
                 slot: self.next_tray as u32 * GRAPH + i,
-                ..Window::default()
             });
             sent.push_back(Sent { segment, step: at, steps });
             at = reach;
@@ -232,6 +236,7 @@ impl Queue {
         let n_run = segments.iter().take_while(|s| s.halted == 0).count();
         let segments = segments[..n_run].to_vec();
         let n_spikes = tray.fetch_spikes(memory, &flight.mark, &segments, &self.gpu)?;
+        self.unread = segments.last().map_or(self.unread, |s| s.spike_start.wrapping_add(s.n_spikes));
         let (counters, spikes) = (tray.counters.get()?, tray.spikes.get()?);
         let samples = match &tray.samples {
             Some(samples) if flight.n_traced > 0 => samples.get()?,
@@ -288,7 +293,7 @@ impl Queue {
     pub fn restart(&mut self, sent: Option<Range<u64>>) {
         self.flights.clear();
         self.sent.clear();
-        self.last_run = 0;
+        (self.last_run, self.unread) = (0, 0);
         if let Some(steps) = sent {
             self.sent.push_back(Sent { segment: 1, step: steps.start, steps: (steps.end - steps.start) as u32 });
             self.last_run = 1;

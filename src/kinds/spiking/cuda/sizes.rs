@@ -72,7 +72,7 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 32, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
+        Self { graph: 16, deliver_warps: 40, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
     }
 }
 
@@ -153,6 +153,17 @@ impl Sizes {
         })
     }
 
+    /// Spikes that may lie in the ring before a window of so many steps, in which everybody may fire in each; -1 where it
+    /// never finds room.
+    pub fn most_spikes(&self, steps: u32) -> i32 {
+        left(self.spike_ring, self.n, steps)
+    }
+
+    /// The same of chunks.
+    pub fn most_chunks(&self, steps: u32) -> i32 {
+        left(self.chunk_ring, self.row_chunks, steps)
+    }
+
     /// Warps of neurons.
     pub const fn warps(&self) -> u32 {
         self.n.div_ceil(32)
@@ -230,18 +241,21 @@ impl Sizes {
     }
 }
 
-/// `Ensemble` of `ensemble.cuh` without the arrivals: propagators of 128 steps; per neuron its state, kicks to come, four
-/// words, a place and marks; chances, work, counts, bounds, what is told from window to window.
+fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
+    let left = i64::from(ring) - i64::from(per_step) * i64::from(steps);
+    left.clamp(-1, i32::MAX.into()) as i32
+}
+
+/// `Ensemble` of `ensemble.cuh` without the arrivals: what is told from window to window; propagators of 128 steps; per neuron
+/// its state, kicks to come, a rate, five words, a place and marks; chances, counts, bounds, the source of kicks.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let told = (8 + 2 * MOST_POSTS + MOST_POSTS / 32 + 4) * 4
-        + (size_of::<Model>() + 2 * size_of::<Window>()) as u32
-        + 2 * 8
-        + 2 * 4
-        + 2 * 4;
-    let neuron = 2 * real + 8 + 8 + 5 * 4 + 2 + 1;
-    let all =
-        128 * 4 * real + MOST * neuron + 64 * 8 + WORK * 8 + OWN * 2 + (LONGEST + 1) * 4 + 2 * MOST / 32 * 4 + told;
-    all.next_multiple_of(2 * real)
+    let words = 8 + 2 * MOST_POSTS + MOST_POSTS / 32 + 4;
+    let turns = WORK * 8 + OWN * 2 + words * 4 + (size_of::<Model>() + 2 * size_of::<Window>()) as u32;
+    let before_states = (turns + 128 * 4 * real).next_multiple_of(2 * real);
+    let neurons = MOST * (2 * real + 8 + 8 + 5 * 4 + 2 + 1);
+    let bounds = ((LONGEST + 1 + 2 * MOST / 32) * 4).next_multiple_of(8);
+    let drive = 2 * 8 + 2 * 4 + 2 * 4;
+    (before_states + neurons + 64 * 8 + bounds + drive).next_multiple_of(2 * real)
 }
 
 /// `64.0 MB`.
@@ -311,6 +325,8 @@ mod tests {
     fn rings_hold_the_worst_window() {
         let sizes = Sizes::new(&wiring(vec![0, 0, 1, 129, 258, 1000]), 18, 8, &Tuning::default()).expect("it fits");
         assert_eq!((sizes.n, sizes.row_chunks, sizes.window), (5, 1 + 1 + 2 + 6, 18));
+        assert_eq!(sizes.most_spikes(18), sizes.spike_ring as i32 - 90);
+        assert_eq!((sizes.most_chunks(0), sizes.most_chunks(1 << 30)), (sizes.chunk_ring as i32, -1));
         assert!(sizes.spike_ring >= 2 * 5 * 18 && sizes.chunk_ring >= 10 * 36 && sizes.segment_ring >= 18 + 4 * GRAPH);
         assert!([sizes.spike_ring, sizes.chunk_ring, sizes.segment_ring].iter().all(|r| r.is_power_of_two()));
     }

@@ -24,9 +24,9 @@ const SCRATCH: u32 = 1;
 /// Tables that the ways read, and what they add to.
 pub struct Ways {
     kernels: WayKernels,
-    window: Buf<Window>,
+    windows: Buf<Window>,
     segments: Buf<Segment>,
-    now: Buf<Segment>,
+    live: Buf<Segment>,
     touched: Buf<u8>,
     arrivals: Buf<i32>,
     /// Of push_rows: what a synapse counts as in eight bits, the scale of each neuron, sums.
@@ -49,9 +49,9 @@ impl Ways {
         let n = wiring.n() as usize;
         Ok(Self {
             kernels: WayKernels::load(gpu)?,
-            window: Buf::zeros(gpu, "window of the ways", 1)?,
+            windows: Buf::zeros(gpu, "windows of the ways", 2)?,
             segments: Buf::zeros(gpu, "segments of the ways", memory.segments.len())?,
-            now: Buf::zeros(gpu, "segment at hand of the ways", 1)?,
+            live: Buf::zeros(gpu, "segments at hand of the ways", 3)?,
             touched: Buf::zeros(gpu, "warps reached by the ways", memory.touched.len())?,
             arrivals: Buf::zeros(gpu, "arrivals of the ways", memory.arrivals.len())?,
             levels: Buf::from_slice(gpu, "wiring in eight bits", &levels)?,
@@ -86,11 +86,11 @@ impl Ways {
             0 => kernels.deliver(
                 pass,
                 memory.deliver_threads,
-                model,
-                &self.window,
-                0,
+                memory.model.value().layout,
+                &self.windows,
+                1, // as within a graph
                 &mut self.segments,
-                &mut self.now,
+                &mut self.live,
                 &memory.chunks,
                 words,
                 &mut self.arrivals,
@@ -161,13 +161,21 @@ impl<T: Real> CudaSim<T> {
         let last = memory.segments.read_range(segment as usize..segment as usize + 1)?;
         let events = events(memory, &last[0], &desk.setup.wiring)?;
         ways.segments.write_at(LAST as usize, &last)?;
-        ways.window.write(&[Window {
-            step: step + u64::from(sizes.delay),
+        ways.live.write_at(1, &last)?;
+        let step = step + u64::from(sizes.delay);
+        let room = (sizes.most_spikes(sizes.window), sizes.most_chunks(sizes.window));
+        let window = Window {
+            step,
             steps: sizes.window,
+            sent: (step as u32).wrapping_sub(sizes.delay),
+            unread: last[0].spike_start,
+            most_spikes: room.0,
+            most_chunks: room.1,
             segment: SCRATCH,
             last: LAST,
             ..Window::default()
-        }])?;
+        };
+        ways.windows.write_at(1, &[window])?;
         let mut reference: Option<Vec<f64>> = None;
         for (way, name) in VARIANTS.into_iter().enumerate() {
             ways.arrivals.clear()?;
