@@ -79,6 +79,9 @@ pub enum Done {
 /// Whoever waits longer than this has gone to do something else.
 const LONG: Duration = Duration::from_secs(30);
 
+/// A message is about what has ended when it is no older than this.
+const FRESH: Duration = Duration::from_secs(3);
+
 /// Since when there has been something to wait for.
 #[derive(Default)]
 pub struct Attention(Option<Instant>);
@@ -95,8 +98,8 @@ impl Attention {
 }
 
 impl super::App {
-    /// A window in the background asks the desktop for attention when a run or a job has ended that took long. What has
-    /// ended is in the messages.
+    /// A window in the background asks the desktop for attention when a run or a job has ended that took long, and leaves
+    /// a notice there.
     pub(super) fn attract(&mut self, ctx: &egui::Context) {
         let live = &self.session.live;
         let is_busy = live.running
@@ -107,7 +110,33 @@ impl super::App {
         if self.attention.has_ended(is_busy, Instant::now()) && is_away {
             let wish = egui::UserAttentionType::Informational;
             ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(wish));
+            if self.native_dialogs {
+                notify_desktop(self.what_ended(Instant::now()));
+            }
         }
+    }
+
+    /// The message that came with the end, if there was one.
+    fn what_ended(&self, now: Instant) -> String {
+        let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
+        match self.toasts.history.back().filter(|notice| is_fresh(notice.at)) {
+            Some(notice) => notice.text.clone(),
+            None => format!("The run stands still at {}", self.time_text(self.session.live.clock.step as f64)),
+        }
+    }
+}
+
+/// Leaves a notice on the desktop. Where there is none that takes them, nothing is lost: the messages have it.
+fn notify_desktop(what: String) {
+    let show = move || {
+        let notice = notify_rust::Notification::new().appname("Neuropil").summary("Neuropil").body(&what).show();
+        if let Err(e) = notice {
+            tracing::debug!("no notice on the desktop: {e}");
+        }
+    };
+    // The desktop may take its time to answer.
+    if let Err(e) = std::thread::Builder::new().name("notice".to_owned()).spawn(show) {
+        tracing::debug!("no thread for a notice on the desktop: {e}");
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Worker<W> {
     sim: Option<Box<dyn Simulation>>,
     watch: Vec<Tap>,
     profile: Option<u32>,
+    /// Somebody began to look: the next batch is measured.
+    first_look: bool,
     recorder: Option<Recorder>,
     running: Running,
     pace: Pace,
@@ -69,6 +71,7 @@ impl<W: Fn()> Worker<W> {
             sim: None,
             watch: vec![],
             profile: None,
+            first_look: false,
             recorder: None,
             running: Running::Paused,
             pace: Pace::new(),
@@ -179,7 +182,10 @@ impl<W: Fn()> Worker<W> {
                 self.retap();
                 self.show_now();
             }
-            Command::Profile(every) => self.profile = every.map(|n| n.max(1)),
+            Command::Profile(every) => {
+                self.first_look = self.profile.is_none() && every.is_some();
+                self.profile = every.map(|n| n.max(1));
+            }
             Command::Record(taps, sink) => self.record(taps, sink),
             Command::StopRecording => self.stop_recording(),
             Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
@@ -400,7 +406,7 @@ impl<W: Fn()> Worker<W> {
         let stalled = Gauges::read(&self.gauges.stalled_nanos);
         let start = Instant::now();
         let every = self.profile.map_or(PROFILE_EVERY, u64::from);
-        let profiled = self.batches.is_multiple_of(every);
+        let profiled = std::mem::take(&mut self.first_look) || self.batches.is_multiple_of(every);
         self.pass.begin(self.batches, clock.step, profiled, self.profile.is_some());
         self.batches += 1;
         self.whole = Some((self.digest(), clock));

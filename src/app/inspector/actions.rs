@@ -15,25 +15,29 @@ pub struct Forms(BTreeMap<&'static str, Vec<Value>>);
 
 /// Draws the actions on a set (`""`: on the whole simulation) and carries out the one whose button is pressed.
 pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
-    for action in app.session.project.model.actions().iter().filter(|a| a.over == over) {
-        let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
-        let elements: &[u32] = if over.is_empty() { &[] } else { &app.session.selection.elements };
-        let name = text::title(action.name);
-        let is_sent = ui
-            .horizontal_wrapped(|ui| {
-                ui.spacing_mut().item_spacing.x = 4.0;
-                let button = ui.add(Button::new(&name)).accessible_name(&name);
-                let button = button.on_hover_text(text::unwrap(action.docs));
-                for (spec, value) in action.params.iter().zip(values.iter_mut()) {
-                    argument_ui(ui, action.name, spec, value);
-                }
-                button.clicked()
-            })
-            .inner;
-        if is_sent {
-            let action = Action { name: action.name.to_owned(), elements: elements.to_vec(), values: values.clone() };
-            app.session.live.act(action);
-        }
+    let of_set = app.session.project.model.actions().iter().filter(|a| a.over == over);
+    let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
+    for action in with_form {
+        ui.horizontal_wrapped(|ui| action_ui(ui, app, action));
+    }
+    if !plain.is_empty() {
+        ui.horizontal_wrapped(|ui| plain.into_iter().for_each(|action| action_ui(ui, app, action)));
+    }
+}
+
+/// A button, and what it is to be done with.
+fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
+    ui.spacing_mut().item_spacing.x = 4.0;
+    let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
+    let name = text::title(action.name);
+    let button = ui.add(Button::new(&name)).accessible_name(&name).on_hover_text(text::unwrap(action.docs));
+    for (spec, value) in action.params.iter().zip(values.iter_mut()) {
+        argument_ui(ui, action.name, spec, value);
+    }
+    if button.clicked() {
+        let elements = if action.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
+        let action = Action { name: action.name.to_owned(), elements, values: values.clone() };
+        app.session.live.act(action);
     }
 }
 

@@ -18,32 +18,40 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
         ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
-        Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
-            ui.spacing_mut().interact_size.y = 14.0;
-            facts_ui(ui, &set, &elements);
-        });
+        if elements.len() == 1 || !set.columns.is_empty() {
+            Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
+                ui.spacing_mut().interact_size.y = 14.0;
+                facts_ui(ui, &set, &elements);
+            });
+        }
         ui.add_space(4.0);
         // A kind without named sets has none of these.
-        let has_deeds = interventions::can_select(app.session.project.model.params());
-        ui.horizontal_wrapped(|ui| {
-            ui.spacing_mut().item_spacing.x = 4.0;
-            let deeds = [
-                (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
-                (icons::SCISSORS, "Silence", UiCommand::Silence),
-                (icons::CROSSHAIR, "Probe", UiCommand::Probe),
-                (icons::SELECTION, "Save", UiCommand::SaveSelection),
-            ];
-            for (glyph, word, command) in deeds.into_iter().filter(|_| has_deeds) {
-                let button = Button::new((icons::rich(glyph).size(13.0), word));
-                let why_not = command.why_not(app);
-                let response =
-                    ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
-                if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
-                    queue.push(command);
-                }
-            }
-        });
+        if interventions::can_select(app.session.project.model.params()) {
+            deeds_ui(ui, app, queue);
+        }
         actions::ui(ui, app, set.name);
+    });
+}
+
+/// What can be done to any selection.
+fn deeds_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        let deeds = [
+            (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
+            (icons::SCISSORS, "Silence", UiCommand::Silence),
+            (icons::CROSSHAIR, "Probe", UiCommand::Probe),
+            (icons::SELECTION, "Save", UiCommand::SaveSelection),
+        ];
+        for (glyph, word, command) in deeds {
+            let button = Button::new((icons::rich(glyph).size(13.0), word));
+            let why_not = command.why_not(app);
+            let response =
+                ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
+            if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+                queue.push(command);
+            }
+        }
     });
 }
 

@@ -10,7 +10,7 @@ use crate::{
     sim::{ProbeId, Shape, Spike},
 };
 use egui::{Grid, RichText, Ui};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 /// What was counted of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ type Counted = Vec<(ProbeId, Figures)>;
 #[derive(Default)]
 pub struct Stats {
     shown: Option<(Key, Counted)>,
-    job: Option<(Key, mpsc::Receiver<Counted>)>,
+    errand: pool::Errand<Key, Counted>,
 }
 
 fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
@@ -47,13 +47,10 @@ fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
 
 impl Stats {
     fn update(&mut self, ctx: &egui::Context, app: &App, key: Key) {
-        if let Some((of, receiver)) = &self.job
-            && let Ok(counted) = receiver.try_recv()
-        {
-            self.shown = Some((*of, counted));
-            self.job = None;
+        if let Some(counted) = self.errand.arrived() {
+            self.shown = Some(counted);
         }
-        if self.job.is_some() || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
+        if !self.errand.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
             return;
         }
         let exhibit = &app.session.live.exhibit;
@@ -70,12 +67,9 @@ impl Stats {
                 Some((id, chunks, relative(key.0), relative(key.1), exhibit.set(over)?.len as usize))
             })
             .collect();
-        let (sender, receiver) = mpsc::channel();
-        pool::spawn(ctx, move || {
-            let counted = parts.iter().map(|(id, chunks, from, to, n)| (*id, count(chunks, *from, *to, *n))).collect();
-            sender.send(counted).ok(); // the popup may be closed by then
+        self.errand.begin(ctx, key, move || {
+            parts.iter().map(|(id, chunks, from, to, n)| (*id, count(chunks, *from, *to, *n))).collect()
         });
-        self.job = Some((key, receiver));
     }
 }
 
@@ -115,7 +109,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
             );
         });
     }
-    if stats.job.is_some() {
+    if stats.errand.is_busy() {
         ui.spinner();
     }
     app.time_panel.stats = stats;

@@ -116,8 +116,21 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
         for set in &exhibit.sets {
             leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
         }
-        for (owner, bytes) in exhibit.memory.iter().filter(|(_, bytes)| *bytes > 0).take(6) {
-            leaf(ui, icons::MEMORY, &text::title(owner), false, |ui| number(ui, text::bytes(*bytes)));
+        let total: u64 = exhibit.memory.iter().map(|(_, bytes)| bytes).sum();
+        if total > 0 {
+            let row = leaf(ui, icons::MEMORY, "Memory", true, |ui| number(ui, text::bytes(total)));
+            row.on_hover_ui(|ui| memory_ui(ui, &exhibit.memory));
+        }
+    });
+}
+
+/// Who holds how much memory.
+fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
+    egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
+        for (owner, bytes) in owners.iter().filter(|(_, bytes)| *bytes > 0) {
+            ui.label(text::title(owner));
+            ui.label(egui::RichText::new(text::bytes(*bytes)).monospace());
+            ui.end_row();
         }
     });
 }

@@ -65,7 +65,12 @@ pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
         painter.text(at, Align2::RIGHT_CENTER, told(v), font.clone(), tokens.text_sub);
     }
     if !title.is_empty() {
-        painter.text(plot.left_top() + Vec2::new(6.0, 2.0), Align2::LEFT_TOP, title, font.clone(), tokens.text_sub);
+        let galley = painter.layout_no_wrap(title.to_owned(), font.clone(), tokens.text_sub);
+        let at = plot.left_top() + Vec2::new(6.0, 2.0);
+        // What is drawn may reach as high.
+        let ground = Rect::from_min_size(at, galley.size()).expand2(Vec2::new(3.0, 0.0));
+        painter.rect_filled(ground, 2.0, Tokens::fade(tokens.canvas, 0.85));
+        painter.galley(at, galley, tokens.text_sub);
     }
 }
 

@@ -7,7 +7,6 @@ use crate::{
     view3d::{Vec2, inside_polygon},
 };
 use egui::{Color32, Painter, Pos2, Rect, Response, Stroke, Ui, pos2};
-use std::sync::mpsc;
 
 /// Up to this many points are drawn one by one.
 pub const SINGLES: usize = 10_000;
@@ -42,7 +41,7 @@ pub struct Cloud<T> {
     key: Option<Key>,
     /// Counts up with every new placing.
     pub generation: u64,
-    job: Option<mpsc::Receiver<(Key, Placed<T>)>>,
+    errand: pool::Errand<Key, Placed<T>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
@@ -56,7 +55,7 @@ impl<T: Default> Default for Cloud<T> {
             placed: Placed::default(),
             key: None,
             generation: 0,
-            job: None,
+            errand: pool::Errand::default(),
             lasso: vec![],
             is_rectangle: false,
             under_pointer: None,
@@ -72,22 +71,17 @@ impl<T: Default + Send + 'static> Cloud<T> {
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
     {
-        if let Some(arrived) = self.job.as_ref().and_then(|j| j.try_recv().ok()) {
-            self.job = None;
+        if let Some(arrived) = self.errand.arrived() {
             self.take(arrived);
         }
-        if self.key == Some(key) || self.job.is_some() {
+        if self.key == Some(key) || !self.errand.is_free(&key) {
             return;
         }
         let place = job();
         if n <= AT_ONCE {
             return self.take((key, place()));
         }
-        let (sender, receiver) = mpsc::channel();
-        pool::spawn(ctx, move || {
-            sender.send((key, place())).ok(); // the view may be gone by then
-        });
-        self.job = Some(receiver);
+        self.errand.begin(ctx, key, place);
     }
 
     fn take(&mut self, (key, placed): (Key, Placed<T>)) {

@@ -96,7 +96,7 @@ const INSIDE: f32 = (ABOVE - BELOW - 2) as f32;
 /// blue on the way down and orange on the way up. Never so dark or pale that it vanishes into the ground.
 fn twilight(t: f32, dark: bool) -> Color32 {
     let (sin, cos) = (std::f32::consts::TAU * t).sin_cos();
-    let lightness = if dark { 0.72 + 0.2 * cos } else { 0.56 + 0.16 * cos };
+    let lightness = if dark { 0.72 + 0.2 * cos } else { 0.52 + 0.14 * cos };
     let violet = 0.05 * (1.0 - cos);
     from_oklab(lightness, -0.075 * sin + violet * 0.8, -0.12 * sin - violet)
 }

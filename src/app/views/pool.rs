@@ -61,6 +61,50 @@ fn run(job: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// One job on the pool at a time, for whoever keeps the results. A key whose job failed is not worked on again by itself.
+pub struct Errand<K, T> {
+    job: Option<(K, mpsc::Receiver<T>)>,
+    failed: Option<K>,
+}
+
+impl<K, T> Default for Errand<K, T> {
+    fn default() -> Self {
+        Self { job: None, failed: None }
+    }
+}
+
+impl<K: PartialEq, T: Send + 'static> Errand<K, T> {
+    /// What is finished since this was asked last.
+    pub fn arrived(&mut self) -> Option<(K, T)> {
+        let (key, receiver) = self.job.take()?;
+        match receiver.try_recv() {
+            Ok(result) => return Some((key, result)),
+            Err(mpsc::TryRecvError::Empty) => self.job = Some((key, receiver)),
+            Err(mpsc::TryRecvError::Disconnected) => self.failed = Some(key),
+        }
+        None
+    }
+
+    /// Whether a job for that key may begin.
+    pub fn is_free(&self, key: &K) -> bool {
+        self.job.is_none() && self.failed.as_ref() != Some(key)
+    }
+
+    /// Begins a job, in place of the one that is on its way.
+    pub fn begin(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
+        let (sender, receiver) = mpsc::channel();
+        spawn(ctx, move || {
+            sender.send(job()).ok(); // the view may be gone by then
+        });
+        (self.job, self.failed) = (Some((key, receiver)), None);
+    }
+
+    /// Whether a job is on its way.
+    pub fn is_busy(&self) -> bool {
+        self.job.is_some()
+    }
+}
+
 /// A result that is made on the pool whenever what it is made of, the key, changes. The last one stays until the next
 /// is there.
 pub struct Pooled<K, T> {
@@ -234,6 +278,27 @@ mod tests {
             assert!(since.elapsed() < Duration::from_secs(10), "nobody waits for it for ever");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn an_errand_that_failed_is_over() {
+        let ctx = egui::Context::default();
+        let mut errand = Errand::default();
+        let mut run = |key: u32, job: fn() -> u32| {
+            assert!(errand.is_free(&key));
+            errand.begin(&ctx, key, job);
+            assert!(!errand.is_free(&key));
+            let since = Instant::now();
+            while errand.is_busy() && since.elapsed() < Duration::from_secs(10) {
+                if let Some(arrived) = errand.arrived() {
+                    return (Some(arrived), errand.is_free(&key));
+                }
+            }
+            (None, errand.is_free(&key))
+        };
+        assert_eq!(run(1, || 7), (Some((1, 7)), true));
+        assert_eq!(run(2, || panic!("a test")), (None, false), "the same again would fail again");
+        assert_eq!(run(3, || 8), (Some((3, 8)), true), "another may be tried");
     }
 
     #[test]

@@ -166,6 +166,10 @@ impl Lineage {
         if picture.n_drawn > SINGLES {
             text += "  |  density, log";
         }
+        // Nobody listens before the view is first on screen, or its probe is recorded.
+        if let Some(first) = self.forest.lines.first().filter(|l| l.born > 0 && totals.forgotten == 0) {
+            text += &format!("  |  followed from step {} on", kit::thousands(first.born));
+        }
         if is_filtered {
             text += "  |  those the filter shows, and what they came out of";
         }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::views::{colors, pool};
 use egui::{Color32, ColorImage};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 /// Up to this many lines are drawn one by one.
 pub const SINGLES: usize = 12_000;
@@ -144,38 +144,31 @@ pub struct Studio {
     /// The last one that was finished.
     pub picture: Picture,
     shown: Option<Wish>,
-    job: Option<mpsc::Receiver<(Wish, Picture)>>,
+    errand: pool::Errand<Wish, Picture>,
 }
 
 impl Studio {
     /// Takes what is finished, and starts the next when the wish is another. A run makes no more than a few a second:
     /// `is_due` says whether a change of the forest alone is a reason.
     pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, wish: Wish, is_due: bool) {
-        if let Some((wish, mut picture)) = self.job.as_ref().and_then(|j| j.try_recv().ok()) {
+        if let Some((wish, mut picture)) = self.errand.arrived() {
             picture.generation = self.picture.generation + 1;
-            (self.job, self.shown, self.picture) = (None, Some(wish), picture);
+            (self.shown, self.picture) = (Some(wish), picture);
         }
         let is_same = |shown: &Wish| {
             let (generation, now) = (shown.generation, shown.now);
             *shown == wish || (!is_due && *shown == Wish { generation, now, ..wish.clone() })
         };
-        if self.job.is_some() || self.shown.as_ref().is_some_and(is_same) {
+        if !self.errand.is_free(&wish) || self.shown.as_ref().is_some_and(is_same) {
             return;
         }
-        let (sender, receiver) = mpsc::channel();
-        let forest = forest.clone();
-        pool::spawn(ctx, move || {
-            let picture = Picture::make(&forest, &wish);
-            drop(forest);
-            // The view may be gone by then.
-            sender.send((wish, picture)).ok();
-        });
-        self.job = Some(receiver);
+        let (forest, of) = (forest.clone(), wish.clone());
+        self.errand.begin(ctx, wish, move || Picture::make(&forest, &of));
     }
 
     /// Whether a picture is being made.
     pub fn is_busy(&self) -> bool {
-        self.job.is_some()
+        self.errand.is_busy()
     }
 
     /// Whether there is a picture.

@@ -267,7 +267,7 @@ impl View for Steps {
         bars.paint(ui, ctx);
         if let Some(s) = spread {
             let apart = ((s.p95 - s.p50) / bars.top) as f32 * plot.height();
-            bars.line(ui, s.p50, ("p50", apart > 18.0), tokens.text, tokens.canvas);
+            bars.line(ui, s.p50, ("p50", apart > 28.0), tokens.text, tokens.canvas);
             if s.p95 > s.p50 * 1.15 {
                 bars.line(ui, s.p95, ("p95", true), tokens.warn, tokens.canvas);
             }

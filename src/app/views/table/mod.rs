@@ -30,7 +30,8 @@ pub struct Table {
     trail: trail::Trail,
     filter: String,
     order: Order,
-    has_names: bool,
+    /// Share of the elements that have a name.
+    named: f32,
     cursor: Option<usize>,
     scroll_to: Option<usize>,
 }
@@ -47,6 +48,9 @@ enum Cell<'a> {
     Trail(ProbeId),
 }
 
+/// Share of named elements from which on names come first.
+const MANY_NAMED: f32 = 0.5;
+
 impl Table {
     fn settle(&mut self, exhibit: &Exhibit) {
         let name = self.set.as_ref().map(|s| s.name);
@@ -55,7 +59,7 @@ impl Table {
             || (self.set.is_none() && set.is_none());
         if !same {
             self.set = set.cloned();
-            self.has_names = set.is_some_and(|s| s.names.iter().any(|n| !n.is_empty()));
+            self.named = set.map_or(0.0, |s| share_of_named(s));
             self.values.clear();
             self.trail.clear();
             self.order = Order::default();
@@ -79,12 +83,14 @@ impl Table {
     fn cells<'a>(&self, set: &'a ElementSet, exhibit: &'a Exhibit) -> Vec<Cell<'a>> {
         let mut cells = vec![Cell::Index];
         cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
-        cells.extend(self.has_names.then_some(Cell::Name));
+        cells.extend((self.named >= MANY_NAMED).then_some(Cell::Name));
         for (i, (id, spec)) in self.shown_fields(exhibit).into_iter().enumerate() {
             cells.push(Cell::Field(id, spec));
             cells.extend((i == 0).then_some(Cell::Trail(id)));
         }
         cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
+        // Where few have names, an empty column would come first.
+        cells.extend((self.named > 0.0 && self.named < MANY_NAMED).then_some(Cell::Name));
         cells
     }
 
@@ -297,6 +303,10 @@ impl Table {
             super::ask_focus(ui.ctx());
         }
     }
+}
+
+fn share_of_named(set: &ElementSet) -> f32 {
+    set.names.iter().filter(|n| !n.is_empty()).count() as f32 / set.len.max(1) as f32
 }
 
 /// A column's head: a button that sorts. Returns whether it was pressed.

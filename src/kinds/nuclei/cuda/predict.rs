@@ -27,7 +27,7 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> Bytes {
     let (weights, nuclei) = Table::bytes_of(places, dim, waves);
     vec![
         ("weights", weights),
-        ("nuclei", nuclei),
+        ("population", nuclei),
         ("task", Task::bytes_of(params, samples, dim)),
         ("coupling", coupling(rules::way(params), places) + Mixer::bytes_of(waves, places)),
         ("working space", Scratch::bytes_of(places, dim, waves)),

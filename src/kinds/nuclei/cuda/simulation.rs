@@ -138,7 +138,7 @@ impl Simulation for CudaSim {
         let (weights, rest) = self.machine.table.n_bytes();
         vec![
             ("weights", weights),
-            ("nuclei", rest),
+            ("population", rest),
             ("task", self.machine.task.as_ref().map_or(0, Task::n_bytes)),
             ("coupling", self.machine.coupling.n_bytes() + self.machine.mixer.as_ref().map_or(0, Mixer::n_bytes)),
             ("working space", self.machine.scratch.n_bytes()),
