@@ -212,6 +212,22 @@ fn what_says_how_it_begins_waits_for_a_rewind() {
     assert_eq!(value(&w, "population.n_start"), "77");
 }
 
+#[test]
+fn whoever_is_selected_is_probed_without_named_sets_too() {
+    let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
+    let project = Project { model, ..Project::default() };
+    let mut w = open(Start { project: Some(project), builder: None, ..start(true) });
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it is built", |w| w.state().session().live.exhibit.set("nuclei").is_some());
+    assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
+    w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
+    assert_eq!(UiCommand::Probe.why_not(w.state()), None);
+    press(&mut w, Key::P);
+    let record = &w.state().session().project.record;
+    assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
+}
+
 fn set(w: &mut Window, field: &str, text: &str) {
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Settings);

@@ -283,7 +283,8 @@ impl App {
 
     /// The traces of the selected elements come to the front, and their probes are recorded from now on.
     fn probe_selection(&mut self, ctx: &egui::Context) {
-        if !self.save_selection() {
+        // Kinds without named sets are probed all the same.
+        if interventions::can_select(self.session.project.model.params()) && !self.save_selection() {
             return;
         }
         let session = &mut self.session;

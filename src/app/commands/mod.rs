@@ -349,14 +349,17 @@ impl UiCommand {
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::Export(_) => needs(!app.library.runs.is_empty(), "There is no run yet: record one first"),
-            Self::Stimulate | Self::Silence | Self::SaveSelection | Self::Probe => {
+            Self::Stimulate | Self::Silence | Self::SaveSelection => {
                 let named = super::interventions::can_select(session.project.model.params());
+                needs(named, "This kind has no selections")
+                    .or_else(|| needs(!session.selection.elements.is_empty(), "Nothing is selected"))
+            }
+            Self::Probe => {
                 let chosen = &session.selection;
                 let of = |p: &crate::sim::ProbeSpec| p.shape == crate::sim::Shape::Series { of: chosen.set };
-                let has_traces = *self != Self::Probe || live.exhibit.probes.iter().any(of);
-                needs(named, "This kind has no selections")
-                    .or_else(|| needs(!chosen.elements.is_empty(), "Nothing is selected"))
-                    .or_else(|| needs(has_traces, "Nothing is traced of each of these by itself"))
+                needs(!chosen.elements.is_empty(), "Nothing is selected").or_else(|| {
+                    needs(live.exhibit.probes.iter().any(of), "Nothing is traced of each of these by itself")
+                })
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
                 needs(app.tree_item().is_some(), "Nothing is chosen in the project tree")
