@@ -86,6 +86,27 @@ fn the_menu_does_to_the_selection_what_it_says() {
     assert!(matches!(stage.requests().as_slice(), [ViewRequest::Intervene(1)]));
 }
 
+/// The names of groups beside the rows are where a newcomer looks for a whole class.
+#[test]
+fn the_menu_of_a_group_is_about_all_of_it() {
+    let mut stage = Stage::new("raster", exhibit(), (900.0, 700.0)).headless();
+    stage.allow(abilities());
+    stage.settle();
+    for _ in 0..10 {
+        stage.feed(1_000);
+    }
+    stage.settle();
+    stage.menu_at(egui::pos2(40.0, 300.0));
+    stage.press("Select");
+    stage.press("Only these");
+    let chosen = stage.selection().to_vec();
+    let shared = exhibit();
+    let column = &shared.sets[0].columns[0];
+    let code = column.codes[chosen[0] as usize];
+    let all = (0..column.codes.len() as u32).filter(|e| column.codes[*e as usize] == code);
+    assert!(all.eq(chosen.iter().copied()) && chosen.len() > 100, "{} of one class", chosen.len());
+}
+
 /// 15 M connections: meant to take less than a second, asserted with room for a test build on a shared machine.
 #[test]
 fn the_matrix_of_all_connections_is_soon_there() {

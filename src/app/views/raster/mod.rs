@@ -16,7 +16,7 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{View, ViewCtx, catch::Catch, kit, probes_where, tap};
+use super::{Subject, View, ViewCtx, catch::Catch, kit, probes_where, tap};
 use crate::{
     app::time::{Link, Train, spikes::History},
     engine::Exhibit,
@@ -53,6 +53,8 @@ pub struct Raster {
     plot_px: egui::Vec2,
     catch: Catch,
     menu_element: Option<u32>,
+    /// The group beside the rows that the menu was opened on.
+    menu_group: Option<Subject>,
 }
 
 impl Default for Raster {
@@ -78,6 +80,7 @@ impl Default for Raster {
             plot_px: egui::Vec2::ZERO,
             catch: Catch::default(),
             menu_element: None,
+            menu_group: None,
         }
     }
 }
@@ -347,7 +350,7 @@ impl View for Raster {
          quarter of the scale. Closer in, every spike is a tick in the colour of its group.\n\n\
          - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
          - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
-         - click a group's bar or name: its rate instead of its rows, and back\n\
+         - click a group's bar or name: its rate instead of its rows, and back; right-click: all of it\n\
          - drag at the right edge: move through the rows; the grey bars say where the spikes are\n\
          - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the rows in view. Shaded spans are \
          stimuli and lesions.\n\nWith *Active only* there are rows for those that have spiked since the run began and \

@@ -1,14 +1,15 @@
 //! What the pointer does in the raster: the same grammar as in every view.
 
-use super::{Raster, draw::Layout};
+use super::{Raster, draw::Layout, rows::Group};
 use crate::{
     app::{
         time::{paint, spikes::History},
         views::{Subject, ViewCtx, catch::Caught, kit, menu},
     },
-    sim::Spike,
+    sim::{ElementSet, Spike},
 };
 use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Ui};
+use std::sync::Arc;
 
 /// How far from a spike the pointer may be, points.
 const REACH: f32 = 5.0;
@@ -40,18 +41,35 @@ impl Raster {
         if !self.gutter_ui(&response, plot) {
             self.hover_ui(&response, plot, ctx);
         }
-        self.menu_ui(&response, ctx);
+        self.menu_ui(&response, plot, ctx);
     }
 
-    fn menu_ui(&mut self, response: &Response, ctx: &mut ViewCtx<'_>) {
+    fn menu_ui(&mut self, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) {
         let Some(set) = self.set.clone() else { return };
         if response.secondary_clicked() {
             self.menu_element = ctx.selection.hovered_in(set.name);
+            let group = response.interact_pointer_pos().and_then(|at| self.group_at(at, plot));
+            self.menu_group = group.map(|g| self.everyone_in(&set, g));
         }
         response.context_menu(|ui| {
-            let subject = Subject::at(ctx, &set, self.menu_element);
+            let subject = self.menu_group.clone().unwrap_or_else(|| Subject::at(ctx, &set, self.menu_element));
             menu::ui(ui, ctx, &set, &subject);
         });
+    }
+
+    /// All of a category, whether they have rows or not.
+    fn everyone_in(&self, set: &ElementSet, group: &Group) -> Subject {
+        let codes = set.column(&self.rows.column).map_or(&[][..], |c| &c.codes);
+        let elements: Vec<u32> = (0..codes.len() as u32).filter(|e| codes[*e as usize] == group.code).collect();
+        let name = format!("{}: {}", kit::spaced(&group.label), kit::thousands(elements.len() as u64));
+        Subject { element: None, elements: Arc::new(elements), name }
+    }
+
+    /// The group beside whose rows a place is, left of the plot.
+    fn group_at(&self, at: Pos2, plot: Rect) -> Option<&Group> {
+        let is_beside = at.x < plot.left() && plot.y_range().contains(at.y);
+        let row = self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows();
+        self.rows.group(row.max(0.0) as u32).filter(|_| is_beside)
     }
 
     /// Shift or Alt and drag: whoever has a spike in the area. `true` while it is drawn.
@@ -87,11 +105,7 @@ impl Raster {
 
     /// The groups at the left are buttons: a click shows a group as its rate, or its rows again.
     fn gutter_ui(&mut self, response: &Response, plot: Rect) -> bool {
-        let Some(at) = response.hover_pos().filter(|p| p.x < plot.left() && plot.y_range().contains(p.y)) else {
-            return false;
-        };
-        let row = self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows();
-        let Some(group) = self.rows.group(row.max(0.0) as u32).cloned() else { return false };
+        let Some(group) = response.hover_pos().and_then(|at| self.group_at(at, plot)).cloned() else { return false };
         response.ctx.set_cursor_icon(egui::CursorIcon::PointingHand);
         if response.clicked() {
             let collapsed = &mut self.arrange.order.collapsed;
@@ -102,7 +116,7 @@ impl Raster {
         }
         let (label, n) = (kit::spaced(&group.label), kit::thousands(u64::from(group.len)));
         let what = if group.is_collapsed { "click for its rows" } else { "click for its rate" };
-        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows, {what}"));
+        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows, {what}, right-click for more"));
         true
     }
 
