@@ -13,12 +13,13 @@
 //    9.1 at 450,000 (49)  events counted here, sizes read from the model in the loop
 //    6.8 / 7.2 / 10.2 / 30.9  (64, 67, 77, 94)  counted in `advance`; the plan of windows leads to the segment before
 //    6.8 / 7.2 / 10.3 / 31.0  that segment at a place its launch knows, first chunk and its words fetched before it is known
-//                             whether the window may run: nothing by themselves
+//                             whether the window may run: no change alone
 //    6.3 / 7.0 / 10.1 / 30.9  (70, 70)  neighbouring chunks go to different blocks, 40 warps per multiprocessor: chunks that a
 //                             second round takes were on few multiprocessors before
-//    6.1 / 6.6 /  9.8 / 31.0  (72, 73, 80, 93)  no model read: its sizes are arguments, what a window needs of it is in the
+//    6.1 / 6.6 /  9.7 / 30.4  (72, 73, 81, 95)  no model read: its sizes are arguments, what a window needs of it is in the
 //                             plan. Thousands of warps that read the same few lines wait for each other. Kept
 //    6.3 / 6.7 / 9.9 with 32 warps per multiprocessor, 6.2 / 6.6 / 9.8 with 44 or 48
+//    6.4 / 6.9 / 9.9 without the first words on their way before the verdict: with the rest mended it does matter
 //    8.4 / 8.5 / 11.5 blocks of 1,024; 6.4 / 6.9 / 10.1 two chunks in flight per warp, 24 warps
 //    no change: 64 or 32 synapses a chunk, words four at a time, events shared out evenly by search
 // Where it goes (before the last two): an empty launch 1.0, then loads that wait for each other, 2.5 with the words of the
