@@ -201,6 +201,27 @@ fn frames_nobody_takes_fold() {
     assert!(engine.take_frame().is_none());
 }
 
+/// The time on the wall counts while it runs, not while it stands, and starts over with an epoch.
+#[test]
+fn the_time_on_the_wall_leaves_pauses_out() {
+    let engine = engine(Fake::boxed());
+    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Batch(Some(10)));
+    let run = |to: u64| {
+        engine.send(Command::RunTo(to));
+        wait_paused(&engine);
+        engine.take_frame().expect("a frame").ran_secs
+    };
+    let first = run(1_000);
+    assert!(first > 0.0);
+    std::thread::sleep(Duration::from_millis(400));
+    let second = run(1_010);
+    assert!(second > first && second < first + 0.3, "{first} s, then {second} s");
+    engine.send(Command::Rewind);
+    let again = run(10);
+    assert!(again > 0.0 && again < 0.3, "{again} s");
+}
+
 #[test]
 fn changes_are_logged_with_their_step() {
     let engine = engine(Fake::boxed());

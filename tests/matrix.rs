@@ -83,7 +83,7 @@ impl Subject {
 }
 
 /// Views of phases, lineages and matrices.
-const POPULATION: [&str; 4] = ["circle", "scatter", "lineage", "matrix"];
+const POPULATION: [&str; 5] = ["circle", "scatter", "phases", "lineage", "matrix"];
 
 fn has_graphics() -> bool {
     let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());

@@ -13,7 +13,7 @@ mod stage;
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
-    app::views::{Abilities, ViewRequest},
+    app::views::{Abilities, ViewRequest, tints::Tint},
     engine::Exhibit,
     sim::{Clock, Frame, Reading},
 };
@@ -74,6 +74,58 @@ fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     assert!((10..900).contains(&low.len()), "{}", low.len());
     stage.click(pos2(70.0, 60.0), Modifiers::NONE);
     assert_eq!(stage.selection(), low, "a click on nothing changes nothing");
+}
+
+/// A cell is two groups: a click selects both, a rectangle all rows and columns between, and the filter hides.
+#[test]
+fn a_cell_of_the_phase_map_is_two_groups() {
+    let mut stage = staged("phases", 1920);
+    assert!(stage.says("1,728 of 1,920 cells") && stage.says("in the order of fitness, 96 groups"));
+    stage.click(pos2(200.0, 300.0), Modifiers::NONE);
+    assert_eq!(stage.selection().len(), 36, "two groups of eighteen");
+    stage.click(pos2(300.0, 200.0), Modifiers::COMMAND);
+    assert!((54..=72).contains(&stage.selection().len()));
+    stage.drag(pos2(60.0, 90.0), vec2(560.0, 320.0), Modifiers::NONE);
+    let most = stage.selection();
+    assert!(most.len() > 1000 && most.iter().all(|i| i % 10 != 9), "{} of those who take part", most.len());
+    stage.filter("kind = right");
+    assert!(stage.says("hidden by the filter"));
+}
+
+/// A range that is kept belongs to the variable: every view that colours by it has it, and says what lies beyond.
+#[test]
+fn the_range_of_a_variable_is_the_same_in_all_views() {
+    let mut stage = staged("scatter", 2000);
+    stage.choose("colour", "fitness");
+    stage.settle();
+    assert!(!stage.says("beyond"));
+    stage.press("Auto");
+    stage.tints(|tints| {
+        let (low, high) = tints.of("fitness").range.expect("a range that is kept");
+        assert!(low < 0.1 && high > 5.0, "{low} to {high}: what the data had");
+        tints.set("fitness", Tint { range: Some((0.1, 1.0)), ramp: None });
+    });
+    let kept = stage.tints(|tints| tints.clone());
+    for (view, list) in [("circle", "Colour"), ("lineage", "Colour")] {
+        let mut other = if view == "lineage" { with_lines() } else { staged(view, 2000) };
+        other.tints(|tints| *tints = kept.clone());
+        other.choose(list, "fitness");
+        other.absorb(frame(if view == "lineage" { 40 } else { 2000 }, 110));
+        other.settle();
+        let texts = other.painted_below(0.0);
+        assert!(texts.iter().any(|t| t.ends_with(" beyond")), "{view}: {texts:?}");
+        other.press("Auto");
+        let texts = other.painted_below(0.0);
+        assert!(!texts.iter().any(|t| t.ends_with(" beyond")), "{view} follows the data again");
+    }
+    let mut matrix = staged("matrix", 2000);
+    matrix.absorb(Frame { readings: vec![(COUPLING, coupling())], ..frame(2000, 120) });
+    matrix.tints(|tints| tints.set("coupling", Tint { range: Some((0.0, 0.5)), ramp: None }));
+    matrix.settle();
+    let texts = matrix.painted_below(0.0);
+    let Reading::Matrix(_, values) = coupling() else { panic!("a matrix") };
+    let said = format!("{} beyond", values.iter().filter(|v| v.abs() > 0.5).count());
+    assert!(texts.contains(&said), "{said}, on both sides of zero: {texts:?}");
 }
 
 /// Sixty steps of births and deaths among twenty.
@@ -184,7 +236,7 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
 /// Before data, with data, too small: none may panic.
 #[test]
 fn every_state_draws_without_a_device() {
-    for view in ["circle", "scatter", "lineage", "brain"] {
+    for view in ["circle", "scatter", "phases", "lineage", "brain"] {
         for size in [(640.0, 400.0), (90.0, 60.0)] {
             let mut stage = Stage::new(view, exhibit(500), size).headless();
             stage.run(2);
@@ -201,7 +253,7 @@ fn every_state_draws_without_a_device() {
 
 #[test]
 fn low_panels_keep_to_their_canvas() {
-    for view in ["circle", "scatter", "lineage", "matrix", "brain", "table"] {
+    for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table"] {
         Stage::lower(view, &exhibit(500), |stage| {
             let mut frame = frame(500, 100);
             frame.readings.extend([(LINEAGE, Reading::Lineage(life(40, 100))), (COUPLING, coupling())]);
@@ -213,9 +265,14 @@ fn low_panels_keep_to_their_canvas() {
 /// 2 ms a frame are meant, 20 asserted: tests are not optimised, and machines are shared.
 #[test]
 fn views_of_populations_stay_within_the_budget() {
-    for (view, n) in
-        [("circle", 9_000), ("circle", 138_639), ("scatter", 9_000), ("scatter", 138_639), ("brain", 138_639)]
-    {
+    for (view, n) in [
+        ("circle", 9_000),
+        ("circle", 138_639),
+        ("scatter", 9_000),
+        ("scatter", 138_639),
+        ("phases", 138_639),
+        ("brain", 138_639),
+    ] {
         let mut stage = staged(view, n);
         let next = frame(n, 120);
         let costs = (0..30).map(|i| {
@@ -254,9 +311,14 @@ fn pictures() {
     let Some(graphics) = graphics() else { return };
     for dark in [true, false] {
         let theme = if dark { "dark" } else { "light" };
-        for (view, n) in
-            [("circle", 3_000), ("circle", 40_000), ("scatter", 3_000), ("scatter", 40_000), ("brain", 3_000)]
-        {
+        for (view, n) in [
+            ("circle", 3_000),
+            ("circle", 40_000),
+            ("phases", 3_000),
+            ("scatter", 3_000),
+            ("scatter", 40_000),
+            ("brain", 3_000),
+        ] {
             let mut stage = Stage::new(view, exhibit(n), (720.0, 480.0)).on(&graphics, dark);
             stage.run(2);
             stage.absorb(frame(n, 150));

@@ -44,7 +44,7 @@ const NAMES: [&str; 17] = [
 fn names_and_suggestions() {
     let exhibit = exhibit();
     let all: Vec<_> = views::all().iter().map(|v| v.name()).collect();
-    let absent = ["matrix", "circle", "scatter", "lineage"];
+    let absent = ["matrix", "circle", "scatter", "phases", "lineage"];
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this exhibit has no such shapes");
     assert_eq!(views::suggest(&exhibit), NAMES);
@@ -207,4 +207,32 @@ fn what_is_not_needed_is_not_tapped() {
     assert_eq!(traces[0].elements.len(), 40);
     assert_eq!(taps("table", &nothing), ["rate_field"]);
     assert_eq!(Activity::new(exhibit.clone()).frame(10, 100).clock.step, 10);
+}
+
+/// A run that became ten times as fast: along the wall its first half takes most of the width.
+#[test]
+fn curves_are_drawn_along_the_wall() {
+    let mut stage = Stage::new("rates", exhibit(), (1100.0, 480.0)).headless();
+    stage.run(2);
+    let mut secs = 0.0;
+    for i in 0..200 {
+        secs += if i < 100 { 0.1 } else { 0.01 };
+        let frame = stage.activity.frame(50, 50);
+        stage.absorb(neuropil::sim::Frame { ran_secs: secs, ..frame });
+    }
+    stage.settle();
+    assert!(stage.painted_below(0.0).iter().any(|t| t.starts_with("time (")));
+    stage.choose("along", "wall time");
+    stage.settle();
+    let texts = stage.painted_below(0.0);
+    assert!(texts.iter().any(|t| t == "wall time (s)"), "{texts:?}");
+    assert!(stage.says("pauses left out"));
+    // Nine tenths of the way to the right the first hundred frames are not over yet.
+    stage.pause();
+    stage.wheel_once(pos2(60.0 + 0.85 * 850.0, 200.0), 0.0, Modifiers::NONE);
+    stage.run(2);
+    let texts = stage.painted_below(0.0);
+    let chip = texts.iter().find(|t| t.contains(" after ")).expect("the pointer's time");
+    let ms: f64 = chip.split(' ').next().and_then(|t| t.parse().ok()).expect("a time");
+    assert!(ms < 500.0, "{chip}: the first half of the run");
 }

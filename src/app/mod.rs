@@ -355,6 +355,7 @@ impl App {
         self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
         session.filter.update(ui.ctx(), &session.live.exhibit, &abilities);
         let (before, model) = (session.selection.clone(), &session.project.model);
+        let mut tints = std::mem::take(&mut self.workspace.tints);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
             clock: session.live.clock,
@@ -367,12 +368,14 @@ impl App {
             filter: &mut session.filter,
             abilities: &abilities,
             runs: &mut self.library,
+            tints: &mut tints,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             profile: &mut self.profile,
             requests: &mut requests,
         };
         self.workspace.ui(ui, ctx);
+        self.workspace.tints = tints;
         let now = &mut session.selection;
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
             now.generation += 1;

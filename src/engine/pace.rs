@@ -7,6 +7,31 @@ const BATCH: Duration = Duration::from_millis(8);
 /// Longest batch, steps.
 const LONGEST: u32 = 1 << 16;
 
+/// Adds up how long something has been going.
+#[derive(Default)]
+pub(super) struct Stopwatch {
+    before: Duration,
+    since: Option<Instant>,
+}
+
+impl Stopwatch {
+    /// Starts or stops it; what it says stays.
+    pub fn turn(&mut self, on: bool) {
+        self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.since = on.then(Instant::now);
+    }
+
+    /// Back to zero; it goes on if it went.
+    pub fn restart(&mut self) {
+        *self = Self { before: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
+    }
+
+    /// How long.
+    pub fn secs(&self) -> f64 {
+        (self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())).as_secs_f64()
+    }
+}
+
 pub(super) struct Pace {
     batch: u32,
     fixed: Option<u32>,

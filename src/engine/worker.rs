@@ -1,6 +1,6 @@
 //! The loop: obey, batch, sample, hand out.
 
-use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace::Pace, recorder::Recorder};
+use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace, recorder::Recorder};
 use crate::{
     gpu::{Pass, nvtx},
     params::Change,
@@ -41,10 +41,11 @@ pub(super) struct Worker<W> {
     first_look: bool,
     recorder: Option<Recorder>,
     running: Running,
-    pace: Pace,
+    pace: pace::Pace,
     batches: u64,
     epoch: u64,
     last_frame: Instant,
+    ran: pace::Stopwatch,
     /// When states were last read, and whether it has run on since.
     last_states: Option<Instant>,
     states_are_behind: bool,
@@ -74,10 +75,11 @@ impl<W: Fn()> Worker<W> {
             first_look: false,
             recorder: None,
             running: Running::Paused,
-            pace: Pace::new(),
+            pace: pace::Pace::new(),
             batches: 0,
             epoch: 0,
             last_frame: Instant::now(),
+            ran: pace::Stopwatch::default(),
             last_states: None,
             states_are_behind: false,
             held: None,
@@ -123,6 +125,7 @@ impl<W: Fn()> Worker<W> {
         self.pass.abandon();
         let (digest, clock) = self.whole.take().unwrap_or_else(|| (self.digest(), self.clock()));
         let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
+        self.ran.turn(false);
         self.pace.forget();
         self.hand_out_held();
         if error.is_device() {
@@ -146,6 +149,7 @@ impl<W: Fn()> Worker<W> {
     fn set_running(&mut self, running: Running) {
         let changed = (running == Running::Paused) != (self.running == Running::Paused);
         self.running = running;
+        self.ran.turn(running != Running::Paused);
         self.pace.forget();
         if running == Running::Paused {
             if self.states_are_behind && self.sample(true).is_err() {
@@ -218,6 +222,7 @@ impl<W: Fn()> Worker<W> {
 
     fn start_epoch(&mut self) {
         self.epoch += 1;
+        self.ran.restart();
         self.held = None;
         self.gauges.step.store(self.clock().step, Ordering::Relaxed);
     }
@@ -345,7 +350,8 @@ impl<W: Fn()> Worker<W> {
     fn sample(&mut self, states: bool) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         let timings = std::mem::take(&mut self.pass.timings);
-        let mut frame = Frame { clock: sim.clock(), epoch: self.epoch, timings, ..Frame::default() };
+        let mut frame =
+            Frame { clock: sim.clock(), epoch: self.epoch, timings, ran_secs: self.ran.secs(), ..Frame::default() };
         frame.histories_only = !states;
         frame.spare = self.frames.spare();
         sim.sample(&mut frame)?;

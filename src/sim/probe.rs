@@ -206,6 +206,8 @@ pub struct Frame {
     pub batches: Vec<Batch>,
     /// Spikes forgotten because nobody looked; shown, never hidden.
     pub skipped: u64,
+    /// Seconds it has been running since the epoch began, on the clock of the wall, pauses left out; 0 where nobody knows.
+    pub ran_secs: f64,
     /// Counts up when the simulation was replaced or rewound: views start over.
     pub epoch: u64,
     /// Asked by whoever samples: states (fields, matrices) would not be seen, since newer ones come before the screen
@@ -244,6 +246,7 @@ impl Frame {
             return;
         }
         self.clock = newer.clock;
+        self.ran_secs = newer.ran_secs;
         self.skipped += newer.skipped;
         self.batches.extend(newer.batches);
         let excess = self.batches.len().saturating_sub(MAX_WAITING_BATCHES);

@@ -58,6 +58,7 @@ struct Inside {
     abilities: views::Abilities,
     requests: Vec<views::ViewRequest>,
     profile: Profile,
+    tints: views::tints::Tints,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -84,6 +85,7 @@ impl Inside {
             filter: &mut self.filter,
             abilities: &self.abilities,
             runs: &mut self.runs,
+            tints: &mut self.tints,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             profile: &mut self.profile,
@@ -119,6 +121,7 @@ impl Stage {
             abilities: Default::default(),
             requests: vec![],
             profile: Profile::default(),
+            tints: Default::default(),
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -369,6 +372,11 @@ impl Stage {
     /// What the view asked for since the last call.
     pub fn requests(&mut self) -> Vec<views::ViewRequest> {
         std::mem::take(&mut self.harness().state_mut().requests)
+    }
+
+    /// Looks at how variables become colours, or chooses.
+    pub fn tints<T>(&mut self, f: impl FnOnce(&mut views::tints::Tints) -> T) -> T {
+        f(&mut self.harness().state_mut().tints)
     }
 
     /// What the kind lets be named and done.

@@ -1,6 +1,7 @@
 //! The axis all views of time share until one of them is unlinked, with its cursor and its chosen range.
 
-use super::Timeline;
+use super::{Timeline, Walls};
+use std::sync::Arc;
 
 /// What all linked views show.
 #[derive(Clone, Debug, Default)]
@@ -73,22 +74,26 @@ impl Axis {
 
 /// Whether a view shares the axis, or has times of its own.
 #[derive(Clone, Debug, Default)]
-pub struct Link(Option<Timeline>);
+pub struct Link {
+    own: Option<Timeline>,
+    /// The view draws steps when they were taken on the clock of the wall.
+    pub along: Option<Arc<Walls>>,
+}
 
 impl Link {
     /// Whether it shares the axis.
     pub fn is_linked(&self) -> bool {
-        self.0.is_none()
+        self.own.is_none()
     }
 
     /// Shares it, or starts from what it shows at the moment.
     pub fn toggle(&mut self, axis: &Axis) {
-        self.0 = if self.is_linked() { Some(axis.line.clone()) } else { None };
+        self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
     }
 
     /// The times the view shows.
     pub fn line<'a>(&'a self, axis: &'a Axis) -> &'a Timeline {
-        self.0.as_ref().unwrap_or(&axis.line)
+        self.own.as_ref().unwrap_or(&axis.line)
     }
 
     /// Takes the gestures over a plot, and says what it shows.
@@ -100,24 +105,24 @@ impl Link {
         axis: &mut Axis,
         now: f64,
     ) -> Timeline {
-        let line = self.line(axis).clone();
+        let line = self.line(axis).drawn_along(self.along.clone());
         if !super::paint::choose_range(response, plot, &line, axis) {
             self.line_mut(axis).gestures(ui, response, plot);
         }
         self.update(ui, now);
-        self.line(axis).clone()
+        self.line(axis).drawn_along(line.along)
     }
 
     /// Follows the present and ends its own moves; the shared axis does so once for all views.
     pub fn update(&mut self, ui: &egui::Ui, now: f64) {
-        if let Some(line) = &mut self.0 {
+        if let Some(line) = &mut self.own {
             line.update(ui, now);
         }
     }
 
     /// To move them.
     pub fn line_mut<'a>(&'a mut self, axis: &'a mut Axis) -> &'a mut Timeline {
-        self.0.as_mut().unwrap_or(&mut axis.line)
+        self.own.as_mut().unwrap_or(&mut axis.line)
     }
 }
 

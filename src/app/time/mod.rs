@@ -10,6 +10,7 @@ mod past;
 mod scrub;
 pub mod spikes;
 mod timeline;
+mod walls;
 
 pub use active::Active;
 pub use axis::{Axis, Link};
@@ -18,6 +19,7 @@ pub use fields::{CAPACITY as FIELDS_CAPACITY, Fields};
 pub use past::{Past, Train};
 pub use scrub::Player;
 pub use timeline::Timeline;
+pub use walls::Walls;
 
 use crate::{engine::Exhibit, sim::Frame};
 

@@ -67,8 +67,12 @@ pub fn pointer_chip(
     (clock, font, tokens): (crate::sim::Clock, &FontId, &Tokens),
 ) {
     let Some(at) = pointer(response, plot) else { return };
-    let secs = line.step_at(plot, at.x) * clock.secs_per_step;
-    chip(painter, plot, at.x, line.unit(clock).text(secs, clock.secs_per_step), font, tokens);
+    let step = line.step_at(plot, at.x);
+    let mut text = line.unit(clock).text(step * clock.secs_per_step, clock.secs_per_step);
+    if let Some(walls) = &line.along {
+        text += &format!(" after {}", kit::duration(walls.secs_at(step)));
+    }
+    chip(painter, plot, at.x, text, font, tokens);
 }
 
 fn pointer(response: &Response, plot: Rect) -> Option<Pos2> {

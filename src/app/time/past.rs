@@ -1,11 +1,11 @@
 //! What the window remembers of the run: bounded, in memory, shared by all views.
 
-use super::{Active, Band, Fields, spikes::History};
+use super::{Active, Band, Fields, Walls, spikes::History};
 use crate::{
     engine::Exhibit,
     sim::{Frame, ProbeId, Reading, Shape},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The spikes of one probe.
 #[derive(Default)]
@@ -28,6 +28,8 @@ pub struct Past {
     trains: BTreeMap<ProbeId, Train>,
     /// Fields, decimated.
     pub fields: Fields,
+    /// When it was where, on the clock of the wall.
+    walls: Arc<Walls>,
     /// The newest state of each field.
     latest: BTreeMap<ProbeId, Vec<f32>>,
     /// Where the run was when the window first heard of it.
@@ -41,6 +43,9 @@ impl Past {
     pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
+        if frame.ran_secs > 0.0 {
+            Arc::make_mut(&mut self.walls).push(frame.clock.step, frame.ran_secs);
+        }
         for (id, reading) in &frame.readings {
             match reading {
                 Reading::Spikes(spikes) => {
@@ -95,6 +100,11 @@ impl Past {
     /// All trains.
     pub fn trains(&self) -> impl Iterator<Item = (ProbeId, &Train)> {
         self.trains.iter().map(|(id, train)| (*id, train))
+    }
+
+    /// When it was where, on the clock of the wall.
+    pub fn walls(&self) -> &Arc<Walls> {
+        &self.walls
     }
 
     /// The newest state of a field.

@@ -1,10 +1,12 @@
 //! The times a view shows: following the newest data, or moved by hand, or on their way somewhere.
 
+use super::Walls;
 use crate::{
     app::{theme::Tokens, views::kit},
     sim::Clock,
 };
 use egui::{Key, Painter, PointerButton, Rect, Response, Ui};
+use std::sync::Arc;
 
 /// A change of range takes this long, seconds; none where motion is reduced.
 const EASE_SECS: f64 = 0.12;
@@ -27,6 +29,8 @@ pub struct Timeline {
     pub follow: bool,
     /// Steps across.
     pub span: f64,
+    /// Steps are not drawn evenly, but when they were taken on the clock of the wall.
+    pub along: Option<Arc<Walls>>,
     ease: Option<Ease>,
 }
 
@@ -41,7 +45,7 @@ struct Ease {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, ease: None }
+        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, along: None, ease: None }
     }
 }
 
@@ -49,6 +53,16 @@ impl Timeline {
     /// From step 0, following the present.
     pub fn across(span: f64) -> Self {
         Self { t1: span, span, ..Self::default() }
+    }
+
+    /// These steps, wherever the present is.
+    pub fn between(t0: f64, t1: f64) -> Self {
+        Self { t0, t1, follow: false, span: t1 - t0, ..Self::default() }
+    }
+
+    /// The same steps, drawn evenly in something else.
+    pub fn drawn_along(&self, along: Option<Arc<Walls>>) -> Self {
+        Self { along, ..self.clone() }
     }
 
     /// Takes gestures over a plot; the caller follows the present afterwards.
@@ -150,16 +164,44 @@ impl Timeline {
 
     /// Screen x of a step.
     pub fn x_of(&self, plot: Rect, step: f64) -> f32 {
-        plot.left() + ((step - self.t0) / (self.t1 - self.t0)) as f32 * plot.width()
+        plot.left() + self.share_at(step) as f32 * plot.width()
     }
 
     /// The step at a screen x.
     pub fn step_at(&self, plot: Rect, x: f32) -> f64 {
-        self.t0 + f64::from((x - plot.left()) / plot.width().max(1.0)) * (self.t1 - self.t0)
+        self.step_of(f64::from((x - plot.left()) / plot.width().max(1.0)))
+    }
+
+    /// How far a step is from the left edge to the right.
+    pub fn share_at(&self, step: f64) -> f64 {
+        match &self.along {
+            None => (step - self.t0) / (self.t1 - self.t0),
+            Some(walls) => {
+                let [at, from, to] = [step, self.t0, self.t1].map(|s| walls.secs_at(s));
+                (at - from) / (to - from)
+            }
+        }
+    }
+
+    /// The step so far from the left edge.
+    pub fn step_of(&self, share: f64) -> f64 {
+        match &self.along {
+            None => self.t0 + share * (self.t1 - self.t0),
+            Some(walls) => {
+                let [from, to] = [self.t0, self.t1].map(|s| walls.secs_at(s));
+                walls.step_at(from + share * (to - from))
+            }
+        }
     }
 
     /// The axis under a plot.
     pub fn paint_axis(&self, painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, clock: Clock) {
+        if let Some(walls) = &self.along {
+            let [from, to] = [self.t0, self.t1].map(|s| walls.secs_at(s));
+            let unit = kit::TimeUnit::of(0.0, to, to - from);
+            let title = format!("wall time ({})", unit.name);
+            return kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
+        }
         let secs = |step: f64| step * clock.secs_per_step;
         let unit = self.unit(clock);
         let title = if unit.name == "steps" { "steps".to_owned() } else { format!("time ({})", unit.name) };

@@ -9,7 +9,7 @@ use egui::{Align2, FontId, Mesh, Painter, Pos2, Rect, Vec2, pos2};
 use std::f32::consts::PI;
 
 /// Height of the triangles that stand for what lies beyond a fixed range.
-const CAP: f32 = 7.0;
+pub const CAP: f32 = 7.0;
 
 /// Draws it at the right of a canvas: title, colours from low to high, round numbers beside them.
 pub fn paint(
@@ -51,7 +51,7 @@ pub fn paint(
 }
 
 /// The colours of what lies within the range.
-fn paint_colors(painter: &Painter, bar: Rect, table: &colors::Table) {
+pub fn paint_colors(painter: &Painter, bar: Rect, table: &colors::Table) {
     let inside = &table[colors::BELOW + 1..colors::ABOVE];
     let mut mesh = Mesh::default();
     for (i, rgba) in inside.iter().enumerate() {
@@ -63,7 +63,7 @@ fn paint_colors(painter: &Painter, bar: Rect, table: &colors::Table) {
 }
 
 /// Triangles at both ends in the colours of what lies beyond.
-fn paint_caps(painter: &Painter, bar: Rect, table: &colors::Table) {
+pub fn paint_caps(painter: &Painter, bar: Rect, table: &colors::Table) {
     for (end, tip, place) in [(bar.bottom() + 1.0, CAP, colors::BELOW), (bar.top() - 1.0, -CAP, colors::ABOVE)] {
         let corners = vec![pos2(bar.left(), end), pos2(bar.right(), end), pos2(bar.center().x, end + tip)];
         painter.add(egui::Shape::convex_polygon(corners, colors::opaque(table[place]), egui::Stroke::NONE));

@@ -6,6 +6,7 @@ use super::{
     colors::{self, Shade},
     fields::{self, Fields, Part},
     kit, probes_where, run_ui, tap,
+    tints::Tints,
 };
 use crate::{
     engine::Exhibit,
@@ -118,7 +119,7 @@ impl Circle {
         text
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
         let angles: Vec<_> = probes_where(ctx.exhibit, is_angle).map(|(_, p)| (p.name, fields::label(p))).collect();
         let mut angle = probe.name;
         if angles.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut angle, &angles) {
@@ -131,6 +132,7 @@ impl Circle {
             others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
         );
         kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.tint, &tints);
+        self.fields.range_ui(ui, ctx, self.tint);
     }
 
     fn clear(&mut self) {
@@ -143,7 +145,7 @@ impl Circle {
     fn shade(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
         let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), Shade::of_data(probe, values, ctx.tokens)))
+        Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
     }
 
     /// Mean of e^{iφ} of the selected, and how many they are; summed again only when something changed.
@@ -309,6 +311,10 @@ impl View for Circle {
         self.cloud.gestures_ui(ui, &response, area, &set, ctx);
         self.paint(ui, canvas, area, &set, id, ctx);
         self.tooltip_ui(&response, &set, ctx);
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(exhibit, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

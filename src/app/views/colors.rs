@@ -8,7 +8,7 @@ use egui::Color32;
 use std::sync::OnceLock;
 
 /// A continuous colour map.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ramp {
     /// Rates and most fields: even in lightness, the same for every kind of colour vision.
     #[default]
@@ -67,15 +67,19 @@ impl Ramp {
 
     /// The same for a range that was fixed: what lies beyond it has the two categorical colours the map has least of.
     pub fn fixed_table(self, tokens: &Tokens) -> Table {
-        let mut table = self.table(tokens.dark);
-        let nearest = |c: &Color32| table.iter().map(|of| difference(*of, c.to_array())).min();
-        let mut colors = tokens.categorical.to_vec();
-        colors.sort_by_key(nearest);
-        if let [.., below, above] = colors[..] {
-            (table[BELOW], table[ABOVE]) = (below.to_array(), above.to_array());
-        }
-        table
+        with_ends(self.table(tokens.dark), tokens)
     }
+}
+
+/// A table whose ends have the two categorical colours it has least of.
+pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
+    let nearest = |c: &Color32| table.iter().map(|of| difference(*of, c.to_array())).min();
+    let mut colors = tokens.categorical.to_vec();
+    colors.sort_by_key(nearest);
+    if let [.., below, above] = colors[..] {
+        (table[BELOW], table[ABOVE]) = (below.to_array(), above.to_array());
+    }
+    table
 }
 
 /// How far colours are from each other: the sum over red, green and blue.
@@ -127,11 +131,6 @@ pub struct Shade {
 }
 
 impl Shade {
-    /// The range follows the data.
-    pub fn of_data(probe: &ProbeSpec, values: &[f32], tokens: &Tokens) -> Self {
-        Self::following(Ramp::of(probe), range_of(probe, values), tokens)
-    }
-
     /// With a range that was taken from the data.
     pub fn following(ramp: Ramp, range: (f32, f32), tokens: &Tokens) -> Self {
         Self { table: ramp.table(tokens.dark), range, beyond: None, none: tokens.other }
@@ -153,11 +152,16 @@ impl Shade {
 
     /// Where in the table a value is. Kept equal to `value_color` in points.wgsl.
     fn place(&self, value: f32) -> usize {
-        match (value - self.range.0) / (self.range.1 - self.range.0).max(1e-12) {
-            t if t < 0.0 => BELOW,
-            t if t > 1.0 => ABOVE,
-            t => BELOW + 1 + (t * INSIDE + 0.5) as usize,
-        }
+        place((value - self.range.0) / (self.range.1 - self.range.0).max(1e-12))
+    }
+}
+
+/// Where in a table something is that lies this far along its range.
+pub fn place(t: f32) -> usize {
+    match t {
+        t if t < 0.0 => BELOW,
+        t if t > 1.0 => ABOVE,
+        t => BELOW + 1 + (t * INSIDE + 0.5) as usize,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The latest values of some fields over one set: what views of several fields at once hold.
 
-use super::{filter::Shown, kit, probes_where};
+use super::{ViewCtx, colors, filter::Shown, kit, probes_where, tints::Tints};
 use crate::{
     engine::Exhibit,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -38,6 +38,19 @@ impl Fields {
     /// The values of a field; none before they have come.
     pub fn get(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
         self.values.get(&probe)
+    }
+
+    /// The range of the colours of a field, in a toolbar.
+    pub fn range_ui(&self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>, shown: Option<ProbeId>) {
+        let Some(id) = shown else { return };
+        if let Some((probe, values)) = ctx.exhibit.probes.get(usize::from(id)).zip(self.get(id)) {
+            ctx.tints.choice_ui(ui, ctx.tokens, probe, colors::range_of(probe, values));
+        }
+    }
+
+    /// Keeps it, or lets it follow the data again; whether it is kept now. None when there is nothing yet.
+    pub fn toggle_range(&self, exhibit: &Exhibit, shown: ProbeId, tints: &mut Tints) -> Option<bool> {
+        Some(tints.toggle_of(exhibit.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
     /// One value, as a tooltip says it.

@@ -1,6 +1,10 @@
 //! A heat map: rows and columns of cells as a picture, their names along the edges, a colour bar.
 
-use super::{colors::Ramp, kit};
+use super::{
+    bar,
+    colors::{self, Ramp, Table},
+    kit,
+};
 use crate::app::theme::Tokens;
 use egui::{
     Align2, Color32, ColorImage, Painter, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, epaint::TextShape, pos2,
@@ -34,18 +38,27 @@ pub struct Heat {
     pub values: Vec<f32>,
     /// How values become colours.
     pub inks: Inks,
+    /// The range, where it does not follow from the values.
+    pub span: Option<(f32, f32)>,
     /// Equal ratios are equal steps of colour.
     pub is_log: bool,
     /// Behind values.
     pub unit: String,
 }
 
-/// A heat map and its picture.
+/// A heat map's picture.
 #[derive(Default)]
 pub struct Picture {
+    /// Values of the ends of the colours, where they do not follow the data.
+    pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
-    key: Option<(u64, bool)>,
+    key: Option<Key>,
+    /// How many values lie beyond a fixed range.
+    beyond: usize,
 }
+
+/// The values, whether the ground is dark, and the fixed range.
+type Key = (u64, bool, Option<(f32, f32)>);
 
 /// Where the parts are.
 pub struct Places {
@@ -62,12 +75,22 @@ impl Heat {
         let (low, high) = self.values.iter().filter(has_color).fold((f32::INFINITY, f32::NEG_INFINITY), of);
         match (low <= high, self.inks) {
             (false, _) => None,
-            (true, Inks::Signed) => Some((-low.abs().max(high.abs()), low.abs().max(high.abs()))),
+            (true, _) if self.span.is_some() => self.span,
+            (true, Inks::Signed) => Some(even((low, high))),
             (true, Inks::Ramp(_)) => Some((low, if high > low { high } else { low + low.abs().max(1e-6) })),
         }
     }
 
-    /// How far a value is along the colours, 0 to 1.
+    /// A range somebody fixed, as these colours can have it.
+    fn fit(&self, (low, high): (f32, f32)) -> (f32, f32) {
+        match self.inks {
+            Inks::Signed => even((low, high)),
+            Inks::Ramp(_) if self.is_log && low <= 0.0 => (high.max(1e-12) * 1e-3, high.max(1e-12)),
+            Inks::Ramp(_) => (low, high),
+        }
+    }
+
+    /// How far a value is along the colours: 0 to 1 within the range.
     fn place(&self, value: f32, (low, high): (f32, f32)) -> f32 {
         match (self.inks, self.is_log) {
             (Inks::Signed, true) => {
@@ -79,16 +102,15 @@ impl Heat {
             (Inks::Ramp(_), true) => (value.max(1e-12) / low).ln() / (high / low).ln().max(1e-6),
             (Inks::Ramp(_), false) => (value - low) / (high - low).max(1e-12),
         }
-        .clamp(0.0, 1.0)
     }
 
-    fn color(&self, t: f32, tokens: &Tokens) -> Color32 {
-        match self.inks {
-            // The end that would vanish into the ground is left out.
-            Inks::Ramp(ramp) => ramp.at(if tokens.dark { 0.1 + 0.9 * t } else { 0.92 * (1.0 - t) }),
-            Inks::Signed if t < 0.5 => tokens.canvas.lerp_to_gamma(tokens.inhibitory, 1.0 - 2.0 * t),
-            Inks::Signed => tokens.canvas.lerp_to_gamma(tokens.excitatory, 2.0 * t - 1.0),
-        }
+    /// The colours; with a fixed range, what lies beyond it has its own.
+    fn table(&self, is_fixed: bool, tokens: &Tokens) -> Table {
+        let table = match self.inks {
+            Inks::Ramp(ramp) => ramp.table(tokens.dark),
+            Inks::Signed => std::array::from_fn(|i| signed(i as f32 / 255.0, tokens).to_array()),
+        };
+        if is_fixed { colors::with_ends(table, tokens) } else { table }
     }
 
     /// Where the parts go in a canvas.
@@ -135,13 +157,19 @@ impl Heat {
         tokens: &Tokens,
     ) {
         let painter = ui.painter();
-        let Some(range) = self.range() else { return };
-        if picture.key != Some((key, tokens.dark)) {
-            picture.key = Some((key, tokens.dark));
+        let Some(of_data) = self.range() else { return };
+        let range = picture.fixed.map_or(of_data, |fixed| self.fit(fixed));
+        let table = self.table(picture.fixed.is_some(), tokens);
+        let key = (key, tokens.dark, picture.fixed);
+        if picture.key != Some(key) {
+            picture.key = Some(key);
             let ground = tokens.canvas.lerp_to_gamma(tokens.panel, 0.6);
             let has_color = |v: f32| v.is_finite() && !(self.is_log && self.inks != Inks::Signed && v <= 0.0);
-            let ink = |v: &f32| if has_color(*v) { self.color(self.place(*v, range), tokens) } else { ground };
+            let at = |v: &f32| has_color(*v).then(|| colors::place(self.place(*v, range)));
+            let ink = |v: &f32| at(v).map_or(ground, |at| colors::opaque(table[at]));
             let pixels: Vec<Color32> = self.values.iter().map(ink).collect();
+            let is_beyond = |at: &usize| matches!(*at, colors::BELOW | colors::ABOVE);
+            picture.beyond = self.values.iter().filter_map(at).filter(is_beyond).count();
             let image = ColorImage::new([self.columns.len(), self.rows.len()], pixels);
             match &mut picture.texture {
                 Some(texture) => texture.set(image, TextureOptions::NEAREST),
@@ -153,7 +181,8 @@ impl Heat {
             painter.image(texture.id(), places.cells, uv, Color32::WHITE);
         }
         self.names(ui, places, hovered, tokens);
-        self.bar(ui, places, range, tokens);
+        let beyond = picture.fixed.map(|_| picture.beyond);
+        self.bar(ui, places, range, (&table, beyond), tokens);
         if let Some((row, column)) = hovered {
             let cell = self.cell(places, row, column).expand(1.0);
             painter.rect_stroke(cell, 1.0, (1.5, tokens.text_strong), egui::StrokeKind::Outside);
@@ -204,19 +233,23 @@ impl Heat {
         }
     }
 
-    fn bar(&self, ui: &Ui, places: &Places, (low, high): (f32, f32), tokens: &Tokens) {
-        let (painter, font, bar) = (ui.painter(), kit::mono(ui), places.bar);
-        let n = 48;
-        let step = bar.height() / n as f32;
-        for i in 0..n {
-            let t = (i as f32 + 0.5) / n as f32;
-            let min = pos2(bar.left(), bar.bottom() - (i + 1) as f32 * step);
-            painter.rect_filled(
-                Rect::from_min_size(min, Vec2::new(bar.width(), step + 0.5)),
-                0.0,
-                self.color(t, tokens),
-            );
+    fn bar(
+        &self,
+        ui: &Ui,
+        places: &Places,
+        (low, high): (f32, f32),
+        (table, beyond): (&Table, Option<usize>),
+        tokens: &Tokens,
+    ) {
+        let (painter, font, mut bar) = (ui.painter(), kit::mono(ui), places.bar);
+        if let Some(beyond) = beyond {
+            bar = bar.shrink2(Vec2::new(0.0, bar::CAP + 2.0));
+            bar::paint_caps(painter, bar, table);
+            let at = pos2(bar.left() - 6.0, bar.bottom() + bar::CAP + 4.0);
+            let text = format!("{} beyond", kit::thousands(beyond as u64));
+            painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text_sub);
         }
+        bar::paint_colors(painter, bar, table);
         let value = |v: f32| short(f64::from(v));
         let x = bar.right() + 4.0;
         painter.text(pos2(x, bar.top()), Align2::LEFT_TOP, value(high), font.clone(), tokens.text_sub);
@@ -225,6 +258,20 @@ impl Heat {
             painter.text(pos2(x, bar.center().y), Align2::LEFT_CENTER, "0", font, tokens.text_sub);
         }
     }
+}
+
+/// The same distance from zero on both sides.
+fn even((low, high): (f32, f32)) -> (f32, f32) {
+    let most = low.abs().max(high.abs());
+    (-most, most)
+}
+
+/// Away from zero in the middle.
+fn signed(t: f32, tokens: &Tokens) -> Color32 {
+    if t < 0.5 {
+        return tokens.canvas.lerp_to_gamma(tokens.inhibitory, 1.0 - 2.0 * t);
+    }
+    tokens.canvas.lerp_to_gamma(tokens.excitatory, 2.0 * t - 1.0)
 }
 
 /// A text that stands on its beginning, cut to a height.
@@ -252,7 +299,15 @@ mod tests {
     fn heat(values: &[f32], inks: Inks, is_log: bool) -> Heat {
         let name = |i: usize| Name { text: i.to_string(), color: None };
         let names: Vec<Name> = (0..2).map(name).collect();
-        Heat { rows: names.clone(), columns: names, values: values.to_vec(), inks, is_log, unit: String::new() }
+        Heat {
+            rows: names.clone(),
+            columns: names,
+            values: values.to_vec(),
+            inks,
+            span: None,
+            is_log,
+            unit: String::new(),
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::{
     colors::Ramp,
     heat::{Heat, Inks, Name, Picture},
     kit, probes_where, run_ui, tap,
+    tints::Tints,
 };
 use crate::{
     engine::Exhibit,
@@ -47,7 +48,7 @@ impl Matrix {
         let is_signed = values.iter().any(|v| *v < 0.0);
         let inks = if is_signed { Inks::Signed } else { Inks::Ramp(Ramp::Magma) };
         let (rows, columns) = (named(rows), named(columns));
-        self.heat = Some(Heat { rows, columns, values, inks, is_log: self.is_log, unit: String::new() });
+        self.heat = Some(Heat { rows, columns, values, inks, span: None, is_log: self.is_log, unit: String::new() });
         self.generation += 1;
     }
 }
@@ -118,6 +119,9 @@ impl View for Matrix {
                 }
                 self.generation += 1;
             }
+            if let Some(range) = self.heat.as_ref().and_then(Heat::range) {
+                ctx.tints.range_ui(ui, probe.name, range);
+            }
         });
         let Some(heat) = &self.heat else {
             return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see the matrix");
@@ -126,6 +130,7 @@ impl View for Matrix {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
+        self.picture.fixed = ctx.tints.of(probe.name).range;
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heat map"));
@@ -137,6 +142,11 @@ impl View for Matrix {
             let text = format!("{rows} {row}, {columns} {column}\n{}", kit::with_unit(f64::from(value), probe.unit));
             response.on_hover_text_at_pointer(text);
         }
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        let (_, probe) = self.probe(exhibit)?;
+        Some(tints.toggle(probe.name, self.heat.as_ref()?.range()?))
     }
 
     fn help(&self) -> &'static str {

@@ -22,6 +22,7 @@ pub mod lineage;
 pub mod matrix;
 pub mod menu;
 mod numbers;
+pub mod phases;
 pub mod plot;
 pub mod pool;
 pub mod profile;
@@ -31,6 +32,7 @@ pub mod scatter;
 pub mod states;
 pub mod statistics;
 pub mod table;
+pub mod tints;
 mod trouble;
 pub mod weights;
 
@@ -71,6 +73,8 @@ pub struct ViewCtx<'a> {
     pub filter: &'a mut filter::Filter,
     /// Named sets, and what can be done to the selection.
     pub abilities: &'a Abilities,
+    /// How the values of variables become colours, in all views.
+    pub tints: &'a mut tints::Tints,
     /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// What a row of the timings is, when the kind says.
@@ -277,8 +281,8 @@ pub trait View {
     }
     /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
     /// colours have no range.
-    fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
-        let _ = exhibit;
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut tints::Tints) -> Option<bool> {
+        let _ = (exhibit, tints);
         None
     }
     /// Whether a second panel with it makes sense.
@@ -310,6 +314,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<runs::Runs>::default(),
         Box::<circle::Circle>::default(),
         Box::<scatter::Scatter>::default(),
+        Box::<phases::Phases>::default(),
         Box::<lineage::Lineage>::default(),
     ]
 }
@@ -376,6 +381,7 @@ const FITS: &[Fit] = {
             fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
         },
         Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
+        Fit { view: "phases", pages: &[Simulate, Explore], fits: has_phases },
         Fit { view: "runs", pages: &[Runs], fits: |_| true },
         Fit { view: "scatter", pages: &[Explore], fits: |e| !has_phases(e) && has_pairs(e) },
     ]

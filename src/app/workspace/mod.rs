@@ -13,7 +13,7 @@ pub use saved::{Layout, Target};
 use super::{
     App,
     time::Time,
-    views::{self, Selection, View, ViewCtx},
+    views::{self, Selection, View, ViewCtx, tints::Tints},
 };
 use crate::{
     engine::Exhibit,
@@ -53,6 +53,8 @@ pub struct Workspaces {
     /// Layouts kept under a name: those of the project, then those of the user.
     pub layouts: saved::Layouts,
     rename: tabs::Rename,
+    /// How the values of variables become colours.
+    pub tints: Tints,
 }
 
 /// How a view is called, by name.
@@ -83,6 +85,7 @@ impl Default for Workspaces {
             stored: None,
             layouts: saved::Layouts::default(),
             rename: tabs::Rename::default(),
+            tints: Tints::default(),
         };
         fresh.fetch_views(&exhibit);
         fresh
@@ -106,6 +109,7 @@ impl Workspaces {
     pub fn open(&mut self, saved: Option<&str>, exhibit: &Exhibit) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
+            self.tints.clone_from(&saved.tints);
             self.arrange(saved.clone());
             self.opened = Some(saved.clone());
             self.stored = Some(saved);
@@ -293,7 +297,10 @@ impl Workspaces {
 
     /// See [`View::toggle_range`], of the panel that keys are for.
     pub fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
-        self.focused_view().and_then(|view| view.toggle_range(exhibit))
+        let mut tints = std::mem::take(&mut self.tints);
+        let is_kept = self.focused_view().and_then(|view| view.toggle_range(exhibit, &mut tints));
+        self.tints = tints;
+        is_kept
     }
 
     /// Brings a view to the front: where it is, else in the workspace that is made for it.

@@ -1,7 +1,11 @@
 //! Layouts in files: the workspaces of a project, and arrangements kept under a name.
 
 use super::{Pane, Workspaces, arrangement, one::Arrangement};
-use crate::{app::views, engine::Exhibit, project};
+use crate::{
+    app::views::{self, tints::Tints},
+    engine::Exhibit,
+    project,
+};
 use egui_tiles::{Tile, Tree};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +60,9 @@ pub struct Saved {
     pub workspaces: Vec<Arrangement>,
     /// Layouts under a name.
     pub layouts: Vec<Layout>,
+    /// How the values of variables become colours.
+    #[serde(skip_serializing_if = "Tints::is_empty")]
+    pub tints: Tints,
 }
 
 /// Reads what a project keeps. A layout that shows nothing known is none.
@@ -100,6 +107,7 @@ impl Workspaces {
             active: self.active,
             workspaces: self.list.iter().filter(|w| !w.now.tree.is_empty()).map(|w| w.now.clone()).collect(),
             layouts: self.layouts.project.clone(),
+            tints: self.tints.clone(),
         }
     }
 

@@ -6,10 +6,9 @@ mod gestures;
 mod legend;
 mod overlay;
 mod paint;
-mod tint;
 mod toolbar;
 
-use super::{Selection, View, ViewCtx, catch::Catch, fields::Fields, kit, probes_where, tap};
+use super::{Selection, View, ViewCtx, catch::Catch, colors, fields::Fields, kit, probes_where, tap, tints::Tints};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -20,7 +19,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use tint::Tint;
 
 /// What decides the colour of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,8 +54,8 @@ pub struct Brain {
     column: String,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
-    /// How the values of each field become colours, by its name.
-    tints: BTreeMap<&'static str, Tint>,
+    /// The range of the latest values.
+    data_range: (f32, f32),
     tau_ms: f32,
     point_size: f32,
     values: Vec<f32>,
@@ -92,7 +90,7 @@ impl Default for Brain {
             column: "super_class".into(),
             hidden: BTreeMap::new(),
             hidden_generation: 0,
-            tints: BTreeMap::new(),
+            data_range: (0.0, 1.0),
             tau_ms: 60.0,
             point_size: 1.0,
             values: vec![],
@@ -301,7 +299,7 @@ impl View for Brain {
         self.values_generation += 1;
         self.expose();
         if matches!(self.coloring(exhibit), Coloring::Field(_)) {
-            self.take_range(&exhibit.probes[usize::from(probe)]);
+            self.data_range = colors::range_of(&exhibit.probes[usize::from(probe)], &self.values);
         }
     }
 
@@ -340,14 +338,9 @@ impl View for Brain {
         self.coloring = self.options(exhibit).get(at).map(|(coloring, _)| *coloring);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
         let Coloring::Field(probe) = self.coloring(exhibit) else { return None };
-        let probe = &exhibit.probes[usize::from(probe)];
-        let tint = self.tint_mut(probe);
-        tint.is_auto = !tint.is_auto;
-        let is_kept = !tint.is_auto;
-        self.take_range(probe);
-        Some(is_kept)
+        Some(tints.toggle(exhibit.probes[usize::from(probe)].name, self.data_range))
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -2,8 +2,8 @@
 
 use super::{Brain, Coloring, pixels};
 use crate::{
-    app::views::{ViewCtx, bar, kit},
-    sim::ElementSet,
+    app::views::{ViewCtx, bar, colors::Shade, kit},
+    sim::{ElementSet, ProbeSpec},
     view3d::Vec3,
 };
 use egui::{Align2, Painter, Rect, Response, Stroke, Ui, pos2, vec2};
@@ -29,7 +29,8 @@ impl Brain {
         if let Coloring::Field(id) = self.coloring(ctx.exhibit)
             && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
         {
-            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &self.shade(probe, ctx.tokens));
+            let shade = self.shade(probe, ctx);
+            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
@@ -38,6 +39,14 @@ impl Brain {
         if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
             let values = self.value_text(ctx, element);
             response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
+        }
+    }
+
+    /// How the values in view become colours. Their range was found when they came.
+    fn shade(&self, probe: &ProbeSpec, ctx: &ViewCtx<'_>) -> Shade {
+        match ctx.tints.of(probe.name).range {
+            Some(range) => Shade::fixed(ctx.tints.ramp(probe), range, &self.values, ctx.tokens),
+            None => Shade::following(ctx.tints.ramp(probe), self.data_range, ctx.tokens),
         }
     }
 

@@ -77,7 +77,7 @@ impl Brain {
         look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
         let probe = coloring.probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
-        let (low, high) = probe.map_or((0.0, 1.0), |p| self.tint(p).range);
+        let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.tints.of(p.name).range.unwrap_or(self.data_range));
         look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
         look
@@ -101,7 +101,7 @@ impl Brain {
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
         let probe = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
-        let map = probe.map(|p| (self.ramp_of(p), !self.tint(p).is_auto)).unwrap_or_default();
+        let map = probe.map(|p| (ctx.tints.ramp(p), ctx.tints.of(p.name).range.is_some())).unwrap_or_default();
         let on_course = self.is_on_course();
         let Picture { scene, points, codes, palette, ramp, values, places } = &mut self.picture;
         let (device, queue) = (&state.device, &state.queue);

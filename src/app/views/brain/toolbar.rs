@@ -2,8 +2,7 @@
 
 use super::{Brain, Coloring};
 use crate::{
-    app::views::{ViewCtx, colors::Ramp, kit},
-    sim::ProbeId,
+    app::views::{ViewCtx, kit},
     view3d::Preset,
 };
 use egui::{DragValue, Ui};
@@ -14,7 +13,7 @@ const REST: f32 = 400.0;
 const LEGEND_FROM: f32 = 560.0;
 
 impl Brain {
-    pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, aspect: f32) {
+    pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, aspect: f32) {
         let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
         let mut chosen = self.coloring(ctx.exhibit);
         let options = self.options(ctx.exhibit);
@@ -28,7 +27,7 @@ impl Brain {
             }
         }
         if let Coloring::Field(probe) = chosen {
-            self.range_ui(ui, ctx, probe);
+            ctx.tints.choice_ui(ui, tokens, &ctx.exhibit.probes[usize::from(probe)], self.data_range);
         }
         ui.separator();
         if set.course.is_some() {
@@ -71,27 +70,6 @@ impl Brain {
         if glows {
             let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
             ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
-        }
-    }
-
-    fn range_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: ProbeId) {
-        let probe = &ctx.exhibit.probes[usize::from(probe)];
-        let ramps: Vec<_> = Ramp::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
-        let mut ramp = self.ramp_of(probe);
-        if kit::choice_ui(ui, ctx.tokens, "map", &mut ramp, &ramps) {
-            self.tint_mut(probe).ramp = Some(ramp);
-        }
-        let tint = self.tint_mut(probe);
-        let speed = f64::from((tint.range.1 - tint.range.0).abs() * 0.01).max(1e-4);
-        let range = &mut tint.range;
-        let is_changed =
-            ui.toggle_value(&mut tint.is_auto, "Auto").on_hover_text("Range follows the data (R)").changed();
-        if !tint.is_auto {
-            ui.add(DragValue::new(&mut range.0).speed(speed).max_decimals(3)).on_hover_text("Lowest value");
-            ui.add(DragValue::new(&mut range.1).speed(speed).max_decimals(3)).on_hover_text("Highest value");
-        }
-        if is_changed {
-            self.take_range(probe);
         }
     }
 }

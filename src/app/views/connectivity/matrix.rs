@@ -8,6 +8,7 @@ use crate::{
         heat::{Heat, Inks, Name, Picture, short},
         kit, menu,
         pool::Pooled,
+        tints::Tints,
     },
     sim::{ElementSet, Wiring},
 };
@@ -30,6 +31,16 @@ enum Measure {
 impl Measure {
     const ALL: [(Self, &'static str); 4] =
         [(Self::Total, "Σ |w|"), (Self::Net, "Σ w"), (Self::Count, "n"), (Self::Mean, "mean |w|")];
+
+    /// Under which its range of colours is remembered.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Total => "connections_total",
+            Self::Net => "connections_net",
+            Self::Count => "connections_count",
+            Self::Mean => "connections_mean",
+        }
+    }
 
     fn of(self, cell: Cell) -> f32 {
         if cell.n == 0 {
@@ -116,6 +127,19 @@ impl Matrix {
         let mut is_log = !self.is_linear;
         ui.toggle_value(&mut is_log, "Log").on_hover_text("Equal ratios are equal steps of colour");
         self.is_linear = !is_log;
+        if let Some(range) = self.range() {
+            ctx.tints.range_ui(ui, self.measure.variable(), range);
+        }
+    }
+
+    /// The range of what is drawn.
+    fn range(&self) -> Option<(f32, f32)> {
+        self.shown.as_ref()?.1.range()
+    }
+
+    /// Keeps the range of the colours, or lets it follow the data again; whether it is kept now.
+    pub fn toggle_range(&self, tints: &mut Tints) -> Option<bool> {
+        Some(tints.toggle(self.measure.variable(), self.range()?))
     }
 
     /// The way back: `super class › sensory → central`.
@@ -158,6 +182,7 @@ impl Matrix {
             kit::empty_ui(ui, canvas, ctx, "No connections here", "The path at the top leads back", None);
             return;
         }
+        self.picture.fixed = ctx.tints.of(self.measure.variable()).range;
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("matrix"), Sense::click());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Connectivity matrix"));
@@ -264,6 +289,7 @@ impl Matrix {
             columns: orders[1].iter().map(|c| named(&blocks.columns[*c])).collect(),
             values: values.collect(),
             inks: if self.measure == Measure::Net { Inks::Signed } else { Inks::Ramp(Ramp::Viridis) },
+            span: None,
             is_log: !self.is_linear,
             unit: String::new(),
         });

@@ -9,7 +9,7 @@ mod matrix;
 
 pub use graph::called;
 
-use super::{Selection, View, ViewCtx, kit, pool::Pooled, states};
+use super::{Selection, View, ViewCtx, kit, pool::Pooled, states, tints::Tints};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, Tap, Wiring},
@@ -195,6 +195,10 @@ impl View for Connectivity {
             }
             _ => states::pooled_ui(ui, canvas, ctx, "Looking up the connections", &mut self.ego),
         }
+    }
+
+    fn toggle_range(&mut self, _: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        if self.mode == Mode::Matrix { self.matrix.toggle_range(tints) } else { None }
     }
 
     fn help(&self) -> &'static str {

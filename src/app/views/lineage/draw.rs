@@ -77,7 +77,7 @@ impl Lineage {
 
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<Shade> {
         let probe = ctx.exhibit.probes.get(usize::from(self.tint?))?;
-        Some(Shade::of_data(probe, &self.worth, ctx.tokens))
+        Some(ctx.tints.shade(probe, &self.worth, ctx.tokens))
     }
 
     fn color(&self, line: usize, shade: Option<&Shade>, ctx: &ViewCtx<'_>) -> Color32 {

@@ -10,6 +10,7 @@ use super::{
     Selection, View, ViewCtx, colors,
     fields::{self, Fields},
     kit, probes_where, run_ui, tap,
+    tints::Tints,
 };
 use crate::{
     engine::Exhibit,
@@ -179,7 +180,7 @@ impl Lineage {
         text
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, over: &str) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, over: &str) {
         let mut show = self.show();
         let options = [(Show::All, "all"), (Show::Survivors, "survivors"), (Show::Relatives, "relatives")];
         let options = options.map(|(show, text)| (show, text.to_owned()));
@@ -192,6 +193,7 @@ impl Lineage {
         if kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.tint, &tints) {
             self.worth.clear();
         }
+        self.fields.range_ui(ui, ctx, self.tint);
         ui.separator();
         ui.toggle_value(&mut self.relatives.ancestors, "Ancestors").on_hover_text("With a line, all it came out of");
         let hint = "With a line, all who came out of it";
@@ -299,6 +301,10 @@ impl View for Lineage {
         }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);
         self.paint(ui, canvas, plot, ctx);
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(exhibit, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -33,7 +33,7 @@ const BESIDE_NAME: f32 = 80.0;
 /// Points of toolbar that the choices of the counted rates take.
 const PSTH: f32 = 560.0;
 /// And smoothing.
-const REST: f32 = 240.0;
+const REST: f32 = 400.0;
 
 const LANE_HINT: &str = "Click: hide or show · Alt+click: only this one";
 
@@ -49,6 +49,8 @@ pub struct Rates {
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
     psth: Psth,
     link: Link,
+    /// Steps are drawn when they were taken on the clock of the wall.
+    on_wall: bool,
     /// What was shown last.
     line: Timeline,
     clock: Clock,
@@ -101,6 +103,8 @@ impl Rates {
     fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
         let name = |n: u32| if n == 0 { "not smoothed".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
+        let along = [(false, "simulated time".to_owned()), (true, "wall time".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "along", &mut self.on_wall, &along);
         let Some(set) = set else { return };
         let text = egui::RichText::new("from spikes").small();
         let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
@@ -123,6 +127,13 @@ impl Rates {
         if self.smooth_over > 0 {
             text += &format!("  |  exponential mean over {} samples, raw faint", self.smooth_over);
         }
+        if self.on_wall {
+            text += if self.line.along.is_some() {
+                "  |  pauses left out"
+            } else {
+                "  |  this run did not keep its wall time"
+            };
+        }
         if dropped > 0 {
             text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
         }
@@ -141,7 +152,7 @@ impl Rates {
             return;
         };
         let px = ui.pixels_per_point();
-        let cuts = samples.cuts(self.line.t0, self.line.t1, (plot.width() * px) as usize);
+        let cuts = samples.cuts_along(&self.line, (plot.width() * px) as usize);
         let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
@@ -158,7 +169,7 @@ impl Rates {
             paint_line(&inside, extents, x, y, Stroke::new(1.25, lane_colors[*lane].gamma_multiply(faint)));
         }
         if let Some(smooth) = smooth {
-            let cuts = smooth.cuts(self.line.t0, self.line.t1, (plot.width() * px) as usize);
+            let cuts = smooth.cuts_along(&self.line, (plot.width() * px) as usize);
             for lane in &visible {
                 let stroke = Stroke::new(1.5, lane_colors[*lane]);
                 paint_line(&inside, &smooth.extents(*lane, &cuts), x, y, stroke);
@@ -359,6 +370,8 @@ impl View for Rates {
         // All charts share one column of pixels, so that times line up.
         let right = self.beside(ui, &shown, ctx.exhibit, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
+        let walls = ctx.time.past.walls();
+        self.link.along = (self.on_wall && walls.is_known()).then(|| walls.clone());
         self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
         let line = self.line.clone();
         let painter = ui.painter_at(canvas);
@@ -400,7 +413,8 @@ impl View for Rates {
          lowest and the highest sample in it, so no peak is lost.\n\n\
          *from spikes* counts rates from the remembered spikes: of all elements, of the selection or per category, in bins of a \
          chosen width and with a chosen kernel, both printed on the plot; *along* counts them around the onsets of stimuli, \
-         of their pulses, or of live edits.\n\n*Smooth* draws the exponential mean of all samples over the raw curve.\n\n\
+         of their pulses, or of live edits.\n\n*Smooth* draws the exponential mean of all samples over the raw curve. *along* wall time draws every step when it was \
+         taken, pauses left out, to see what a result took.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"
     }

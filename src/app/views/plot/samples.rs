@@ -1,6 +1,8 @@
 //! Samples of one probe over time, with the extremes of every block kept, so that a line over half a million
 //! samples is drawn from a few thousand numbers.
 
+use crate::app::time::Timeline;
+
 /// Samples per lane kept.
 const CAPACITY: usize = 1 << 19;
 /// Samples per block.
@@ -112,16 +114,21 @@ impl Samples {
     /// Where the pixel columns of a window begin among the samples: `columns + 1` indices, or one per sample when
     /// there are fewer samples than columns.
     pub fn cuts(&self, t0: f64, t1: f64, columns: usize) -> Cuts {
+        self.cuts_along(&Timeline::between(t0, t1), columns)
+    }
+
+    /// The same for what a view of time shows, whatever its columns are even in.
+    pub fn cuts_along(&self, line: &Timeline, columns: usize) -> Cuts {
+        let (t0, t1) = (line.t0, line.t1);
         let index = |t: f64| self.steps.partition_point(|s| (*s as f64) < t);
         let (from, to) = (index(t0).saturating_sub(1), (index(t1) + 1).min(self.steps.len()));
         let columns = columns.max(1);
-        let per_column = (t1 - t0) / columns as f64;
         if to - from <= columns * 2 {
-            let at = |i: usize| ((self.steps[i] as f64 - t0) / per_column) as f32;
+            let at = |i: usize| (line.share_at(self.steps[i] as f64) * columns as f64) as f32;
             return Cuts { bounds: (from..=to).collect(), places: (from..to).map(at).collect() };
         }
         let mut bounds = vec![from];
-        bounds.extend((1..=columns).map(|c| index(t0 + c as f64 * per_column)));
+        bounds.extend((1..=columns).map(|c| index(line.step_of(c as f64 / columns as f64))));
         Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect() }
     }
 

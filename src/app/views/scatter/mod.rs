@@ -9,6 +9,7 @@ use super::{
     fields::{self, Fields, Part},
     filter::Shown,
     kit, run_ui, tap,
+    tints::Tints,
 };
 use crate::{
     engine::Exhibit,
@@ -144,7 +145,7 @@ impl Scatter {
         text
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, shown: [ProbeId; 2]) {
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, shown: [ProbeId; 2]) {
         let named = |ids: Vec<ProbeId>| -> Vec<(ProbeId, String)> {
             ids.into_iter().map(|id| (id, fields::label(&ctx.exhibit.probes[usize::from(id)]))).collect()
         };
@@ -170,12 +171,13 @@ impl Scatter {
         let all = fields::over(ctx.exhibit, set.name, |m| m != Meaning::Mask);
         tints.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
         kit::choice_ui(ui, ctx.tokens, "colour", &mut self.tint, &tints);
+        self.fields.range_ui(ui, ctx, self.tint);
     }
 
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint?;
         let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), Shade::of_data(probe, values, ctx.tokens)))
+        Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
     }
 
     fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, set: &ElementSet, shown: [ProbeId; 2], ctx: &ViewCtx<'_>) {
@@ -315,6 +317,10 @@ impl View for Scatter {
         self.cloud.gestures_ui(ui, &response, plot, &set, ctx);
         self.paint(ui, canvas, plot, &set, shown, ctx);
         self.tooltip_ui(&response, &set, ctx);
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(exhibit, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

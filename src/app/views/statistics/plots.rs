@@ -177,7 +177,15 @@ fn correlations_ui(
     // What an element has in common with itself says nothing.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![Name { text: String::new(), color: None }; n];
-    let heat = Heat { rows: names, columns: blank, values, inks: Inks::Signed, is_log: false, unit: String::new() };
+    let heat = Heat {
+        rows: names,
+        columns: blank,
+        values,
+        inks: Inks::Signed,
+        span: None,
+        is_log: false,
+        unit: String::new(),
+    };
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max);
     let places = heat.places(ui, canvas);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));

@@ -1,0 +1,359 @@
+//! Phase against phase: how far groups of elements agree with each other, as a heat map over an order one chooses.
+
+mod agree;
+
+use super::{
+    Selection, Subject, View, ViewCtx,
+    colors::Ramp,
+    fields::{self, Fields, Part},
+    heat::{Heat, Inks, Name, Picture},
+    kit, menu, pool, probes_where, run_ui, tap,
+};
+use crate::{
+    engine::Exhibit,
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+};
+use agree::{Agreement, NONE};
+use egui::{Rect, Response, Sense, Ui, pos2, vec2};
+use std::{f32::consts::PI, sync::Arc};
+
+/// More elements than this are put in order on the pool, not on the window's thread.
+const AT_ONCE: usize = 20_000;
+
+/// What a cell says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Measure {
+    /// Mean of cos(φ_i - φ_j).
+    #[default]
+    Agreement,
+    /// Angle of the mean of e^{i(φ_i - φ_j)}.
+    Lag,
+}
+
+impl Measure {
+    const ALL: [(Self, &'static str); 2] = [(Self::Agreement, "agreement"), (Self::Lag, "lag")];
+
+    fn span(self) -> (f32, f32) {
+        if self == Self::Agreement { (-1.0, 1.0) } else { (-PI, PI) }
+    }
+
+    fn inks(self) -> Inks {
+        if self == Self::Agreement { Inks::Signed } else { Inks::Ramp(Ramp::Twilight) }
+    }
+}
+
+/// Values, filter, and what the order goes by.
+type Key = (u64, u64, Option<ProbeId>);
+
+/// The phase map.
+#[derive(Default)]
+pub struct Phases {
+    angle: Option<&'static str>,
+    /// What the order goes by; the first field until somebody chose.
+    by: Option<Option<ProbeId>>,
+    measure: Measure,
+    fields: Fields,
+    key: Option<Key>,
+    errand: pool::Errand<Key, Agreement>,
+    agreement: Arc<Agreement>,
+    heat: Option<(Measure, Heat)>,
+    generation: u64,
+    picture: Picture,
+    /// Rows and columns between which a rectangle is drawn.
+    dragged: Option<[(usize, usize); 2]>,
+    menu: Arc<Vec<u32>>,
+}
+
+fn is_angle(shape: &Shape) -> bool {
+    shape.meaning() == Some(Meaning::Angle)
+}
+
+impl Phases {
+    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+        let chosen = probes_where(exhibit, is_angle).find(|(_, p)| Some(p.name) == self.angle);
+        let (id, probe) = chosen.or_else(|| probes_where(exhibit, is_angle).next())?;
+        let Shape::Field { over, .. } = probe.shape else { return None };
+        Some((id, probe, over))
+    }
+
+    /// What the order can go by.
+    fn orders(exhibit: &Exhibit, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        fields::over(exhibit, over, |m| m != Meaning::Mask)
+    }
+
+    fn by(&self, exhibit: &Exhibit, over: &str) -> Option<ProbeId> {
+        let numbers = || fields::over(exhibit, over, |m| m == Meaning::Number).first().map(|(id, _)| *id);
+        let chosen = self.by.unwrap_or_else(numbers)?;
+        Self::orders(exhibit, over).iter().any(|(id, _)| *id == chosen).then_some(chosen)
+    }
+
+    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+        let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
+        let all = [Some(id), fields::mask(exhibit, over), self.by(exhibit, over)];
+        let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn clear(&mut self) {
+        self.fields.clear();
+        (self.key, self.heat, self.agreement) = (None, None, Arc::default());
+        self.errand = pool::Errand::default();
+    }
+
+    /// Puts everyone in order anew when something is another; meanwhile the last good picture stays.
+    fn update(&mut self, ui: &Ui, angle: ProbeId, set: &ElementSet, ctx: &ViewCtx<'_>) {
+        if let Some((key, agreement)) = self.errand.arrived() {
+            self.take(key, agreement);
+        }
+        let by = self.by(ctx.exhibit, set.name);
+        let Some(phases) = self.fields.get(angle).cloned() else { return };
+        let order = by.and_then(|by| self.fields.get(by)).cloned();
+        if by.is_some() && order.is_none() {
+            return;
+        }
+        let key = (self.fields.generation, ctx.filter.shown().generation, by);
+        if self.key == Some(key) || !self.errand.is_free(&key) {
+            return;
+        }
+        let part = Part::of(ctx.exhibit, set.name, &self.fields, ctx.filter.shown());
+        let n = phases.len();
+        let job = move || Agreement::new(&phases, order.as_ref().map(|o| o.as_slice()), &part);
+        if n <= AT_ONCE { self.take(key, job()) } else { self.errand.begin(ui.ctx(), key, job) }
+    }
+
+    fn take(&mut self, key: Key, agreement: Agreement) {
+        (self.key, self.agreement, self.heat) = (Some(key), Arc::new(agreement), None);
+        self.generation += 1;
+    }
+
+    /// The picture's values, made anew when they are others.
+    fn heat(&mut self) -> &Heat {
+        let (measure, agreement) = (self.measure, &self.agreement);
+        if self.heat.as_ref().is_some_and(|(of, _)| *of != measure) {
+            self.heat = None;
+            self.generation += 1;
+        }
+        let make = || {
+            let n = agreement.groups.len();
+            let value = |a, b| if measure == Measure::Lag { agreement.lag(a, b) } else { agreement.mean_cos(a, b) };
+            let values = (0..n).flat_map(|a| (0..n).map(move |b| value(a, b))).collect();
+            let name = |g: &agree::Group| Name { text: kit::reading(g.values.0), color: None };
+            let rows: Vec<Name> = agreement.groups.iter().map(name).collect();
+            // Columns are the same groups.
+            let columns = vec![Name { text: String::new(), color: None }; n];
+            let span = Some(measure.span());
+            Heat { rows, columns, values, inks: measure.inks(), span, is_log: false, unit: String::new() }
+        };
+        &self.heat.get_or_insert_with(|| (measure, make())).1
+    }
+
+    fn caption(&self, exhibit: &Exhibit, set: &ElementSet, n_hidden: u32) -> String {
+        let (n, groups) = (self.agreement.of.len() as u64, self.agreement.groups.len());
+        let by = self.by(exhibit, set.name).map(|by| fields::label(&exhibit.probes[usize::from(by)]));
+        let by = by.unwrap_or_else(|| "place".into());
+        let mut text = format!("{} of {} {}", kit::thousands(n), kit::thousands(set.len.into()), set.name);
+        text += &format!("  |  in the order of {by}, {groups} groups");
+        text += match self.measure {
+            Measure::Agreement => "  |  mean of cos Δφ over all pairs",
+            Measure::Lag => "  |  mean Δφ, row ahead of column, rad",
+        };
+        if n_hidden > 0 {
+            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
+        }
+        text
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
+        let angles: Vec<_> = probes_where(ctx.exhibit, is_angle).map(|(_, p)| (p.name, fields::label(p))).collect();
+        let mut angle = probe.name;
+        if angles.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut angle, &angles) {
+            self.angle = Some(angle);
+            self.clear();
+        }
+        let mut by = self.by(ctx.exhibit, over);
+        let mut orders = vec![(None, "place".to_owned())];
+        orders.extend(Self::orders(ctx.exhibit, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
+        if kit::choice_ui(ui, ctx.tokens, "order", &mut by, &orders) {
+            self.by = Some(by);
+        }
+        kit::choice_ui(ui, ctx.tokens, "show", &mut self.measure, &Measure::ALL.map(|(m, text)| (m, text.to_owned())));
+    }
+
+    /// Everyone in the groups between two cells.
+    fn between(&self, [a, b]: [(usize, usize); 2]) -> Vec<u32> {
+        let sides = [(a.0.min(b.0), a.0.max(b.0)), (a.1.min(b.1), a.1.max(b.1))];
+        let mut all: Vec<u32> = sides
+            .iter()
+            .flat_map(|(from, to)| (*from..=*to).flat_map(|g| self.agreement.members(g)))
+            .copied()
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn gestures_ui(
+        &mut self,
+        ui: &Ui,
+        response: &Response,
+        at: impl Fn(egui::Pos2) -> Option<(usize, usize)>,
+        set: &ElementSet,
+        ctx: &mut ViewCtx<'_>,
+    ) {
+        let here = response.interact_pointer_pos().or(response.hover_pos()).and_then(&at);
+        if response.dragged_by(egui::PointerButton::Primary)
+            && let (Some(start), Some(here)) = (ui.input(|i| i.pointer.press_origin()).and_then(&at), here)
+        {
+            self.dragged = Some([start, here]);
+        }
+        let modifiers = ui.input(|i| i.modifiers);
+        if response.drag_stopped()
+            && let Some(cells) = self.dragged.take()
+        {
+            ctx.selection.catch(set.name, self.between(cells), modifiers);
+        }
+        if response.clicked()
+            && let Some(cell) = here
+        {
+            ctx.selection.catch(set.name, self.between([cell, cell]), modifiers);
+        }
+        if response.secondary_clicked() {
+            self.menu = Arc::new(here.map(|cell| self.between([cell, cell])).unwrap_or_default());
+        }
+        response.context_menu(|ui| {
+            let name = format!("{} in two groups", kit::thousands(self.menu.len() as u64));
+            menu::ui(ui, ctx, set, &Subject { element: None, elements: self.menu.clone(), name });
+        });
+    }
+
+    /// Marks beside the groups that somebody selected is in.
+    fn paint_selected(&self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
+        let n = self.agreement.groups.len().max(1);
+        let mut is_marked = vec![false; n];
+        for element in ctx.selection.of(set.name) {
+            let group = self.agreement.group_of.get(*element as usize).copied().unwrap_or(NONE);
+            if let Some(mark) = is_marked.get_mut(usize::from(group)) {
+                *mark = true;
+            }
+        }
+        let (width, height) = (cells.width() / n as f32, cells.height() / n as f32);
+        for (i, _) in is_marked.iter().enumerate().filter(|(_, is)| **is) {
+            let (x, y) = (cells.left() + i as f32 * width, cells.top() + i as f32 * height);
+            let beside = Rect::from_min_size(pos2(cells.left() - 4.0, y), vec2(3.0, height));
+            let above = Rect::from_min_size(pos2(x, cells.top() - 4.0), vec2(width, 3.0));
+            for mark in [beside, above] {
+                ui.painter().rect_filled(mark, 0.0, ctx.tokens.accent);
+            }
+        }
+    }
+
+    fn tip(&self, (row, column): (usize, usize), ctx: &ViewCtx<'_>, over: &str) -> String {
+        let by = self.by(ctx.exhibit, over).map(|by| &ctx.exhibit.probes[usize::from(by)]);
+        let unit = by.map_or("", |p| p.unit);
+        let called = |g: usize| {
+            let (from, to) = self.agreement.groups[g].values;
+            let n = self.agreement.members(g).len() as u64;
+            let to = kit::with_unit(f64::from(to), unit);
+            format!("{} … {to}: {} {over}, r {:.2}", kit::reading(from), kit::thousands(n), self.agreement.order(g))
+        };
+        let (cos, lag) = (self.agreement.mean_cos(row, column), self.agreement.lag(row, column));
+        let name = by.map_or_else(|| "place".to_owned(), fields::label);
+        let groups = format!("{name}\nrow     {}\ncolumn  {}", called(row), called(column));
+        format!("{groups}\nmean cos Δφ  {cos:.3}\nmean Δφ  {:.0}°", lag.to_degrees())
+    }
+}
+
+impl View for Phases {
+    fn name(&self) -> &'static str {
+        "phases"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let name = self.probe(exhibit).map_or_else(|| "phase".into(), |(_, p, _)| fields::label(p));
+        crate::app::text::title(&format!("{name} × {name}"))
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.wanted(exhibit).into_iter().map(tap).collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.clear();
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let wanted = self.wanted(exhibit);
+        self.fields.absorb(frame, &wanted);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let found = self.probe(ctx.exhibit).and_then(|(id, p, over)| Some((id, p, ctx.exhibit.set(over)?.clone())));
+        let Some((id, probe, set)) = found else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This view shows fields whose values are angles";
+            kit::empty_ui(ui, canvas, ctx, "Nothing here turns", how, None);
+            return;
+        };
+        self.update(ui, id, &set, ctx);
+        let n_hidden = ctx.filter.shown().n_hidden(&set);
+        let caption = self.caption(ctx.exhibit, &set, n_hidden);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
+        if self.agreement.of.is_empty() && n_hidden > 0 {
+            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have a phase", None);
+            return;
+        }
+        if self.agreement.of.is_empty() {
+            return run_ui(ui, canvas, ctx, "No phases yet", "Run the model to see who agrees with whom");
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+            return;
+        }
+        let places = self.heat().places(ui, canvas);
+        let response = ui.interact(places.cells, ui.scope_id().with("phases"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Agreement of phases"));
+        let n = self.agreement.groups.len();
+        let at = |point: egui::Pos2| {
+            let share = (point - places.cells.min) / places.cells.size();
+            let cell = |t: f32| ((t.clamp(0.0, 1.0) * n as f32) as usize).min(n - 1);
+            Some((cell(share.y), cell(share.x)))
+        };
+        self.gestures_ui(ui, &response, at, &set, ctx);
+        let hovered = response.hover_pos().and_then(at);
+        self.paint_selected(ui, places.cells, &set, ctx);
+        let title = self.by(ctx.exhibit, set.name).map(|by| fields::title(&ctx.exhibit.probes[usize::from(by)]));
+        let title = format!("{}, low to high, down and to the right", title.unwrap_or_else(|| "place".into()));
+        let corner = places.cells.left_top() - vec2(0.0, 6.0);
+        ui.painter().text(corner, egui::Align2::LEFT_BOTTOM, title, kit::small(ui), ctx.tokens.text_sub);
+        let mut picture = std::mem::take(&mut self.picture);
+        let generation = self.generation;
+        self.heat().paint(ui, &places, &mut picture, generation, hovered, ctx.tokens);
+        self.picture = picture;
+        if let Some([a, b]) = self.dragged {
+            let size = places.cells.size() / n as f32;
+            let corner = |(row, column): (usize, usize)| places.cells.min + size * vec2(column as f32, row as f32);
+            let area =
+                Rect::from_two_pos(corner((a.0.min(b.0), a.1.min(b.1))), corner((a.0.max(b.0) + 1, a.1.max(b.1) + 1)));
+            ui.painter().rect_stroke(area, 0.0, (1.25, ctx.tokens.accent), egui::StrokeKind::Outside);
+        }
+        if let Some(cell) = hovered.filter(|_| self.dragged.is_none()) {
+            response.on_hover_text_at_pointer(self.tip(cell, ctx, set.name));
+        }
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("click", "select two groups"), ("drag", "select all between"), ("Ctrl", "add"), ("right click", "menu")]
+    }
+
+    fn help(&self) -> &'static str {
+        "# Phase × phase\n\nWho agrees with whom: all elements in the order of a field, in up to 96 groups of equal size. \
+         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exactly: 1 when they move together, -1 \
+         when they are opposed, 0 when they know nothing of each other; within a group nobody is paired with itself. *Lag* is \
+         the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
+         see what they go by. Marks at the edges are the groups of the selected.\n\n\
+         - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
+         - right click: what can be done with them"
+    }
+}
