@@ -3,7 +3,9 @@
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{RenderState, RendererOptions, wgpu};
 use neuropil::app::software::LEAN_WGSL;
-use neuropil::view3d::{BLIT_WGSL, COLOR_FORMAT, Camera, Look, POINTS_WGSL, Projector, Scene, Vec2, selected};
+use neuropil::view3d::{
+    BLIT_WGSL, COLOR_FORMAT, Camera, EXTRAS_WGSL, End, Look, Mesh, POINTS_WGSL, Projector, Scene, Vec2, selected,
+};
 
 fn device() -> Option<RenderState> {
     if !["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| std::path::Path::new(p).exists()) {
@@ -16,7 +18,10 @@ fn device() -> Option<RenderState> {
 #[test]
 fn shaders_validate() {
     let Some(state) = device() else { return };
-    for (name, source) in [("points.wgsl", POINTS_WGSL), ("blit.wgsl", BLIT_WGSL), ("lean.wgsl", LEAN_WGSL)] {
+    let extras = [POINTS_WGSL, EXTRAS_WGSL].concat();
+    let all =
+        [("points.wgsl", POINTS_WGSL), ("extras.wgsl", &extras), ("blit.wgsl", BLIT_WGSL), ("lean.wgsl", LEAN_WGSL)];
+    for (name, source) in all {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());
         let _module = state.device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
@@ -132,4 +137,36 @@ fn a_scene_draws_classes_values_glow_and_only_when_needed() {
         let is_drawn = drawn[y * SIZE as usize + x][0] > 128;
         assert_eq!(picked.is_some(), is_drawn, "pick and picture disagree at {x}, {y}");
     }
+}
+
+/// The surface is drawn where the look says so, over what lies behind it and under what lies before; lines go through.
+#[test]
+fn a_surface_and_lines_are_drawn_around_the_points() {
+    let Some(state) = device() else { return };
+    let mut scene = Scene::new(&state.device, COLOR_FORMAT);
+    scene.set_points(&state.device, &[[0.0, 0.0, 0.6], [0.5, 0.5, -0.6]]);
+    scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255]]);
+    let facing =
+        |z: f32| [[-0.8, -0.8, z], [0.8, -0.8, z], [0.8, 0.8, z], [-0.8, 0.8, z]].map(|p| [p, [0.0, 0.0, 1.0]]);
+    let mesh = Mesh { corners: facing(0.0).to_vec(), triangles: vec![[0, 1, 2], [0, 2, 3]] };
+    let mut look = Look::new(&Camera::default(), Vec2::splat(SIZE as f32), 0.1, 1.0);
+    look.fog[2] = 0.0;
+    look.shell = [0.0, 1.0, 0.0, 1.0];
+    let at = |x: usize, y: usize| y * SIZE as usize + x;
+    let (middle, beside) = (at(32, 32), at(20, 40));
+    assert_eq!(picture(&state, &mut scene, &look)[beside], [0, 0, 0, 255], "no surface yet");
+    scene.set_shell(&state.device, &mesh);
+    let drawn = picture(&state, &mut scene, &look);
+    assert!((25..40).contains(&drawn[beside][1]), "thin where one looks straight at it: {:?}", drawn[beside]);
+    assert!(drawn[middle][0] > 250 && drawn[middle][1] == 0, "a point before it is not covered: {:?}", drawn[middle]);
+    look.shell[3] = 0.0;
+    assert_eq!(picture(&state, &mut scene, &look)[beside], [0, 0, 0, 255], "switched off");
+
+    let end = |x: f32| End { position: [x, 0.0, -0.9], color: [0, 0, 255, 255] };
+    scene.set_lines(&state.device, &[end(-5.0), end(5.0)]);
+    let drawn = picture(&state, &mut scene, &look);
+    let row = (0..SIZE as usize).map(|y| (0..SIZE as usize).filter(|x| drawn[at(*x, y)][2] == 255).count()).max();
+    assert_eq!(row, Some(SIZE as usize), "a line passes through the point before it");
+    scene.set_lines(&state.device, &[]);
+    assert!(picture(&state, &mut scene, &look).iter().all(|p| p[2] == 0));
 }

@@ -166,6 +166,7 @@ fn a_project_is_saved_and_opened_again() {
     w.run();
     w.get_by_label("Save").click();
     until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
+    assert_eq!(w.state().session().project.name, "kept", "what was named after no file is named after its first");
     drop(w);
     let start = Start { path: Some(file), ..start(false) };
     let mut w =

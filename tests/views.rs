@@ -155,6 +155,12 @@ fn close_up_pictures() {
         brain.settle();
         assert!(!brain.selection().is_empty(), "the lasso caught nothing");
         brain.shoot(&format!("brain-lasso-{theme}"));
+        brain.select(&[20_500, 61_000, 90_123]);
+        brain.choose("edges", "both");
+        brain.settle();
+        assert!(brain.says(" connections"), "what is drawn of the selected is said");
+        brain.shoot(&format!("brain-edges-{theme}"));
+        brain.choose("edges", "none");
         brain.choose("Colour", "rate field");
         brain.with_mut(|s| s.feed(200));
         brain.settle();
@@ -235,4 +241,28 @@ fn curves_are_drawn_along_the_wall() {
     let chip = texts.iter().find(|t| t.contains(" after ")).expect("the pointer's time");
     let ms: f64 = chip.split(' ').next().and_then(|t| t.parse().ok()).expect("a time");
     assert!(ms < 500.0, "{chip}: the first half of the run");
+}
+
+/// What was looked at before is gone back to with its key, and a view that was kept is forgotten again.
+#[test]
+fn a_view_that_was_kept_is_gone_back_to() {
+    let mut stage = Stage::new("brain", exhibit(), (1200.0, 600.0)).headless();
+    stage.run(3);
+    stage.press("Views");
+    stage.press("Keep this view");
+    let kept = stage.kept_views();
+    assert_eq!((kept.len(), kept[0].name.as_str()), (1, "View 1"));
+    stage.drag(pos2(700.0, 300.0), vec2(120.0, 60.0), Modifiers::NONE);
+    stage.press("Views");
+    stage.press("Keep this view");
+    let other = stage.kept_views()[1].clone();
+    assert!((other.yaw - kept[0].yaw).abs() > 0.1, "the view was turned");
+    stage.key(egui::Key::Num5);
+    stage.press("Views");
+    stage.press("Keep this view");
+    let again = stage.kept_views()[2].clone();
+    assert_eq!((again.yaw, again.pitch, again.distance), (kept[0].yaw, kept[0].pitch, kept[0].distance));
+    stage.press("Views");
+    stage.press("Forget View 2");
+    assert!(stage.kept_views().iter().all(|k| k.name != "View 2"));
 }

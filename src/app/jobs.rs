@@ -82,18 +82,32 @@ const LONG: Duration = Duration::from_secs(30);
 /// A message is about what has ended when it is no older than this.
 const FRESH: Duration = Duration::from_secs(3);
 
-/// Since when there has been something to wait for.
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A run.
+    Run,
+    /// The simulation is built.
+    Build,
+    /// The device is compared with the reference.
+    Comparison,
+    /// A recorded run is run again.
+    Again,
+}
+
+/// Since when there has been something to wait for, and what it was last.
 #[derive(Default)]
-pub struct Attention(Option<Instant>);
+pub struct Attention(Option<(Instant, Wait)>);
 
 impl Attention {
-    /// Looks once a frame; whether something long has just ended.
-    pub fn has_ended(&mut self, is_busy: bool, now: Instant) -> bool {
-        if is_busy {
-            self.0.get_or_insert(now);
-            return false;
+    /// Looks once a frame; what has just ended, if it took long.
+    pub fn ended(&mut self, busy_with: Option<Wait>, now: Instant) -> Option<Wait> {
+        if let Some(wait) = busy_with {
+            self.0 = Some((self.0.map_or(now, |(since, _)| since), wait));
+            return None;
         }
-        self.0.take().is_some_and(|since| now.saturating_duration_since(since) > LONG)
+        let (since, wait) = self.0.take()?;
+        (now.saturating_duration_since(since) > LONG).then_some(wait)
     }
 }
 
@@ -101,27 +115,42 @@ impl super::App {
     /// A window in the background asks the desktop for attention when a run or a job has ended that took long, and leaves
     /// a notice there.
     pub(super) fn attract(&mut self, ctx: &egui::Context) {
-        let live = &self.session.live;
-        let is_busy = live.running
-            || live.progress().is_some()
-            || self.profile.comparison.progress.is_some()
-            || self.library.again.is_some();
+        let busy_with = self.busy_with();
         let is_away = ctx.input(|i| i.viewport().focused) == Some(false);
-        if self.attention.has_ended(is_busy, Instant::now()) && is_away {
+        if let Some(wait) = self.attention.ended(busy_with, Instant::now())
+            && is_away
+        {
             let wish = egui::UserAttentionType::Informational;
             ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(wish));
             if self.native_dialogs {
-                notify_desktop(self.what_ended(Instant::now()));
+                notify_desktop(self.what_ended(wait, Instant::now()));
             }
         }
     }
 
+    /// What there is to wait for.
+    fn busy_with(&self) -> Option<Wait> {
+        let live = &self.session.live;
+        let all = [
+            (live.running, Wait::Run),
+            (live.progress().is_some(), Wait::Build),
+            (self.profile.comparison.progress.is_some(), Wait::Comparison),
+            (self.library.again.is_some(), Wait::Again),
+        ];
+        all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, wait)| wait)
+    }
+
     /// The message that came with the end, if there was one.
-    fn what_ended(&self, now: Instant) -> String {
+    fn what_ended(&self, wait: Wait, now: Instant) -> String {
         let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
         match self.toasts.history.back().filter(|notice| is_fresh(notice.at)) {
             Some(notice) => notice.text.clone(),
-            None => format!("The run stands still at {}", self.time_text(self.session.live.clock.step as f64)),
+            None => match wait {
+                Wait::Run => format!("The run stands still at {}", self.time_text(self.session.live.clock.step as f64)),
+                Wait::Build => "The simulation is ready".to_owned(),
+                Wait::Comparison => "The device has been compared with the reference".to_owned(),
+                Wait::Again => "The recorded run has been run again".to_owned(),
+            },
         }
     }
 }
@@ -249,14 +278,14 @@ mod tests {
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
         for (busy, secs, ends) in [
-            (true, 0, false),
-            (false, 20, false),
-            (true, 21, false),
-            (true, 40, false),
-            (false, 60, true),
-            (false, 99, false),
+            (Some(Wait::Run), 0, None),
+            (None, 20, None),
+            (Some(Wait::Build), 21, None),
+            (Some(Wait::Run), 40, None),
+            (None, 60, Some(Wait::Run)),
+            (None, 99, None),
         ] {
-            assert_eq!(attention.has_ended(busy, after(secs)), ends, "at {secs} s");
+            assert_eq!(attention.ended(busy, after(secs)), ends, "at {secs} s");
         }
     }
 }

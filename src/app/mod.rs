@@ -356,6 +356,7 @@ impl App {
         session.filter.update(ui.ctx(), &session.live.exhibit, &abilities);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let mut tints = std::mem::take(&mut self.workspace.tints);
+        let mut kept_views = std::mem::take(&mut self.workspace.kept_views);
         let ctx = views::ViewCtx {
             exhibit: &session.live.exhibit,
             clock: session.live.clock,
@@ -369,13 +370,14 @@ impl App {
             abilities: &abilities,
             runs: &mut self.library,
             tints: &mut tints,
+            kept_views: &mut kept_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             profile: &mut self.profile,
             requests: &mut requests,
         };
         self.workspace.ui(ui, ctx);
-        self.workspace.tints = tints;
+        (self.workspace.tints, self.workspace.kept_views) = (tints, kept_views);
         let now = &mut session.selection;
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
             now.generation += 1;

@@ -375,7 +375,11 @@ impl App {
     pub(super) fn picked(&mut self, purpose: Purpose, path: PathBuf) {
         match purpose {
             Purpose::Open => self.open_path(path),
-            Purpose::SaveAs => self.save_to(if path.extension().is_none() { path.with_extension("ron") } else { path }),
+            Purpose::SaveAs => {
+                let path = if path.extension().is_none() { path.with_extension("ron") } else { path };
+                self.session.rename_for(&path);
+                self.save_to(path);
+            }
             Purpose::Figure(figure) => {
                 if let Err(e) = self.jobs.draw(path, figure) {
                     self.say(Level::Error, e);

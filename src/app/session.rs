@@ -117,6 +117,17 @@ impl Session {
         std::path::absolute(&path).unwrap_or(path)
     }
 
+    /// A project whose file was named after it is named after its new file: a copy of an example is not that example. A
+    /// name of its own stays.
+    pub fn rename_for(&mut self, path: &Path) {
+        let (named, place) = (self.file_name(), self.place());
+        let is_of_file = place.file_name().is_some_and(|file| file.to_string_lossy() == named);
+        let is_same = path.file_name().is_some_and(|file| file.to_string_lossy() == named);
+        if let Some(stem) = path.file_stem().filter(|_| is_of_file && !is_same) {
+            self.project.name = stem.to_string_lossy().into_owned();
+        }
+    }
+
     fn file_name(&self) -> String {
         let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let name: String = self.project.name.trim().chars().map(plain).collect();

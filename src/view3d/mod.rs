@@ -4,19 +4,25 @@
 //! pointers are pixels. Whoever owns the window gives it an encoder to draw with and a pass to blit into.
 
 mod camera;
+mod extras;
 mod lights;
 mod pick;
 mod pipelines;
 mod points;
+mod shell;
 mod targets;
 
 pub use camera::{Camera, Preset};
+pub use extras::End;
 pub use glam::{Vec2, Vec3};
 pub use pick::{Projector, inside_polygon};
 pub use points::{Look, Scene, selected};
+pub use shell::{Mesh, shell};
 pub use targets::{COLOR_FORMAT, DEPTH_FORMAT};
 
 /// The shader of the points.
 pub const POINTS_WGSL: &str = include_str!("points.wgsl");
+/// The shader of what is drawn besides them; follows the one of the points.
+pub const EXTRAS_WGSL: &str = include_str!("extras.wgsl");
 /// The shader that copies the finished picture into the window.
 pub const BLIT_WGSL: &str = include_str!("blit.wgsl");

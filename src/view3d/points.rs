@@ -6,8 +6,10 @@
 
 use super::{
     Camera,
+    extras::{End, Extras},
     lights::{Given, LIGHT, Light, SELECTED},
     pipelines::{bind, bind_layout, pipelines},
+    shell::Mesh,
     targets::{Blit, COLOR_FORMAT, Targets},
 };
 use glam::Vec2;
@@ -33,6 +35,10 @@ pub struct Look {
     pub range: [f32; 4],
     /// Mode (0 class, 1 value, 2 glow); selection: 0 none, 1 with rings, 2 without; hovered point + 1; 1 on a dark ground.
     pub flags: [u32; 4],
+    /// Colour of the surface around the points, and how much of it is seen at its rim, 0 to 1.
+    pub shell: [f32; 4],
+    /// Where the eye is; or, with 1, which way it is from everywhere.
+    pub eye: [f32; 4],
 }
 
 impl Look {
@@ -50,6 +56,8 @@ impl Look {
             fog: [near, far, 0.55, parallel],
             range: [0.0, 1.0, 1.0, 1.0],
             flags: [0, 0, 0, 1],
+            shell: [0.5, 0.5, 0.5, 0.0],
+            eye: if camera.orthographic { camera.backward().extend(1.0) } else { camera.eye().extend(0.0) }.to_array(),
         }
     }
 
@@ -80,6 +88,7 @@ pub struct Scene {
     body: wgpu::RenderPipeline,
     glow: wgpu::RenderPipeline,
     halo: wgpu::RenderPipeline,
+    extras: Extras,
     layout: wgpu::BindGroupLayout,
     look: wgpu::Buffer,
     palette: wgpu::Texture,
@@ -128,6 +137,7 @@ impl Scene {
             body,
             glow,
             halo,
+            extras: Extras::new(device, &layout),
             layout,
             look,
             palette,
@@ -180,6 +190,20 @@ impl Scene {
     /// Nothing of the picture is valid any more.
     fn start_over(&mut self) {
         (self.drawn, self.grounded) = (None, None);
+    }
+
+    /// The surface around the points; drawn while [`Look::shell`] has some of it seen.
+    pub fn set_shell(&mut self, device: &wgpu::Device, mesh: &Mesh) {
+        self.extras.set_shell(device, mesh);
+        self.start_over();
+    }
+
+    /// Lines between points: two ends each.
+    pub fn set_lines(&mut self, device: &wgpu::Device, ends: &[End]) {
+        if !ends.is_empty() || self.extras.has_lines() {
+            self.extras.set_lines(device, ends);
+            self.start_over();
+        }
     }
 
     /// One [`selected`] code per point; anything else is ignored.
@@ -290,6 +314,7 @@ impl Scene {
         pass.set_vertex_buffer(1, points.codes.slice(..));
         pass.set_vertex_buffer(2, points.values.slice(..));
         pass.draw(0..4, 0..points.len);
+        self.extras.record(&mut pass, &self.bind, look.shell[3] > 0.0);
     }
 
     /// The ground, and the lights on it.

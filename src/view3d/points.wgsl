@@ -18,6 +18,10 @@ struct Look {
     range: vec4<f32>,
     // Mode (0 class, 1 value, 2 glow), selection (0 none, 1 with rings, 2 too many for rings), hovered point + 1, whether light adds up.
     flags: vec4<u32>,
+    // Colour of the surface around the points, and how much of it is seen at its rim; 0 without one.
+    shell: vec4<f32>,
+    // Where the eye is; or, with 1, which way it is from everywhere.
+    eye: vec4<f32>,
 }
 
 @group(0) @binding(0) var<uniform> look: Look;

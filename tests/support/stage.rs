@@ -59,6 +59,7 @@ struct Inside {
     requests: Vec<views::ViewRequest>,
     profile: Profile,
     tints: views::tints::Tints,
+    kept_views: Vec<views::brain::Kept>,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -86,6 +87,7 @@ impl Inside {
             abilities: &self.abilities,
             runs: &mut self.runs,
             tints: &mut self.tints,
+            kept_views: &mut self.kept_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             profile: &mut self.profile,
@@ -122,6 +124,7 @@ impl Stage {
             requests: vec![],
             profile: Profile::default(),
             tints: Default::default(),
+            kept_views: vec![],
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -377,6 +380,19 @@ impl Stage {
     /// Looks at how variables become colours, or chooses.
     pub fn tints<T>(&mut self, f: impl FnOnce(&mut views::tints::Tints) -> T) -> T {
         f(&mut self.harness().state_mut().tints)
+    }
+
+    /// The places that were kept.
+    pub fn kept_views(&mut self) -> Vec<views::brain::Kept> {
+        self.harness().state().kept_views.clone()
+    }
+
+    /// Presses a key over the middle of the view.
+    pub fn key(&mut self, key: egui::Key) {
+        let at = egui::pos2(self.size.0 / 2.0, self.size.1 / 2.0);
+        self.event(Event::PointerMoved(at), Modifiers::NONE);
+        self.harness().key_press(key);
+        self.run(3);
     }
 
     /// What the kind lets be named and done.

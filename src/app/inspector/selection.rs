@@ -25,10 +25,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
         }
         ui.add_space(4.0);
-        // A kind without named sets has none of these.
-        if interventions::can_select(app.session.project.model.params()) {
-            deeds_ui(ui, app, queue);
-        }
+        deeds_ui(ui, app, queue);
         actions::ui(ui, app, set.name);
     });
 }
@@ -37,13 +34,16 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 fn deeds_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
+        let has_sets = interventions::can_select(app.session.project.model.params());
         let deeds = [
-            (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
-            (icons::SCISSORS, "Silence", UiCommand::Silence),
-            (icons::CROSSHAIR, "Probe", UiCommand::Probe),
-            (icons::SELECTION, "Save", UiCommand::SaveSelection),
+            (true, icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
+            (true, icons::SCISSORS, "Silence", UiCommand::Silence),
+            (false, icons::CROSSHAIR, "Probe", UiCommand::Probe),
+            (true, icons::SELECTION, "Save", UiCommand::SaveSelection),
         ];
-        for (glyph, word, command) in deeds {
+        // What needs a named set is not offered where the kind has none.
+        let offered = deeds.into_iter().filter(|(needs_sets, ..)| has_sets || !needs_sets);
+        for (_, glyph, word, command) in offered {
             let button = Button::new((icons::rich(glyph).size(13.0), word));
             let why_not = command.why_not(app);
             let response =

@@ -75,6 +75,8 @@ pub struct ViewCtx<'a> {
     pub abilities: &'a Abilities,
     /// How the values of variables become colours, in all views.
     pub tints: &'a mut tints::Tints,
+    /// Places that spatial views were looked at from, kept with the project.
+    pub kept_views: &'a mut Vec<brain::Kept>,
     /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// What a row of the timings is, when the kind says.

@@ -13,7 +13,7 @@ pub use saved::{Layout, Target};
 use super::{
     App,
     time::Time,
-    views::{self, Selection, View, ViewCtx, tints::Tints},
+    views::{self, Selection, View, ViewCtx, brain::Kept, tints::Tints},
 };
 use crate::{
     engine::Exhibit,
@@ -55,6 +55,8 @@ pub struct Workspaces {
     rename: tabs::Rename,
     /// How the values of variables become colours.
     pub tints: Tints,
+    /// Places that spatial views were looked at from.
+    pub kept_views: Vec<Kept>,
 }
 
 /// How a view is called, by name.
@@ -86,6 +88,7 @@ impl Default for Workspaces {
             layouts: saved::Layouts::default(),
             rename: tabs::Rename::default(),
             tints: Tints::default(),
+            kept_views: vec![],
         };
         fresh.fetch_views(&exhibit);
         fresh
@@ -110,6 +113,7 @@ impl Workspaces {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.tints.clone_from(&saved.tints);
+            self.kept_views.clone_from(&saved.views);
             self.arrange(saved.clone());
             self.opened = Some(saved.clone());
             self.stored = Some(saved);

@@ -2,7 +2,7 @@
 
 use super::{Pane, Workspaces, arrangement, one::Arrangement};
 use crate::{
-    app::views::{self, tints::Tints},
+    app::views::{self, brain::Kept, tints::Tints},
     engine::Exhibit,
     project,
 };
@@ -63,6 +63,9 @@ pub struct Saved {
     /// How the values of variables become colours.
     #[serde(skip_serializing_if = "Tints::is_empty")]
     pub tints: Tints,
+    /// Places that spatial views were looked at from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<Kept>,
 }
 
 /// Reads what a project keeps. A layout that shows nothing known is none.
@@ -108,6 +111,7 @@ impl Workspaces {
             workspaces: self.list.iter().filter(|w| !w.now.tree.is_empty()).map(|w| w.now.clone()).collect(),
             layouts: self.layouts.project.clone(),
             tints: self.tints.clone(),
+            views: self.kept_views.clone(),
         }
     }
 

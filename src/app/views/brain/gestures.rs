@@ -12,6 +12,8 @@ use egui::{Key, PointerButton, Rect, Response, Sense, Ui};
 const SLACK: f32 = 5.0;
 /// The keys of [`Preset::ALL`].
 const KEYS: [Key; 4] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4];
+/// The keys of the views that were kept.
+const KEPT_KEYS: [Key; super::kept::WITH_KEYS] = [Key::Num5, Key::Num6, Key::Num7, Key::Num8];
 
 impl Brain {
     pub(super) fn gestures_ui(
@@ -26,7 +28,7 @@ impl Brain {
         let size_px = pixels(ui, canvas);
         let scale = ui.pixels_per_point();
         self.wheel(ui, &response, canvas, size_px, scale);
-        self.keys(ui, &response, size_px.x / size_px.y);
+        self.keys(ui, &response, size_px.x / size_px.y, ctx);
         self.drag(ui, &response, canvas, set, ctx, size_px);
         self.hover(&response, canvas, set, ctx, size_px, scale);
         self.click(&response, set, ctx, size_px);
@@ -44,7 +46,7 @@ impl Brain {
         }
     }
 
-    fn keys(&mut self, ui: &Ui, response: &Response, aspect: f32) {
+    fn keys(&mut self, ui: &Ui, response: &Response, aspect: f32, ctx: &ViewCtx<'_>) {
         if !response.contains_pointer() || ui.ctx().text_edit_focused() {
             return;
         }
@@ -52,6 +54,11 @@ impl Brain {
         for (key, preset) in KEYS.into_iter().zip(Preset::ALL) {
             if pressed(key) {
                 self.look_from(preset, aspect);
+            }
+        }
+        for (n, key) in KEPT_KEYS.into_iter().enumerate() {
+            if pressed(key) {
+                self.look_again(n, ctx);
             }
         }
     }

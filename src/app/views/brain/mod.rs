@@ -1,12 +1,16 @@
 //! Elements in space: any set with positions, coloured by any of its columns, any field over it, or the glow of
 //! what was active lately.
 
+mod around;
 mod course;
 mod gestures;
+mod kept;
 mod legend;
 mod overlay;
 mod paint;
 mod toolbar;
+
+pub use kept::Kept;
 
 use super::{Selection, View, ViewCtx, catch::Catch, colors, fields::Fields, kit, probes_where, tap, tints::Tints};
 use crate::{
@@ -79,6 +83,7 @@ pub struct Brain {
     menu_element: Option<u32>,
     hover_key: Option<(Vec2, Camera, u64)>,
     picture: paint::Picture,
+    around: around::Around,
 }
 
 impl Default for Brain {
@@ -112,6 +117,7 @@ impl Default for Brain {
             menu_element: None,
             hover_key: None,
             picture: paint::Picture::default(),
+            around: around::Around::default(),
         }
     }
 }
@@ -311,7 +317,10 @@ impl View for Brain {
             kit::empty_ui(ui, canvas, ctx, "Nothing here has a place in space", how, None);
             return;
         };
-        let caption = self.caption(ctx);
+        let mut caption = self.caption(ctx);
+        if let Some(edges) = self.edges_caption(ctx) {
+            caption += &format!(" · {edges}");
+        }
         let all = ui.available_rect_before_wrap();
         let aspect = all.width() / (all.height() - kit::BAR - kit::CAPTION).max(1.0);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, aspect));
@@ -320,6 +329,7 @@ impl View for Brain {
             self.focus(ctx.selection.of(set.name), aspect);
         }
         let response = self.gestures_ui(ui, canvas, &set, ctx);
+        self.fetch_around(ui, &set, ctx);
         self.paint(ui, canvas, &set, ctx);
         self.overlay_ui(ui, canvas, &set, &response, ctx);
     }
@@ -354,7 +364,9 @@ impl View for Brain {
          - click: select · Ctrl+click: add or remove\n\
          - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
          - double-click: focus the element, or show everything · F: frame the selection\n\
-         - 1 to 4: front, back, left, top\n\nIn the legend a click hides a category, Alt+click shows it alone."
+         - 1 to 4: front, back, left, top · 5 to 8: the views that were kept\n\n\
+         *Edges* are the connections of the selected, fainter where they come from, coloured by their sign; up to 20,000, \
+         the strongest. *Shell* is the surface around all elements, from their density.\n\nIn the legend a click hides a category, Alt+click shows it alone."
     }
 }
 

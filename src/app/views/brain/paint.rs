@@ -16,6 +16,9 @@ use std::{
 /// More selected points than this are told by their colour alone.
 const MOST_RINGS: usize = 1_500;
 
+/// How much of the surface around the points is seen at its rim.
+const SHELL: f32 = 0.3;
+
 /// The scene, and what of it is already on the device.
 #[derive(Default)]
 pub(super) struct Picture {
@@ -80,6 +83,8 @@ impl Brain {
         let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.tints.of(p.name).range.unwrap_or(self.data_range));
         look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
+        look.shell = colors::rgba(ctx.tokens.text_sub);
+        look.shell[3] = if self.has_shell(set) { SHELL } else { 0.0 };
         look
     }
 
@@ -159,6 +164,7 @@ impl Brain {
             *values = self.values_generation;
             scene.set_values(&self.values);
         }
+        self.send_around(&mut scene, device, set, ctx);
         drop(scene);
         shared
     }

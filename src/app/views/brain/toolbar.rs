@@ -8,7 +8,7 @@ use crate::{
 use egui::{DragValue, Ui};
 
 /// Points of toolbar that [`Brain::look_ui`] takes.
-const REST: f32 = 400.0;
+const REST: f32 = 620.0;
 /// Narrower than this, the legend would cover the points and is closed until it is asked for.
 const LEGEND_FROM: f32 = 560.0;
 
@@ -47,7 +47,11 @@ impl Brain {
         if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
             self.fit(aspect);
         }
-        kit::overflow_ui(ui, REST, |ui| self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect));
+        kit::overflow_ui(ui, REST, |ui| {
+            self.around_ui(ui, ctx, &set);
+            self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
+            self.kept_ui(ui, ctx);
+        });
     }
 
     /// Whether the legend lies over the picture: as chosen, else when there is room beside the points.

@@ -2,7 +2,7 @@
 //! connections as a list. All of it is added up on the pool from the simulation's own connections.
 
 mod blocks;
-mod ego;
+pub(super) mod ego;
 mod graph;
 mod list;
 mod matrix;

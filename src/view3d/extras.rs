@@ -1,0 +1,135 @@
+//! What is drawn besides points: a surface one looks through, and lines between points.
+
+use super::{
+    EXTRAS_WGSL, POINTS_WGSL,
+    shell::Mesh,
+    targets::{COLOR_FORMAT, DEPTH_FORMAT},
+};
+use wgpu::util::DeviceExt as _;
+
+/// An end of a line; two after each other are a line.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct End {
+    /// Where.
+    pub position: [f32; 3],
+    /// Its colour there, not premultiplied.
+    pub color: [u8; 4],
+}
+
+/// The surface and the lines on the device.
+pub(super) struct Extras {
+    shell: wgpu::RenderPipeline,
+    line: wgpu::RenderPipeline,
+    mesh: Option<Drawn>,
+    ends: Option<Drawn>,
+}
+
+struct Drawn {
+    corners: wgpu::Buffer,
+    indices: Option<wgpu::Buffer>,
+    n: u32,
+}
+
+impl Extras {
+    pub fn new(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> Self {
+        let [shell, line] = pipelines(device, layout);
+        Self { shell, line, mesh: None, ends: None }
+    }
+
+    pub fn set_shell(&mut self, device: &wgpu::Device, mesh: &Mesh) {
+        self.mesh = (!mesh.triangles.is_empty()).then(|| Drawn {
+            corners: buffer(device, wgpu::BufferUsages::VERTEX, bytemuck::cast_slice(&mesh.corners)),
+            indices: Some(buffer(device, wgpu::BufferUsages::INDEX, bytemuck::cast_slice(&mesh.triangles))),
+            n: 3 * mesh.triangles.len() as u32,
+        });
+    }
+
+    pub fn set_lines(&mut self, device: &wgpu::Device, ends: &[End]) {
+        self.ends = (!ends.is_empty()).then(|| Drawn {
+            corners: buffer(device, wgpu::BufferUsages::VERTEX, bytemuck::cast_slice(ends)),
+            indices: None,
+            n: ends.len() as u32,
+        });
+    }
+
+    /// Whether there are lines.
+    pub fn has_lines(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// Draws them into a pass in which the points already are.
+    pub fn record(&self, pass: &mut wgpu::RenderPass<'_>, bind: &wgpu::BindGroup, has_shell: bool) {
+        let mesh = self.mesh.as_ref().filter(|_| has_shell);
+        for (pipeline, drawn) in [(&self.shell, mesh), (&self.line, self.ends.as_ref())] {
+            let Some(drawn) = drawn else { continue };
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, bind, &[]);
+            pass.set_vertex_buffer(0, drawn.corners.slice(..));
+            match &drawn.indices {
+                Some(indices) => {
+                    pass.set_index_buffer(indices.slice(..), wgpu::IndexFormat::Uint32);
+                    pass.draw_indexed(0..drawn.n, 0, 0..1);
+                }
+                None => pass.draw(0..drawn.n, 0..1),
+            }
+        }
+    }
+}
+
+fn buffer(device: &wgpu::Device, usage: wgpu::BufferUsages, contents: &[u8]) -> wgpu::Buffer {
+    device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("extras"), contents, usage })
+}
+
+/// Of the surface and of the lines. Neither hides anything behind it.
+fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 2] {
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("extras.wgsl"),
+        source: wgpu::ShaderSource::Wgsl([POINTS_WGSL, EXTRAS_WGSL].concat().into()),
+    });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("extras"),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    });
+    let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3];
+    let end = wgpu::vertex_attr_array![0 => Float32x3, 1 => Unorm8x4];
+    let passes = [
+        ("shell", wgpu::PrimitiveTopology::TriangleList, 24, &corner, wgpu::CompareFunction::LessEqual),
+        ("line", wgpu::PrimitiveTopology::LineList, 16, &end, wgpu::CompareFunction::Always),
+    ];
+    passes.map(|(name, topology, array_stride, attributes, depth_compare)| {
+        let step_mode = wgpu::VertexStepMode::Vertex;
+        device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout),
+            vertex: wgpu::VertexState {
+                module: &module,
+                entry_point: Some(&format!("{name}_vertex")),
+                compilation_options: Default::default(),
+                buffers: &[Some(wgpu::VertexBufferLayout { array_stride, step_mode, attributes })],
+            },
+            primitive: wgpu::PrimitiveState { topology, ..Default::default() },
+            depth_stencil: Some(wgpu::DepthStencilState {
+                format: DEPTH_FORMAT,
+                depth_write_enabled: Some(false),
+                depth_compare: Some(depth_compare),
+                stencil: Default::default(),
+                bias: Default::default(),
+            }),
+            multisample: Default::default(),
+            fragment: Some(wgpu::FragmentState {
+                module: &module,
+                entry_point: Some(&format!("{name}_fragment")),
+                compilation_options: Default::default(),
+                targets: &[Some(wgpu::ColorTargetState {
+                    format: COLOR_FORMAT,
+                    blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
+                    write_mask: wgpu::ColorWrites::ALL,
+                })],
+            }),
+            multiview_mask: None,
+            cache: None,
+        })
+    })
+}
