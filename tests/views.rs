@@ -143,6 +143,15 @@ fn close_up_pictures() {
         raster.settle();
         raster.shoot(&format!("raster-selected-{theme}"));
 
+        let mut statistics = Stage::new("statistics", exhibit(), (1000.0, 520.0)).on(&graphics, dark);
+        statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
+        statistics.press("Take everyone");
+        statistics.settle();
+        statistics.choose("power", "spectrogram");
+        statistics.settle();
+        assert!(statistics.painted_below(0.0).iter().any(|t| t == "Spectrogram of the mean rate"));
+        statistics.shoot(&format!("statistics-spectrogram-{theme}"));
+
         let mut brain = Stage::new("brain", exhibit(), (1100.0, 680.0)).on(&graphics, dark);
         brain.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
         brain.settle();

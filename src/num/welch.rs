@@ -25,25 +25,71 @@ pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
     if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
         return None;
     }
-    let window: Vec<f64> = (0..segment).map(|i| 0.5 - 0.5 * (TAU * i as f64 / segment as f64).cos()).collect();
-    let scale = 1.0 / (rate_hz * window.iter().map(|w| w * w).sum::<f64>());
     let mut density = vec![0.0; segment / 2 + 1];
     let mut n_segments = 0;
-    for start in (0..=signal.len() - segment).step_by(segment / 2) {
-        let part = &signal[start..start + segment];
+    periodograms(signal, rate_hz, segment, |one| {
+        density.iter_mut().zip(one).for_each(|(sum, d)| *sum += d);
+        n_segments += 1;
+    });
+    density.iter_mut().for_each(|d| *d /= n_segments as f64);
+    Some(Spectrum { frequencies: frequencies(rate_hz, segment), density, n_segments, segment })
+}
+
+/// Power over time: the spectra of which [`welch`] is the mean, one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spectrogram {
+    /// From 0 to half the sampling rate, Hz.
+    pub frequencies: Vec<f64>,
+    /// Power per Hz: a spectrum per column, one column after the other.
+    pub density: Vec<f64>,
+    /// From the middle of a column to that of the next, seconds; the first middle is as far from the beginning.
+    pub column_secs: f64,
+    /// Segments that were averaged into a column.
+    pub per_column: usize,
+    /// Samples per segment: a power of two.
+    pub segment: usize,
+}
+
+/// The spectra of overlapping segments, neighbours averaged until they are no more than `most` columns.
+pub fn spectrogram(signal: &[f64], rate_hz: f64, segment: usize, most: usize) -> Option<Spectrogram> {
+    if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
+        return None;
+    }
+    let n_segments = (signal.len() - segment) / (segment / 2) + 1;
+    let per_column = n_segments.div_ceil(most.max(1));
+    let height = segment / 2 + 1;
+    let mut density = vec![0.0; n_segments.div_ceil(per_column) * height];
+    let mut at = 0;
+    periodograms(signal, rate_hz, segment, |one| {
+        let column = at / per_column;
+        let share = 1.0 / per_column.min(n_segments - column * per_column) as f64;
+        density[column * height..][..height].iter_mut().zip(one).for_each(|(sum, d)| *sum += d * share);
+        at += 1;
+    });
+    let column_secs = (per_column * segment / 2) as f64 / rate_hz;
+    Some(Spectrogram { frequencies: frequencies(rate_hz, segment), density, column_secs, per_column, segment })
+}
+
+fn frequencies(rate_hz: f64, segment: usize) -> Vec<f64> {
+    (0..=segment / 2).map(|i| i as f64 * rate_hz / segment as f64).collect()
+}
+
+/// Hands out the density of every segment, on one side.
+fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnMut(&[f64])) {
+    let window: Vec<f64> = (0..segment).map(|i| 0.5 - 0.5 * (TAU * i as f64 / segment as f64).cos()).collect();
+    let scale = 1.0 / (rate_hz * window.iter().map(|w| w * w).sum::<f64>());
+    let last = segment / 2;
+    let mut density = vec![0.0; last + 1];
+    for part in signal.windows(segment).step_by(segment / 2) {
         let mean = part.iter().sum::<f64>() / segment as f64;
         let mut bins: Vec<Complex> = part.iter().zip(&window).map(|(x, w)| ((x - mean) * w, 0.0)).collect();
         transform(&mut bins);
-        density.iter_mut().zip(&bins).for_each(|(d, (re, im))| *d += re * re + im * im);
-        n_segments += 1;
+        for (i, (d, (re, im))) in density.iter_mut().zip(&bins).enumerate() {
+            // Both sides on one, except where there is only one.
+            *d = (re * re + im * im) * scale * if i == 0 || i == last { 1.0 } else { 2.0 };
+        }
+        take(&density);
     }
-    // Both sides on one, except where there is only one.
-    let last = segment / 2;
-    for (i, d) in density.iter_mut().enumerate() {
-        *d *= scale / n_segments as f64 * if i == 0 || i == last { 1.0 } else { 2.0 };
-    }
-    let frequencies = (0..=last).map(|i| i as f64 * rate_hz / segment as f64).collect();
-    Some(Spectrum { frequencies, density, n_segments, segment })
 }
 
 /// The discrete Fourier transform in place; the length is a power of two.
@@ -104,6 +150,29 @@ mod tests {
         assert!((spectrum.frequencies[peak] - 40.0).abs() <= step);
         assert_eq!((spectrum.n_segments, spectrum.density.len()), (15, 257));
         assert!(spectrum.density[0] < 1e-3, "the mean is taken off");
+    }
+
+    /// A tone that jumps from 40 to 120 Hz half way; and the mean over columns is Welch's spectrum.
+    #[test]
+    fn a_tone_is_found_where_it_sounds() {
+        let tone = |i: i32| if i < 4096 { 40.0 } else { 120.0 };
+        let signal: Vec<f64> = (0..8192).map(|i| (TAU * tone(i) * f64::from(i) / 1000.0).sin()).collect();
+        let all = spectrogram(&signal, 1000.0, 256, 1000).unwrap();
+        let (height, n) = (all.frequencies.len(), all.density.len() / all.frequencies.len());
+        assert_eq!((height, n, all.per_column), (129, 63, 1));
+        let loudest = |column: usize| {
+            let one = &all.density[column * height..][..height];
+            all.frequencies[one.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0]
+        };
+        assert!((0..30).all(|c| (loudest(c) - 40.0).abs() < 4.0) && (33..63).all(|c| (loudest(c) - 120.0).abs() < 4.0));
+        let welch = welch(&signal, 1000.0, 256).unwrap();
+        for (i, mean) in welch.density.iter().enumerate() {
+            let sum: f64 = (0..n).map(|c| all.density[c * height + i]).sum();
+            assert!((sum / n as f64 - mean).abs() < 1e-12);
+        }
+        let few = spectrogram(&signal, 1000.0, 256, 10).unwrap();
+        assert_eq!((few.density.len() / height, few.per_column), (9, 7));
+        assert!((few.column_secs - 7.0 * 0.128).abs() < 1e-12);
     }
 
     /// By hand: independent counts of variance 1 at 1 kHz have 2/1000 per Hz on one side.

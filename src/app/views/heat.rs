@@ -288,6 +288,7 @@ pub fn short(v: f64) -> String {
         a if a >= 1e9 => format!("{:.1} G", v / 1e9),
         a if a >= 1e6 => format!("{:.1} M", v / 1e6),
         a if a >= 1e4 => format!("{:.0} k", v / 1e3),
+        a if a > 0.0 && a < 5e-3 => format!("{v:.0e}"),
         _ => kit::value((v * 1e3).round() / 1e3),
     }
 }
@@ -322,6 +323,6 @@ mod tests {
         let signed = heat(&[-4.0, 1.0, 0.0, 0.0], Inks::Signed, true);
         assert_eq!([-4.0, 0.0, 4.0].map(|v| signed.place(v, range)), [0.0, 0.5, 1.0]);
         assert_eq!(heat(&[f32::NAN; 4], Inks::Signed, false).range(), None);
-        assert_eq!([1.25e6, 34_000.0, 12.0].map(short), ["1.2 M", "34 k", "12"]);
+        assert_eq!([1.25e6, 34_000.0, 12.0, 3e-4].map(short), ["1.2 M", "34 k", "12", "3e-4"]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod lines;
 mod plots;
+mod sonogram;
 mod work;
 
 use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, states, tap};
@@ -29,7 +30,10 @@ pub struct Statistics {
     bin_ms: f64,
     stats: Pooled<Key, Stats>,
     lines: lines::Lines,
-    picture: super::heat::Picture,
+    /// Power is drawn over time.
+    over_time: bool,
+    /// Of power, and of pairs.
+    pictures: [super::heat::Picture; 2],
     n_results: u64,
 }
 
@@ -54,7 +58,8 @@ impl Default for Statistics {
             bin_ms: 5.0,
             stats: Pooled::default(),
             lines: lines::Lines::default(),
-            picture: super::heat::Picture::default(),
+            over_time: false,
+            pictures: Default::default(),
             n_results: 0,
         }
     }
@@ -79,6 +84,8 @@ impl Statistics {
         let ms = |v: f64| (v, format!("{v} ms"));
         kit::choice_ui(ui, ctx.tokens, "Fano window", &mut self.fano_ms, &[50.0, 100.0, 500.0, 1000.0].map(ms));
         kit::choice_ui(ui, ctx.tokens, "r bin", &mut self.bin_ms, &[1.0, 2.0, 5.0, 10.0, 50.0].map(ms));
+        let powers = [(false, "PSD".to_owned()), (true, "spectrogram".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "power", &mut self.over_time, &powers);
         states::work_ui(ui, ctx.tokens, &mut self.stats);
     }
 
@@ -110,6 +117,7 @@ impl Statistics {
         let task = Task {
             spikes: train.history.share(from, to),
             steps: (from, to),
+            origin: train.history.origin(),
             secs_per_step: ctx.clock.secs_per_step,
             of,
             n: set.len,
@@ -145,7 +153,17 @@ impl Statistics {
             let middle = canvas.top() + canvas.height() * 0.6;
             (left.max.y, right.min.y) = (middle, middle);
         }
-        plots::ui(ui, left.shrink(2.0), ctx, set, stats, self.bin_ms, &mut self.picture, self.n_results);
+        plots::ui(
+            ui,
+            left.shrink(2.0),
+            ctx,
+            set,
+            stats,
+            self.bin_ms,
+            &mut self.pictures,
+            self.over_time,
+            self.n_results,
+        );
         self.lines.ui(ui, right, ctx, set, stats);
     }
 }
@@ -213,6 +231,6 @@ impl View for Statistics {
          **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
          the most active.\n\n\
          **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows that \
-         overlap by half and their mean taken off (*elephant.spectral.welch_psd*)."
+         overlap by half and their mean taken off (*elephant.spectral.welch_psd*); or as a **spectrogram**, the same over time from sixteen segments or more."
     }
 }

@@ -1,6 +1,9 @@
-//! The four plots: intervals, CVs, power, correlations.
+//! The four plots: intervals, CVs, power (over all or over time), correlations.
 
-use super::work::{CV_WIDTH, Stats};
+use super::{
+    sonogram,
+    work::{CV_WIDTH, Stats},
+};
 use crate::{
     app::{
         theme::Tokens,
@@ -23,9 +26,11 @@ pub fn ui(
     set: &ElementSet,
     stats: &Stats,
     bin_ms: f64,
-    picture: &mut Picture,
+    pictures: &mut [Picture; 2],
+    over_time: bool,
     key: u64,
 ) {
+    let [of_power, of_pairs] = pictures;
     let (middle, gap) = (area.center(), 6.0);
     let part = |left: bool, top: bool| {
         let x = if left { area.left()..=middle.x - gap } else { middle.x + gap..=area.right() };
@@ -34,12 +39,16 @@ pub fn ui(
     };
     intervals_ui(ui, part(true, true), ctx.tokens, stats);
     cvs_ui(ui, part(false, true), ctx.tokens, stats);
-    power_ui(ui, part(true, false), ctx.tokens, stats);
-    correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, picture, key);
+    if over_time {
+        sonogram::ui(ui, part(true, false), ctx, stats, of_power, key);
+    } else {
+        power_ui(ui, part(true, false), ctx.tokens, stats);
+    }
+    correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, of_pairs, key);
 }
 
 /// A title over a plot; the rectangle of the plot, or none when there is no room.
-fn framed(ui: &Ui, area: Rect, tokens: &Tokens, title: &str, note: &str) -> Option<Rect> {
+pub fn framed(ui: &Ui, area: Rect, tokens: &Tokens, title: &str, note: &str) -> Option<Rect> {
     if kit::is_tiny(area) {
         return None;
     }
@@ -51,7 +60,7 @@ fn framed(ui: &Ui, area: Rect, tokens: &Tokens, title: &str, note: &str) -> Opti
     Some(Rect::from_min_max(area.min + Vec2::new(44.0, 24.0), area.max - Vec2::new(10.0, 20.0)))
 }
 
-fn none_ui(painter: &Painter, plot: Rect, ui: &Ui, tokens: &Tokens, why: &str) {
+pub fn none_ui(painter: &Painter, plot: Rect, ui: &Ui, tokens: &Tokens, why: &str) {
     painter.text(plot.center(), Align2::CENTER_CENTER, why, kit::small(ui), tokens.text_sub);
 }
 
@@ -219,7 +228,7 @@ fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens,
 }
 
 /// A tooltip that follows the pointer: told how far along the plot it is.
-fn hover(ui: &mut Ui, plot: Rect, name: &str, text: impl FnOnce(f32) -> String) {
+pub fn hover(ui: &mut Ui, plot: Rect, name: &str, text: impl FnOnce(f32) -> String) {
     let response = ui.interact(plot, ui.scope_id().with(name), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));
     if let Some(at) = response.hover_pos() {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// Elements correlated with each other at most: the most active ones.
 pub const MOST_CORRELATED: usize = 40;
+/// Columns of the spectrogram at most.
+pub const MOST_COLUMNS: usize = 400;
 /// Bins of the histogram of intervals, equal ratios.
 pub const ISI_BINS: usize = 60;
 /// Bins of the histogram of CVs, and the width of one.
@@ -23,6 +25,8 @@ pub struct Task {
     pub spikes: Vec<Arc<Vec<Spike>>>,
     /// First step, and the first after.
     pub steps: (u32, u32),
+    /// Where these steps count from.
+    pub origin: u64,
     /// Seconds a step is long.
     pub secs_per_step: f64,
     /// Whose spikes; ascending. `None` is everyone's.
@@ -86,6 +90,10 @@ pub struct Stats {
     pub mean_fano: Option<(f64, usize)>,
     /// Power of the mean rate.
     pub spectrum: Option<welch::Spectrum>,
+    /// The same over time.
+    pub spectrogram: Option<welch::Spectrogram>,
+    /// When what was looked at begins, seconds of the run.
+    pub from_secs: f64,
     /// Seconds per sample of the spectrum.
     pub sample_secs: f64,
     /// Correlations.
@@ -117,6 +125,7 @@ pub fn work(task: &Task, progress: &Progress) -> Option<Stats> {
     let lines: Vec<Line> = elements.par_iter().zip(slices.par_iter()).map(line).collect();
     progress.report("statistics", 0.8).ok()?;
     let mut stats = Stats { n_spikes: trains.steps.len() as u64, secs, ..Stats::default() };
+    stats.from_secs = (task.origin + u64::from(task.steps.0)) as f64 * task.secs_per_step;
     stats.isi_ends = (ms, (secs * 1e3).max(ms * 2.0));
     stats.isi = isi_histogram(&slices, ms, stats.isi_ends);
     stats.cv = vec![0; CV_BINS];
@@ -124,7 +133,7 @@ pub fn work(task: &Task, progress: &Progress) -> Option<Stats> {
     cvs.clone().for_each(|cv| stats.cv[((cv / CV_WIDTH) as usize).min(CV_BINS - 1)] += 1);
     stats.mean_cv = mean(cvs);
     stats.mean_fano = mean(lines.iter().map(|l| f64::from(l.fano)).filter(|f| f.is_finite()));
-    (stats.spectrum, stats.sample_secs) = spectrum(&trains, task);
+    (stats.spectrum, stats.spectrogram, stats.sample_secs) = spectrum(&trains, task);
     stats.correlations = correlations(&elements, &slices, task);
     stats.lines = lines;
     if task.of.is_none() {
@@ -194,8 +203,9 @@ fn isi_histogram(trains: &[&[u32]], ms: f64, (low, high): (f64, f64)) -> Vec<u32
     out
 }
 
-/// The spectrum of the mean rate, in samples of a millisecond or a step: at least four segments where there is room.
-fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, f64) {
+/// The spectrum of the mean rate, in samples of a millisecond or a step: at least four segments where there is room, and
+/// sixteen for its course over time.
+fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, Option<welch::Spectrogram>, f64) {
     let per_sample = (1e-3 / task.secs_per_step).round().max(1.0) as u32;
     let sample_secs = f64::from(per_sample) * task.secs_per_step;
     let (from, to) = task.steps;
@@ -206,10 +216,13 @@ fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, f64) {
             *x += 1.0 / (n * sample_secs);
         }
     }
-    let segment = (signal.len() / 4).max(1);
-    let segment = (1_usize << segment.ilog2()).clamp(64, 1024);
-    let spectrum = if trains.steps.is_empty() { None } else { welch::welch(&signal, 1.0 / sample_secs, segment) };
-    (spectrum, sample_secs)
+    if trains.steps.is_empty() {
+        return (None, None, sample_secs);
+    }
+    let segment = |parts: usize, most: usize| (1_usize << (signal.len() / parts).max(1).ilog2()).clamp(64, most);
+    let spectrum = welch::welch(&signal, 1.0 / sample_secs, segment(4, 1024));
+    let over_time = welch::spectrogram(&signal, 1.0 / sample_secs, segment(16, 512), MOST_COLUMNS);
+    (spectrum, over_time, sample_secs)
 }
 
 fn correlations(elements: &[u32], trains: &[&[u32]], task: &Task) -> Correlations {
@@ -241,6 +254,7 @@ mod tests {
         Task {
             spikes: vec![Arc::new(spikes), Arc::new(half)],
             steps: (0, 10_000),
+            origin: 0,
             secs_per_step: 1e-4,
             of: of.map(Arc::new),
             n: 4,

@@ -1,0 +1,76 @@
+//! Power of the mean rate over time and frequency.
+
+use super::{
+    plots::{framed, hover, none_ui},
+    work::Stats,
+};
+use crate::{
+    app::views::{
+        ViewCtx,
+        colors::Ramp,
+        heat::{Heat, Inks, Name, Picture},
+        kit,
+    },
+    num::welch::Spectrogram,
+};
+use egui::{Rect, Ui, Vec2};
+
+/// More than this below the loudest is silence, times.
+const DEPTH: f32 = 1e4;
+
+/// Draws it.
+pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, picture: &mut Picture, key: u64) {
+    let note = stats.spectrogram.as_ref().map_or_else(String::new, |s| {
+        let segment = kit::duration(s.segment as f64 * stats.sample_secs);
+        let mean = if s.per_column > 1 { format!(", {} averaged per column", s.per_column) } else { String::new() };
+        format!("Hz²/Hz, log, Hann {segment}, 50 % overlap{mean}")
+    });
+    let Some(plot) = framed(ui, area, ctx.tokens, "Spectrogram of the mean rate", &note) else { return };
+    let Some(spectrogram) = &stats.spectrogram else {
+        return none_ui(&ui.painter_at(area), plot, ui, ctx.tokens, "needs 64 ms of spikes");
+    };
+    let heat = heat(spectrogram);
+    let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max - Vec2::new(0.0, 12.0));
+    let places = heat.places(ui, canvas);
+    let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
+    inside.set_clip_rect(area.intersect(ui.clip_rect()));
+    heat.paint(&inside, &places, picture, key, None, ctx.tokens);
+    let from = stats.from_secs;
+    let to = from + spectrogram.column_secs * heat.columns.len() as f64;
+    let unit = kit::TimeUnit::of(0.0, to, to - from);
+    let (painter, font) = (ui.painter_at(area), kit::mono(ui));
+    let title = format!("time ({})", unit.name);
+    kit::x_axis(&painter, places.cells, &font, ctx.tokens, from * unit.scale, to * unit.scale, &title);
+    // The lowest is the mean, which was taken off.
+    let height = spectrogram.frequencies.len() - 1;
+    let pointer = ui.input(|i| i.pointer.hover_pos());
+    hover(ui, places.cells, "Spectrogram", |x| {
+        let y = pointer.map_or(0.0, |at| ((at.y - places.cells.top()) / places.cells.height()).clamp(0.0, 0.999));
+        let column = ((x * heat.columns.len() as f32) as usize).min(heat.columns.len() - 1);
+        let row = (y * height as f32) as usize;
+        let value = f64::from(heat.values[row * heat.columns.len() + column]);
+        let at = unit.text(from + (column as f64 + 0.5) * spectrogram.column_secs, spectrogram.column_secs);
+        format!("{at}, {} Hz\n{} Hz²/Hz", kit::value(spectrogram.frequencies[height - row]), kit::value(value))
+    });
+}
+
+/// High frequencies at the top.
+fn heat(spectrogram: &Spectrogram) -> Heat {
+    let height = spectrogram.frequencies.len();
+    let columns = spectrogram.density.len() / height;
+    let rows: Vec<usize> = (1..height).rev().collect();
+    let value = |row: usize, column: usize| spectrogram.density[column * height + row] as f32;
+    let values: Vec<f32> = rows.iter().flat_map(|r| (0..columns).map(move |c| value(*r, c))).collect();
+    let top = values.iter().copied().fold(0.0, f32::max);
+    let name =
+        |r: &usize| Name { text: format!("{} Hz", kit::reading(spectrogram.frequencies[*r] as f32)), color: None };
+    Heat {
+        rows: rows.iter().map(name).collect(),
+        columns: vec![Name { text: String::new(), color: None }; columns],
+        values,
+        inks: Inks::Ramp(Ramp::Magma),
+        span: (top > 0.0).then_some((top / DEPTH, top)),
+        is_log: true,
+        unit: String::new(),
+    }
+}
