@@ -116,7 +116,7 @@ fn a_distribution_tells_what_it_is_of_and_follows_the_filter() {
     assert!(stage.says("Nobody is shown"));
     stage.filter("");
     stage.choose("As", "heat map");
-    assert!(stage.says("1,800 of 2,000 cells  |  19 states") && stage.says("share per bin, up to"));
+    assert!(stage.says("1,800 of 2,000 cells  |  19 states") && stage.says("share of all per bin"));
     stage.choose("Field", "order");
     assert!(
         stage.says("1,800 of 2,000 cells  |  19 states"),

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 /// Pairs of quantiles with a band between them, and how much of it covers what is behind.
 const BANDS: [(usize, usize, f32); 2] = [(1, 5, 0.20), (2, 4, 0.34)];
+/// Which of the categorical colours they have.
+const INK: usize = 1;
 /// A state by itself is this wide, points.
 const ALONE: f32 = 3.0;
 
@@ -60,7 +62,7 @@ pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
 
 /// Bands, median, lowest and highest of the states in view.
 pub fn bands(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, seen: Range<usize>, tokens: &Tokens) {
-    let color = tokens.categorical[1];
+    let color = tokens.categorical[INK];
     let mut mesh = Mesh::default();
     for piece in history.pieces(seen) {
         let states = &history.entries()[piece];
@@ -121,7 +123,9 @@ pub fn trails(painter: &Painter, chart: &Chart<'_>, trails: &Trails, tokens: &To
     let pieces = kept.pieces(kept.within(chart.line.t0, chart.line.t1));
     for (i, piece) in pieces.iter().flat_map(|p| (0..trails.elements().len()).map(move |i| (i, p.clone()))) {
         let rows = &kept.entries()[piece];
-        let stroke = Stroke::new(1.25, colors::categorical(i, tokens));
+        // The bands have one of the colours.
+        let color = colors::categorical(if i < INK { i } else { i + 1 }, tokens);
+        let stroke = Stroke::new(1.25, color);
         for part in rows.split(|(_, row)| !row[i].is_finite()) {
             stretch(painter, part.iter().map(|(at, row)| pos2(chart.x(*at), chart.y(row[i]))).collect(), stroke);
         }

@@ -7,6 +7,7 @@ mod ridge;
 mod summary;
 mod thinned;
 mod trails;
+mod words;
 
 use super::{
     Selection, Subject, View, ViewCtx,
@@ -22,7 +23,7 @@ use course::{Course, Of};
 use draw::Chart;
 use egui::{Rect, Response, Sense, Ui, Vec2};
 use std::{collections::BTreeSet, sync::Arc};
-use summary::{MEDIAN, QUANTILES, Raw};
+use summary::Raw;
 use trails::Trails;
 
 /// A canvas as wide as this has room for names beside the marks.
@@ -70,8 +71,10 @@ fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64
         let mask = mask.and_then(|m| past.at(m, step)).map(|(_, mask)| mask.clone());
         Raw { step, values: values.clone(), part: Part::then(mask, set, filter) }
     };
-    let mut raws: Vec<Raw> = past.after(probe, after).filter(|(step, _)| *step != at).map(then).collect();
-    if let Some(values) = held.get(probe) {
+    let newest = held.get(probe);
+    let is_old = |(step, _): &(u64, &Arc<Vec<f32>>)| newest.is_none() || *step != at;
+    let mut raws: Vec<Raw> = past.after(probe, after).filter(is_old).map(then).collect();
+    if let Some(values) = newest {
         raws.push(Raw { step: at, values: values.clone(), part: Part::of(ctx.exhibit, set, held, filter) });
     }
     raws
@@ -116,31 +119,6 @@ impl Bands {
         self.course.update(ui.ctx(), of, held.generation, raws);
         let selected = (ctx.selection.of(set), ctx.selection.generation);
         self.trails.update(of, selected, held.generation, raws);
-    }
-
-    fn caption(&self, set: &ElementSet, ctx: &ViewCtx<'_>) -> String {
-        let history = self.course.history();
-        let n = self.course.front().map_or(0, |f| f.state.n);
-        let mut text = format!("{} of {} {}", kit::thousands(n.into()), kit::thousands(set.len.into()), set.name);
-        let steps = history.last().zip(history.entries().first()).map_or(0, |(last, (first, _))| last - first);
-        let across = if ctx.clock.secs_per_step >= 1.0 {
-            format!("{} steps", kit::thousands(steps))
-        } else {
-            kit::duration(steps as f64 * ctx.clock.secs_per_step)
-        };
-        text += &format!("  |  {} states of {across}", kit::thousands(history.entries().len() as u64));
-        if history.every() > 1 {
-            text += &format!(", 1 in {} kept", history.every());
-        }
-        text += &match self.is_ridge {
-            true => format!("  |  share per bin, up to {:.0} %", 100.0 * self.picture.most()),
-            false => "  |  quantiles 0, 5, 25, 50, 75, 95, 100 %".to_owned(),
-        };
-        let n_hidden = ctx.filter.shown().n_hidden(set);
-        if n_hidden > 0 {
-            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
-        }
-        text
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
@@ -239,28 +217,6 @@ impl Bands {
         let Some(i) = self.course.history().nearest(step) else { return };
         let text = self.told(i, of, chart, ctx);
         response.clone().on_hover_text_at_pointer(text);
-    }
-
-    fn told(&self, i: usize, (probe, set): (&ProbeSpec, &ElementSet), chart: &Chart<'_>, ctx: &ViewCtx<'_>) -> String {
-        let (step, state) = &self.course.history().entries()[i];
-        let secs = *step as f64 * ctx.clock.secs_per_step;
-        let time = chart.line.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
-        let mut text = format!("{time}\n{} {}", kit::thousands(state.n.into()), set.name);
-        for (i, value) in state.quantiles.iter().enumerate().rev() {
-            let name = match i {
-                0 => markers::NAMES[0].to_owned(),
-                MEDIAN => markers::NAMES[1].to_owned(),
-                i if i == QUANTILES.len() - 1 => markers::NAMES[2].to_owned(),
-                i => format!("{:.0} %", 100.0 * QUANTILES[i]),
-            };
-            text += &format!("\n{name}  {}", kit::with_unit(f64::from(*value), probe.unit));
-        }
-        for (i, element) in self.trails.elements().iter().enumerate() {
-            if let Some(value) = self.trails.at(i, *step as f64) {
-                text += &format!("\n{}  {}", set.label(*element), kit::with_unit(value.into(), probe.unit));
-            }
-        }
-        text
     }
 
     fn markers_ui(

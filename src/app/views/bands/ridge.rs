@@ -24,7 +24,7 @@ struct Cells {
 /// What a picture is of: states, times, values, size and theme.
 type Key = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
-/// The texture, and the share of the fullest bin.
+/// The texture, and from which share on a bin has the last of the colours.
 #[derive(Default)]
 pub struct Picture {
     shown: Option<(Key, TextureHandle)>,
@@ -32,7 +32,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The share of a state that the brightest colour is.
+    /// From which share of a state on a bin has the last of the colours.
     pub fn most(&self) -> f32 {
         self.most
     }
@@ -53,7 +53,7 @@ impl Picture {
             (generation, times.map(f64::to_bits), values.map(f32::to_bits), chart.scale.is_log, size, tokens.dark);
         if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) {
             let cells = cells_of(history, seen, chart, size);
-            self.most = cells.shares.iter().copied().fold(0.0, f32::max);
+            self.most = cells.full();
             let image = cells.image(self.most, tokens.dark);
             let texture = match self.shown.take() {
                 Some((_, mut texture)) => {
@@ -104,12 +104,22 @@ fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [wi
 }
 
 impl Cells {
+    /// The share of the fullest bin of a column, which three in four do not surpass: few states where all have nearly the
+    /// same value would wash out the rest.
+    fn full(&self) -> f32 {
+        let fullest = |column: &[f32]| column.iter().copied().fold(0.0, f32::max);
+        let mut all: Vec<f32> =
+            self.shares.chunks_exact(self.size[1]).map(fullest).filter(|share| *share > 0.0).collect();
+        all.sort_unstable_by(f32::total_cmp);
+        all.get(all.len() * 3 / 4).copied().unwrap_or(1.0)
+    }
+
     /// From the top down, on a scale of square roots up to `most`.
     fn image(&self, most: f32, dark: bool) -> ColorImage {
         let [width, height] = self.size;
         let table = colors::densities(dark);
         let color = |share: f32| match share > 0.0 {
-            true => table[((share / most).sqrt() * 255.0) as usize],
+            true => table[((share / most).sqrt().min(1.0) * 255.0) as usize],
             false => Color32::TRANSPARENT,
         };
         let of = |i: usize| self.shares[(i % width) * height + (height - 1 - i / width)];
@@ -138,7 +148,8 @@ mod tests {
         let cells = cells_of(&history, 0..51, &chart, [40, 10]);
         let sums: Vec<f32> = cells.shares.chunks_exact(10).map(|c| c.iter().sum()).collect();
         assert!(sums[..21].iter().all(|s| (s - 1.0).abs() < 1e-4) && sums[21..].iter().all(|s| *s == 0.0), "{sums:?}");
-        let image = cells.image(1.0, true);
+        assert!((cells.full() - 1.0).abs() < 1e-4);
+        let image = cells.image(cells.full(), true);
         let is_lit = |x: usize, y: usize| image.pixels[y * 40 + x] != Color32::TRANSPARENT;
         assert!(is_lit(0, 9) && !is_lit(0, 0) && is_lit(20, 0) && !is_lit(20, 9), "values grow upwards");
     }

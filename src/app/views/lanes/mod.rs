@@ -5,6 +5,7 @@ mod draw;
 mod grid;
 mod ink;
 mod sums;
+mod words;
 
 use super::{
     Selection, Subject, View, ViewCtx,
@@ -109,30 +110,6 @@ impl Lanes {
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
         let all = probes(exhibit);
         all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
-    }
-
-    fn caption(&self, ctx: &ViewCtx<'_>) -> String {
-        let seen = &self.seen;
-        let line = self.link.line(&ctx.time.axis);
-        let across = match ctx.clock.secs_per_step >= 1.0 {
-            true => format!("{} steps", kit::value(line.span)),
-            false => kit::duration(line.span * ctx.clock.secs_per_step),
-        };
-        let n = seen.grid.rows;
-        let mut text = format!(
-            "{n} lanes  |  window {across}  |  mean per column of {} samples",
-            kit::thousands(seen.grid.n as u64)
-        );
-        if let Some(Balance { evenness, imbalance, silent }) = seen.balance {
-            text += &format!("  |  evenness {evenness:.2}  |  imbalance {imbalance:.1}");
-            text += &format!("  |  {silent} of {n} silent in view");
-        }
-        let dropped =
-            self.probe(ctx.exhibit).and_then(|(id, _)| self.series.get(&id)).map_or(0, |r| r.samples.dropped());
-        if dropped > 0 {
-            text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
-        }
-        text
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
@@ -244,34 +221,6 @@ impl Lanes {
         let set = column_of(ctx.exhibit, lanes).and_then(|(set, _)| ctx.exhibit.set(set.name)).cloned();
         let Some((set, subject)) = set.zip(self.opened.clone()) else { return };
         response.context_menu(|ui| menu::ui(ui, ctx, &set, &subject));
-    }
-
-    fn told(
-        &self,
-        lane: usize,
-        step: f64,
-        (probe, lanes): (&ProbeSpec, &[String]),
-        line: &Timeline,
-        ctx: &ViewCtx<'_>,
-    ) -> String {
-        let seen = &self.seen;
-        let time = line.unit(ctx.clock).text(step * ctx.clock.secs_per_step, ctx.clock.secs_per_step);
-        let mut text = format!("{}\n{time}", kit::spaced(lanes.get(lane).map_or("", String::as_str)));
-        let columns = seen.grid.cut.columns;
-        let column = seen.grid.cut.column(step);
-        let value = column.map(|c| seen.grid.means[lane * columns + c]).filter(|v| v.is_finite());
-        text += &match value {
-            Some(value) => format!("\n{}", kit::with_unit(f64::from(value), probe.unit)),
-            None => "\nno sample".to_owned(),
-        };
-        if let (Some(value), Some(column), true) = (value, column, seen.is_positive) {
-            let all = (0..seen.grid.rows).map(|l| seen.grid.means[l * columns + column]).filter(|v| v.is_finite());
-            let sum: f32 = all.sum();
-            if sum > 0.0 {
-                text += &format!("\n{:.1} % of this column", 100.0 * value / sum);
-            }
-        }
-        text
     }
 }
 
