@@ -302,6 +302,27 @@ fn views_of_populations_stay_within_the_budget() {
     }
 }
 
+/// Two thousand states, none of which is left out of the picture.
+#[test]
+fn a_long_record_of_distributions_stays_within_the_budget() {
+    for is_heat in [false, true] {
+        let mut stage = staged("bands", 200);
+        if is_heat {
+            stage.choose("As", "heat map");
+        }
+        let readings = frame(200, 100).readings;
+        let costs = (101..2_100).map(|step| {
+            let started = std::time::Instant::now();
+            let clock = Clock { step, secs_per_step: 1.0 };
+            stage.absorb(Frame { clock, readings: readings.clone(), ..Frame::default() });
+            let absorbed = started.elapsed().as_secs_f64() * 1e3;
+            (absorbed, stage.timed_frame())
+        });
+        let costs: Vec<_> = costs.collect();
+        check(&format!("many states, as a heat map: {is_heat}"), costs[costs.len() - 100..].to_vec());
+    }
+}
+
 fn check(what: &str, mut costs: Vec<(f64, f64)>) {
     costs.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
     let (absorb, ui) = costs[costs.len() / 2];

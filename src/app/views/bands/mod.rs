@@ -173,6 +173,8 @@ impl Bands {
             let subject = Subject::at(ctx, set, None);
             menu::ui(ui, ctx, set, &subject);
         });
+        let look = (ctx.clock, &kit::mono(ui), ctx.tokens);
+        paint::pointer_chip(&ui.painter_at(canvas), &response, plot, &line, look);
         self.tooltip(&response, &chart, (probe, set), ctx);
         self.markers_ui(ui, &chart, (probe, set), has_room, ctx);
     }

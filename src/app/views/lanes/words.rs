@@ -18,10 +18,8 @@ impl Lanes {
             false => kit::duration(line.span * ctx.clock.secs_per_step),
         };
         let n = seen.grid.rows;
-        let mut text = format!(
-            "{n} lanes  |  window {across}  |  mean per column of {} samples",
-            kit::thousands(seen.grid.n as u64)
-        );
+        let samples = kit::thousands(seen.grid.n as u64);
+        let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, mean per column");
         if let Some(Balance { evenness, imbalance, silent }) = seen.balance {
             text += &format!("  |  evenness {evenness:.2}  |  imbalance {imbalance:.1}");
             text += &format!("  |  {silent} of {n} silent in view");
