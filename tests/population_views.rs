@@ -118,6 +118,7 @@ fn a_distribution_tells_what_it_is_of_and_follows_the_filter() {
     stage.choose("As", "heat map");
     assert!(stage.says("1,800 of 2,000 cells  |  19 states") && stage.says("share of all per bin"));
     stage.choose("Field", "order");
+    stage.settle();
     assert!(
         stage.says("1,800 of 2,000 cells  |  19 states"),
         "what the window remembers of another field is there at once"
