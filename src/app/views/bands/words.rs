@@ -22,7 +22,10 @@ impl Bands {
         } else {
             kit::duration(steps as f64 * ctx.clock.secs_per_step)
         };
-        text += &format!("  |  {} states of {across}", kit::thousands(history.entries().len() as u64));
+        text += &match history.entries().len() {
+            1 => "  |  1 state".to_owned(),
+            n => format!("  |  {} states of {across}", kit::thousands(n as u64)),
+        };
         if history.every() > 1 {
             text += &format!(", 1 in {} kept", history.every());
         }

@@ -17,7 +17,8 @@ impl Lanes {
             true => format!("{} steps", kit::value(line.span)),
             false => kit::duration(line.span * ctx.clock.secs_per_step),
         };
-        let n = seen.grid.rows;
+        let id = self.probe(ctx.exhibit).map(|(id, _)| usize::from(id));
+        let n = id.and_then(|id| ctx.exhibit.lanes.get(id)).map_or(0, Vec::len);
         let samples = kit::thousands(seen.grid.n as u64);
         let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, mean per column");
         if let Some(Balance { evenness, imbalance, silent }) = seen.balance {
