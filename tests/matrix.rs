@@ -82,8 +82,8 @@ impl Subject {
     }
 }
 
-/// Views of phases, lineages and matrices.
-const POPULATION: [&str; 5] = ["circle", "scatter", "phases", "lineage", "matrix"];
+/// Views of phases, lineages, matrices, and of values among those who come and go.
+const POPULATION: [&str; 6] = ["circle", "scatter", "phases", "lineage", "matrix", "bands"];
 
 fn has_graphics() -> bool {
     let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
@@ -211,6 +211,7 @@ fn every_panel_of_a_population_in_every_state_theme_and_scale() {
 fn between_them_they_show_every_view() {
     let exhibit = |sim: Box<dyn Simulation>| Exhibit {
         probes: sim.probes(),
+        lanes: (0..sim.probes().len()).map(|probe| sim.lanes(probe as u16)).collect(),
         sets: sim.sets().to_vec(),
         wiring: sim.wiring(),
         ..Exhibit::default()

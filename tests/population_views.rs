@@ -128,6 +128,67 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
     assert!(texts.contains(&said), "{said}, on both sides of zero: {texts:?}");
 }
 
+/// Who has the lowest, the median and the highest fitness among some at step 100, and would be found at the marks.
+fn ranked(n: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
+    let Reading::Field(fitness) = &fields(n, 100)[1] else { unreachable!("a field") };
+    let mut who: Vec<u32> = (0..n).filter(|i| i % 10 != 9 && counts(*i)).collect();
+    who.sort_by(|a, b| fitness[*a as usize].total_cmp(&fitness[*b as usize]));
+    [who[0], who[(who.len() - 1) / 2], who[who.len() - 1]]
+}
+
+#[test]
+fn the_marks_of_a_distribution_select_who_is_there() {
+    for n in [2000, 30_000] {
+        let mut stage = staged("bands", n);
+        let marks = ["Select the lowest", "Select the median", "Select the highest"];
+        for (mark, who) in marks.into_iter().zip(ranked(n, |_| true)) {
+            stage.press(mark);
+            assert_eq!(stage.selection(), [who], "{mark} of {n}: those who are dead do not count");
+        }
+        stage.filter("kind = left");
+        stage.press("Select the median");
+        assert_eq!(stage.selection(), [ranked(n, |i| i % 4 == 1)[1]], "of those the filter shows");
+    }
+}
+
+#[test]
+fn a_distribution_tells_what_it_is_of_and_follows_the_filter() {
+    let mut stage = staged("bands", 2000);
+    for step in (200..2000).step_by(100) {
+        stage.absorb(frame(2000, step));
+        stage.run(1);
+    }
+    assert!(stage.says("1,800 of 2,000 cells  |  19 states of 1,800 steps  |  quantiles 0, 5, 25, 50, 75, 95, 100 %"));
+    stage.filter("kind = right");
+    assert!(
+        stage.says("1,400 of 2,000 cells  |  19 states") && stage.says("500 hidden by the filter"),
+        "all over again"
+    );
+    stage.filter("kind = left and kind = right");
+    assert!(stage.says("Nobody is shown"));
+    stage.filter("");
+    stage.choose("As", "heat map");
+    assert!(stage.says("1,800 of 2,000 cells  |  19 states") && stage.says("share of all per bin"));
+    stage.choose("Field", "order");
+    stage.settle();
+    assert!(
+        stage.says("1,800 of 2,000 cells  |  19 states"),
+        "what the window remembers of another field is there at once"
+    );
+}
+
+#[test]
+fn the_one_menu_opens_on_a_mark() {
+    let mut stage = staged("bands", 2000);
+    stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
+    stage.menu("Select the highest");
+    stage.press("Actions");
+    stage.press("Kick once");
+    let highest = ranked(2000, |_| true)[2];
+    let requests = stage.requests();
+    assert!(matches!(&requests[..], [ViewRequest::Act(a)] if a.elements == [highest]), "{} requests", requests.len());
+}
+
 /// Sixty steps of births and deaths among twenty.
 fn with_lines() -> Stage {
     let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
@@ -236,7 +297,7 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
 /// Before data, with data, too small: none may panic.
 #[test]
 fn every_state_draws_without_a_device() {
-    for view in ["circle", "scatter", "phases", "lineage", "brain"] {
+    for view in ["circle", "scatter", "phases", "lineage", "brain", "bands"] {
         for size in [(640.0, 400.0), (90.0, 60.0)] {
             let mut stage = Stage::new(view, exhibit(500), size).headless();
             stage.run(2);
@@ -253,7 +314,7 @@ fn every_state_draws_without_a_device() {
 
 #[test]
 fn low_panels_keep_to_their_canvas() {
-    for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table"] {
+    for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table", "bands"] {
         Stage::lower(view, &exhibit(500), |stage| {
             let mut frame = frame(500, 100);
             frame.readings.extend([(LINEAGE, Reading::Lineage(life(40, 100))), (COUPLING, coupling())]);
@@ -265,14 +326,9 @@ fn low_panels_keep_to_their_canvas() {
 /// 2 ms a frame are meant, 20 asserted: tests are not optimised, and machines are shared.
 #[test]
 fn views_of_populations_stay_within_the_budget() {
-    for (view, n) in [
-        ("circle", 9_000),
-        ("circle", 138_639),
-        ("scatter", 9_000),
-        ("scatter", 138_639),
-        ("phases", 138_639),
-        ("brain", 138_639),
-    ] {
+    let few = ["circle", "scatter", "bands"].map(|view| (view, 9_000));
+    let many = ["circle", "scatter", "phases", "bands", "brain"].map(|view| (view, 138_639));
+    for (view, n) in few.into_iter().chain(many) {
         let mut stage = staged(view, n);
         let next = frame(n, 120);
         let costs = (0..30).map(|i| {
@@ -296,6 +352,27 @@ fn views_of_populations_stay_within_the_budget() {
             (started.elapsed().as_secs_f64() * 1e3, stage.timed_frame())
         });
         check(&format!("lineage of {}", 1000 + 2 * steps), costs.collect());
+    }
+}
+
+/// Two thousand states, none of which is left out of the picture.
+#[test]
+fn a_long_record_of_distributions_stays_within_the_budget() {
+    for is_heat in [false, true] {
+        let mut stage = staged("bands", 200);
+        if is_heat {
+            stage.choose("As", "heat map");
+        }
+        let readings = frame(200, 100).readings;
+        let costs = (101..2_100).map(|step| {
+            let started = std::time::Instant::now();
+            let clock = Clock { step, secs_per_step: 1.0 };
+            stage.absorb(Frame { clock, readings: readings.clone(), ..Frame::default() });
+            let absorbed = started.elapsed().as_secs_f64() * 1e3;
+            (absorbed, stage.timed_frame())
+        });
+        let costs: Vec<_> = costs.collect();
+        check(&format!("many states, as a heat map: {is_heat}"), costs[costs.len() - 100..].to_vec());
     }
 }
 
@@ -331,6 +408,7 @@ fn pictures() {
             let colors = stage.shoot(&format!("{view}-{n}-{theme}"));
             assert!(colors > 20, "{view} of {n} is blank in {theme}");
         }
+        bands_pictures(&graphics, dark, theme);
         for (n, steps) in [(12, 40), (60, 1000), (500, 20_000)] {
             let mut stage = Stage::new("lineage", exhibit(500), (1000.0, 600.0)).on(&graphics, dark);
             stage.absorb(born(n, steps));
@@ -346,5 +424,32 @@ fn pictures() {
             let colors = stage.shoot(&format!("lineage-{steps}-{theme}"));
             assert!(colors > 20, "the lineage is blank in {theme}");
         }
+    }
+}
+
+fn bands_pictures(graphics: &(), dark: bool, theme: &str) {
+    for (n, size) in [(3_000, (900.0, 420.0)), (3_000, (380.0, 240.0))] {
+        let mut stage = Stage::new("bands", exhibit(n), size).on(graphics, dark);
+        stage.run(2);
+        let steps = (0..60u64).map(|i| i * 10).chain((75..100).map(|i| i * 10));
+        for step in steps {
+            let mut frame = frame(n, step);
+            // A distribution that changes: it rises, and widens.
+            if let Some((_, Reading::Field(fitness))) = frame.readings.get_mut(1) {
+                fitness
+                    .iter_mut()
+                    .for_each(|f| *f = 1.0 + *f * (step as f32 / 300.0).sin().abs() + step as f32 / 2000.0);
+            }
+            stage.absorb(frame);
+            stage.run(1);
+        }
+        stage.select_of(N, &[3, 7, 12]);
+        stage.settle();
+        let name = format!("bands-{}-{theme}", size.0);
+        assert!(stage.shoot(&name) > 20, "{name} is blank");
+        stage.press("Log");
+        stage.choose("As", "heat map");
+        stage.settle();
+        assert!(stage.shoot(&format!("{name}-heat")) > 20, "{name} is blank as a heat map");
     }
 }

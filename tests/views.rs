@@ -20,7 +20,7 @@ use neuropil::app::{
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "brain",
     "raster",
     "rates",
@@ -38,6 +38,8 @@ const NAMES: [&str; 17] = [
     "weights",
     "statistics",
     "runs",
+    "bands",
+    "lanes",
 ];
 
 #[test]
@@ -203,6 +205,24 @@ fn a_rectangle_selects_through_depth_and_a_click_selects_one() {
     assert_eq!(stage.selection().len(), 2);
 }
 
+/// The last of the classes is the loudest in the made-up activity.
+#[test]
+fn the_loudest_lane_is_on_top_and_selects_its_class() {
+    let exhibit = exhibit();
+    let mut stage = Stage::new("lanes", exhibit.clone(), (900.0, 420.0)).headless();
+    stage.run(2);
+    assert!(stage.says("No samples yet"));
+    (0..20).for_each(|_| stage.feed(500));
+    let n = exhibit.lanes[2].len();
+    assert!(stage.says(&format!("{n} lanes  |  window 1 s")) && stage.says(&format!("0 of {n} silent in view")));
+    stage.choose("Rows", "by mean in view");
+    stage.click(pos2(500.0, 54.0), Modifiers::NONE);
+    let (column, loudest) = (exhibit.sets[0].column("super_class").expect("classes"), &exhibit.lanes[2][n - 1]);
+    let class: Vec<u32> = (0..exhibit.sets[0].len).filter(|e| column.label(*e) == loudest).collect();
+    assert_eq!(stage.selection().len(), class.len());
+    assert_eq!(stage.selection(), class);
+}
+
 #[test]
 fn what_is_not_needed_is_not_tapped() {
     let exhibit = exhibit();
@@ -216,6 +236,8 @@ fn what_is_not_needed_is_not_tapped() {
     assert_eq!(taps("brain", &nothing), ["last_spike"]);
     assert_eq!(taps("raster", &nothing), ["spikes"]);
     assert_eq!(taps("rates", &nothing), ["rate", "class_rates"]);
+    assert_eq!(taps("bands", &nothing), ["rate_field"]);
+    assert_eq!(taps("lanes", &nothing), ["class_rates"]);
     assert!(taps("traces", &nothing).is_empty());
     assert_eq!(taps("traces", &some), ["v", "spikes"]);
     let traces = views::by_name("traces").unwrap().taps(&exhibit, &some);

@@ -59,6 +59,13 @@ impl Fields {
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
+    /// The kept states of a field after a step, or all of them.
+    pub fn after(&self, probe: ProbeId, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
+        let states = self.states.get(&probe).into_iter();
+        let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));
+        states.flat_map(move |s| s.range(from(s)..)).map(|(at, values)| (*at, values))
+    }
+
     /// Bytes held.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
@@ -88,5 +95,7 @@ mod tests {
         let (step, values) = fields.at(3, 700_000).unwrap();
         assert!(step <= 700_000 && step + fields.every() > 650_000 && values[0] == (step / 500) as f32);
         assert!(fields.at(4, 0).is_none());
+        assert_eq!(fields.after(3, Some(step - 1)).next().map(|(at, _)| at), Some(step));
+        assert_eq!((fields.after(3, None).next().map(|(at, _)| at), fields.after(4, None).count()), (Some(0), 0));
     }
 }

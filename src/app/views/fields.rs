@@ -105,6 +105,11 @@ impl Part {
         Self { mask, shown: None }
     }
 
+    /// By a mask as it was some time, and the filter.
+    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &Shown) -> Self {
+        Self { mask, shown: filter.shared(set) }
+    }
+
     /// By the latest values of the mask of a set, and the filter.
     pub fn of(exhibit: &Exhibit, set: &str, fields: &Fields, filter: &Shown) -> Self {
         let mask = mask(exhibit, set).and_then(|m| fields.get(m)).cloned();

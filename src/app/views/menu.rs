@@ -170,6 +170,7 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
         ("traces", "Traces of these", UiCommand::Probe),
         ("statistics", "Statistics of these", UiCommand::ShowView("statistics")),
         ("histogram", "Histogram", UiCommand::ShowView("histogram")),
+        ("bands", "Distribution over time", UiCommand::ShowView("bands")),
     ];
     let fits = super::suggest(ctx.exhibit);
     for (_, word, command) in plots.into_iter().filter(|(name, ..)| fits.contains(name)) {

@@ -57,8 +57,12 @@ impl Page {
     }
 }
 
+/// As many tabs as have room below a panel.
+const TABS: usize = 4;
+
 /// The layout that fits. A profile reads from top to bottom: steps, what is in them, what it means. Elsewhere the first
-/// view is large at the left with the rest as tabs below it, the second and third at the right.
+/// view is large at the left with the rest as tabs below it, the second and third at the right; where the rest are many,
+/// half of them are tabs behind the third.
 pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, exhibit);
@@ -73,11 +77,13 @@ pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
         [only] => return Tree::new(id, tiles.insert_tab_tile(vec![*only]), tiles),
         [a, b] => vec![tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b])],
         [a, b, c, rest @ ..] => {
-            let [a, b, c] = [*a, *b, *c].map(|pane| tiles.insert_tab_tile(vec![pane]));
-            let left = if rest.is_empty() {
+            let (below, behind) = rest.split_at(rest.len().min(TABS.max(rest.len().div_ceil(2))));
+            let [a, b] = [*a, *b].map(|pane| tiles.insert_tab_tile(vec![pane]));
+            let c = tiles.insert_tab_tile([&[*c], behind].concat());
+            let left = if below.is_empty() {
                 a
             } else {
-                let below = tiles.insert_tab_tile(rest.to_vec());
+                let below = tiles.insert_tab_tile(below.to_vec());
                 column(&mut tiles, a, below, 0.58)
             };
             vec![left, column(&mut tiles, b, c, 0.68)]

@@ -1,12 +1,13 @@
 //! Series over time: rates with fixed lanes, traces of chosen elements.
 
 mod clamps;
+pub(super) mod lane_colors;
 mod line;
 mod onsets;
 mod psth;
 mod psth_chart;
 mod rates;
-mod samples;
+pub(super) mod samples;
 mod smooth;
 mod traces;
 

@@ -1,6 +1,7 @@
 //! Rates and other series with fixed lanes: one chart per probe, all over the same times.
 
 use super::{
+    lane_colors::lane_colors,
     line::{paint_line, range},
     psth::Psth,
     psth_chart,
@@ -11,7 +12,7 @@ use crate::{
     app::{
         theme::Tokens,
         time::{Link, Timeline, paint},
-        views::{Selection, View, ViewCtx, colors, kit, probes_where, run_ui, tap},
+        views::{Selection, View, ViewCtx, kit, probes_where, run_ui, tap},
     },
     engine::Exhibit,
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -146,7 +147,7 @@ impl Rates {
         let n = names.len().max(1);
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
-        let lane_colors = lane_colors(ctx, &names);
+        let lane_colors = lane_colors(ctx.exhibit, &names, ctx.tokens);
         let Some(samples) = self.series.get(&probe) else {
             title(ui, &painter, area, spec, None, ctx.tokens);
             return;
@@ -298,26 +299,6 @@ fn title(
         return painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), tokens.text_strong).right();
     }
     rect.right()
-}
-
-/// Lanes named like the categories of a column have their colours; others take the categorical ones in turn.
-fn lane_colors(ctx: &ViewCtx<'_>, names: &[String]) -> Vec<Color32> {
-    if names.len() <= 1 {
-        return vec![ctx.tokens.text; 1];
-    }
-    let columns = ctx.exhibit.sets.iter().flat_map(|s| &s.columns);
-    let fits = |c: &&crate::sim::Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();
-    let column = columns.into_iter().find(fits);
-    let known = column.map(|c| (c, colors::of_column(c, ctx.tokens)));
-    let color = |(i, name): (usize, &String)| {
-        let code = known.as_ref().and_then(|(c, _)| c.labels.iter().position(|l| l == name));
-        match (&known, code) {
-            (Some((_, colors)), Some(code)) => colors[code],
-            (Some(_), None) => ctx.tokens.text,
-            _ => colors::categorical(i, ctx.tokens),
-        }
-    };
-    names.iter().enumerate().map(color).collect()
 }
 
 impl View for Rates {

@@ -1,6 +1,6 @@
 //! Two fields over the same set against each other, coloured by a third.
 
-mod axis;
+pub(super) mod axis;
 
 use super::{
     Selection, View, ViewCtx, bar,

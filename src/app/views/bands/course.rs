@@ -1,0 +1,148 @@
+//! How a distribution went: a summary of each state that was seen, worked out on the pool when elements are many.
+
+use super::{
+    summary::{QUANTILES, Raw, State, Summary, summarise},
+    thinned::Thinned,
+};
+use crate::{app::views::pool::Errand, sim::ProbeId};
+
+/// More values than this are sorted on the pool, not on the window's thread.
+const AT_ONCE: usize = 20_000;
+
+/// What a course is of: it starts over when any of these is another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Of {
+    /// The field.
+    pub probe: ProbeId,
+    /// A number that changes with who is shown.
+    pub filter: u64,
+    /// Whether negative values say that there is none.
+    pub skip_negative: bool,
+}
+
+/// The summaries of a run.
+#[derive(Default)]
+pub struct Course {
+    of: Option<Of>,
+    history: Thinned<State>,
+    /// The state that is shown: the latest, or that at the cursor.
+    front: Option<Summary>,
+    /// The values that were worked out last.
+    taken: Option<u64>,
+    errand: Errand<(u64, u64), Vec<Option<Summary>>>,
+    /// Counts up with every start: what was begun before is of no use.
+    start: u64,
+    /// Counts up with every change.
+    pub generation: u64,
+}
+
+impl Course {
+    /// Catches up. `values` is a number that changes with the values, and `raws` are those after a step, the ones that
+    /// are shown last.
+    pub fn update(&mut self, ctx: &egui::Context, of: Of, values: u64, raws: impl FnOnce(Option<u64>) -> Vec<Raw>) {
+        let arrived = self.errand.arrived();
+        if self.of != Some(of) {
+            self.clear();
+            self.of = Some(of);
+        }
+        if let Some(((_, taken), found)) = arrived.filter(|((start, _), _)| *start == self.start) {
+            self.take(taken, found);
+        }
+        let key = (self.start, values);
+        if self.taken == Some(values) || !self.errand.is_free(&key) {
+            return;
+        }
+        let raws = raws(self.history.last());
+        let n: usize = raws.iter().map(|r| r.values.len()).sum();
+        let work = move || raws.iter().map(|raw| summarise(raw, of.skip_negative)).collect();
+        if n <= AT_ONCE {
+            self.take(values, work());
+        } else {
+            self.errand.begin(ctx, key, work);
+        }
+    }
+
+    fn take(&mut self, taken: u64, mut found: Vec<Option<Summary>>) {
+        self.taken = Some(taken);
+        self.front = found.last_mut().and_then(|last| last.clone());
+        for Summary { step, state, .. } in found.into_iter().flatten() {
+            self.history.push(step, state);
+        }
+        self.generation += 1;
+    }
+
+    /// Forgets everything; a result that is on its way is passed over.
+    pub fn clear(&mut self) {
+        (self.of, self.history, self.front, self.taken) = (None, Thinned::default(), None, None);
+        self.start += 1;
+        self.generation += 1;
+    }
+
+    /// The states that are kept.
+    pub fn history(&self) -> &Thinned<State> {
+        &self.history
+    }
+
+    /// The state that is shown.
+    pub fn front(&self) -> Option<&Summary> {
+        self.front.as_ref()
+    }
+
+    /// Whether the first states are still being worked out.
+    pub fn is_coming(&self) -> bool {
+        self.errand.is_busy() && self.history.entries().is_empty()
+    }
+
+    /// Whether in no state that is kept one had another value than the rest.
+    pub fn is_flat(&self) -> bool {
+        self.history.entries().iter().all(|(_, s)| is_flat(s.quantiles[0], s.quantiles[QUANTILES.len() - 1]))
+    }
+}
+
+/// Whether values from the lowest to the highest are the same: rounding is no spread.
+pub fn is_flat(low: f32, high: f32) -> bool {
+    low > high || high - low <= 1e-5 * high.abs().max(low.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::views::{fields::Part, pool};
+    use std::sync::Arc;
+
+    fn raw(step: u64, n: usize) -> Raw {
+        let values = (0..n).map(|i| (i as u64 + step) as f32).collect();
+        Raw { step, values: Arc::new(values), part: Part::default() }
+    }
+
+    #[test]
+    fn states_come_in_and_another_field_starts_over() {
+        let (ctx, mut course) = (egui::Context::default(), Course::default());
+        let of = |probe| Of { probe, filter: 0, skip_negative: false };
+        course.update(&ctx, of(1), 1, |after| {
+            assert_eq!(after, None);
+            vec![raw(10, 5), raw(20, 5)]
+        });
+        course.update(&ctx, of(1), 1, |_| unreachable!("nothing is new"));
+        course.update(&ctx, of(1), 2, |after| {
+            assert_eq!(after, Some(20));
+            vec![raw(15, 5)]
+        });
+        assert_eq!(course.history().entries().len(), 2, "the cursor went back");
+        assert_eq!(course.front().map(|f| (f.step, f.members[2].value)), Some((15, 19.0)));
+        course.update(&ctx, of(2), 2, |_| vec![raw(20, AT_ONCE + 1)]);
+        assert!(course.is_coming() && course.front().is_none());
+        let since = std::time::Instant::now();
+        while course.is_coming() && since.elapsed().as_secs() < 20 {
+            course.update(&ctx, of(2), 2, |_| vec![]);
+        }
+        assert_eq!(course.history().entries().len(), 1);
+        course.update(&ctx, of(2), 3, |_| vec![raw(30, AT_ONCE + 1)]);
+        course.clear();
+        while pool::is_busy(&ctx) && since.elapsed().as_secs() < 20 {
+            std::thread::yield_now();
+        }
+        course.update(&ctx, of(2), 3, |after| vec![raw(after.map_or(1, |_| 99), 3)]);
+        assert_eq!(course.history().last(), Some(1), "what was begun before is passed over");
+    }
+}

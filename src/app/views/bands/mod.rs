@@ -1,0 +1,334 @@
+//! How the values of a field are distributed over a set, over time: bands between quantiles, or a heat map.
+
+mod course;
+mod draw;
+mod markers;
+mod ridge;
+mod summary;
+mod thinned;
+mod trails;
+mod words;
+
+use super::{
+    Selection, Subject, View, ViewCtx,
+    fields::{self, Fields, Part},
+    kit, menu, probes_where, run_ui, scatter, states, tap,
+};
+use crate::{
+    app::time::{Link, paint},
+    engine::Exhibit,
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
+};
+use course::{Course, Of};
+use draw::Chart;
+use egui::{Rect, Response, Sense, Ui, Vec2};
+use std::{collections::BTreeSet, sync::Arc};
+use summary::Raw;
+use trails::Trails;
+
+/// A canvas as wide as this has room for names beside the marks.
+const WIDE: f32 = 420.0;
+/// The axis below, and the title above the plot.
+const FRAME: [f32; 2] = [21.0, 24.0];
+
+/// The distribution over time.
+#[derive(Default)]
+pub struct Bands {
+    field: Option<&'static str>,
+    /// Fields that had the same value everywhere when they came: not what one wants to see first.
+    flat: BTreeSet<ProbeId>,
+    fields: Fields,
+    /// When the values that are held were measured.
+    at: u64,
+    course: Course,
+    trails: Trails,
+    is_log: bool,
+    /// Whether what was in view last has logarithms.
+    is_positive: bool,
+    is_ridge: bool,
+    picture: ridge::Picture,
+    link: Link,
+    under_pointer: Option<u32>,
+    /// The one the context menu was opened on.
+    opened: Option<u32>,
+}
+
+/// Fields with numbers, then those with times since something.
+fn candidates(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    let of = |meaning| probes_where(exhibit, move |s| s.meaning() == Some(meaning));
+    of(Meaning::Number).chain(of(Meaning::Since)).collect()
+}
+
+fn set_of(probe: &ProbeSpec) -> &'static str {
+    if let Shape::Field { over, .. } = probe.shape { over } else { "" }
+}
+
+/// The remembered states of a field after a step, then the values that are held, which are of the step `at`.
+fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64, after: Option<u64>) -> Vec<Raw> {
+    let (past, filter) = (&ctx.time.past.fields, ctx.filter.shown());
+    let mask = fields::mask(ctx.exhibit, set);
+    let then = |(step, values): (u64, &Arc<Vec<f32>>)| {
+        let mask = mask.and_then(|m| past.at(m, step)).map(|(_, mask)| mask.clone());
+        Raw { step, values: values.clone(), part: Part::then(mask, set, filter) }
+    };
+    let newest = held.get(probe);
+    let is_old = |(step, _): &(u64, &Arc<Vec<f32>>)| newest.is_none() || *step != at;
+    let mut raws: Vec<Raw> = past.after(probe, after).filter(is_old).map(then).collect();
+    if let Some(values) = newest {
+        raws.push(Raw { step: at, values: values.clone(), part: Part::of(ctx.exhibit, set, held, filter) });
+    }
+    raws
+}
+
+impl Bands {
+    /// The field shown: as chosen, else the first that is not the same everywhere.
+    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let all = candidates(exhibit);
+        let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
+        chosen.or_else(|| all.iter().find(|(id, _)| !self.flat.contains(id))).or(all.first()).copied()
+    }
+
+    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+        let Some((id, probe)) = self.probe(exhibit) else { return vec![] };
+        [Some(id), fields::mask(exhibit, set_of(probe))].into_iter().flatten().collect()
+    }
+
+    /// Passes over a field that says nothing when nobody has chosen it, and it never said anything.
+    fn note_flat(&mut self, exhibit: &Exhibit) {
+        let Some((id, probe)) = self.probe(exhibit) else { return };
+        let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
+        let mask = fields::mask(exhibit, set_of(probe)).and_then(|m| self.fields.get(m)).map(|m| m.as_slice());
+        // A sample says as much, and costs nothing with many.
+        let every = (values.len() / 4096).max(1);
+        let sample = values.iter().enumerate().step_by(every);
+        let part = sample.filter(|(i, v)| v.is_finite() && fields::takes_part(mask, *i)).map(|(_, v)| *v);
+        let (low, high) = part.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        if course::is_flat(low, high) {
+            self.flat.insert(id);
+        } else {
+            self.flat.remove(&id);
+        }
+    }
+
+    /// Takes in what is new, also of what the window remembers from before.
+    fn catch_up(&mut self, ui: &Ui, (id, probe): (ProbeId, &ProbeSpec), ctx: &ViewCtx<'_>) {
+        let skip_negative = probe.shape.meaning() == Some(Meaning::Since);
+        let of = Of { probe: id, filter: ctx.filter.shown().generation, skip_negative };
+        let (set, at, held) = (set_of(probe), self.at, &self.fields);
+        let raws = |after| raws(ctx, held, (id, set), at, after);
+        self.course.update(ui.ctx(), of, held.generation, raws);
+        let selected = (ctx.selection.of(set), ctx.selection.generation);
+        self.trails.update(of, selected, held.generation, raws);
+    }
+
+    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
+        kit::time_ui(ui, ctx, &mut self.link);
+        ui.separator();
+        let all = candidates(ctx.exhibit);
+        let has_sets = all.iter().any(|(_, p)| set_of(p) != set_of(probe));
+        let name = |p: &ProbeSpec| match has_sets {
+            true => format!("{}: {}", kit::spaced(set_of(p)), fields::label(p)),
+            false => fields::label(p),
+        };
+        let options: Vec<_> = all.iter().map(|(_, p)| (p.name, name(p))).collect();
+        let mut chosen = probe.name;
+        if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
+            self.field = Some(chosen);
+        }
+        let pictures = [(false, "bands".to_owned()), (true, "heat map".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "As", &mut self.is_ridge, &pictures);
+        let hint = "Logarithmic values, where all in view are above zero";
+        ui.add_enabled_ui(self.is_positive, |ui| {
+            ui.toggle_value(&mut self.is_log, "Log").on_hover_text(hint).on_disabled_hover_text(hint);
+        });
+    }
+
+    /// Everything inside the canvas.
+    fn chart_ui(
+        &mut self,
+        ui: &mut Ui,
+        canvas: Rect,
+        (probe, set): (&ProbeSpec, &Arc<ElementSet>),
+        ctx: &mut ViewCtx<'_>,
+    ) {
+        let response = ui.interact(canvas, ui.scope_id().with("bands"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Distribution over time"));
+        let seen = |b: &Self, ctx: &ViewCtx<'_>| {
+            let line = b.link.line(&ctx.time.axis);
+            b.course.history().within(line.t0, line.t1)
+        };
+        let (scale, _) = draw::scale_of(&self.course.history().entries()[seen(self, ctx)], self.is_log);
+        let has_room = canvas.width() >= WIDE;
+        let left = scatter::axis::gutter(ui, &scale, canvas.height() - FRAME[0] - FRAME[1]);
+        let right = if has_room { markers::ROOM } else { 14.0 };
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, FRAME[1]), canvas.max - Vec2::new(right, FRAME[0]));
+        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
+        paint::point(&response, plot, &line, &mut ctx.time.axis);
+        let seen = seen(self, ctx);
+        let (scale, is_positive) = draw::scale_of(&self.course.history().entries()[seen.clone()], self.is_log);
+        self.is_positive = is_positive;
+        let chart = Chart { plot, scale, line: &line };
+        self.paint(ui, canvas, &chart, seen, probe, ctx);
+        response.context_menu(|ui| {
+            let subject = Subject::at(ctx, set, None);
+            menu::ui(ui, ctx, set, &subject);
+        });
+        let look = (ctx.clock, &kit::mono(ui), ctx.tokens);
+        paint::pointer_chip(&ui.painter_at(canvas), &response, plot, &line, look);
+        self.tooltip(&response, &chart, (probe, set), ctx);
+        self.markers_ui(ui, &chart, (probe, set), has_room, ctx);
+    }
+
+    fn paint(
+        &mut self,
+        ui: &Ui,
+        canvas: Rect,
+        chart: &Chart<'_>,
+        seen: std::ops::Range<usize>,
+        probe: &ProbeSpec,
+        ctx: &ViewCtx<'_>,
+    ) {
+        let (painter, tokens) = (ui.painter_at(canvas), ctx.tokens);
+        let (plot, mono, line) = (chart.plot, kit::mono(ui), chart.line);
+        let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
+        let history = self.course.history();
+        if self.is_ridge {
+            let generation = self.course.generation;
+            self.picture.paint(&inside, chart, (history, seen.clone()), generation, tokens);
+            draw::median(&inside, chart, history, seen, tokens.text_strong.gamma_multiply(0.7));
+        }
+        paint::behind(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
+        if !self.is_ridge {
+            let seen = history.within(line.t0, line.t1);
+            draw::bands(&inside, chart, history, seen, tokens);
+        }
+        draw::trails(&inside, chart, &self.trails, tokens);
+        let title = fields::title(probe);
+        let fonts = (&mono, &kit::small(ui));
+        scatter::axis::y(&painter, canvas.left() + 8.0, plot, fonts, tokens, &chart.scale, &title);
+        line.paint_axis(&painter, plot, &mono, tokens, ctx.clock);
+        paint::before(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
+    }
+
+    /// The values of the state under the pointer.
+    fn tooltip(&self, response: &Response, chart: &Chart<'_>, of: (&ProbeSpec, &ElementSet), ctx: &ViewCtx<'_>) {
+        let Some(at) = response.hover_pos().filter(|at| chart.plot.contains(*at) && !response.dragged()) else {
+            return;
+        };
+        let step = chart.line.step_at(chart.plot, at.x);
+        let Some(i) = self.course.history().nearest(step) else { return };
+        let text = self.told(i, of, chart, ctx);
+        response.clone().on_hover_text_at_pointer(text);
+    }
+
+    fn markers_ui(
+        &mut self,
+        ui: &Ui,
+        chart: &Chart<'_>,
+        (probe, set): (&ProbeSpec, &ElementSet),
+        has_room: bool,
+        ctx: &mut ViewCtx<'_>,
+    ) {
+        let Some(front) = self.course.front() else { return };
+        let found = markers::ui(ui, chart, front, (set, probe), &mut self.opened, has_room, ctx);
+        // Who was pointed at is no longer.
+        if found.is_none() && self.under_pointer.is_some() && ctx.selection.hovered == self.under_pointer {
+            ctx.selection.hovered = None;
+        }
+        self.under_pointer = found;
+    }
+}
+
+impl View for Bands {
+    fn name(&self) -> &'static str {
+        "bands"
+    }
+
+    fn title(&self, exhibit: &Exhibit) -> String {
+        let name = self.probe(exhibit).map(|(_, p)| fields::label(p));
+        name.map_or_else(|| "Distribution".into(), |name| format!("Distribution: {name}"))
+    }
+
+    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+        self.wanted(exhibit).into_iter().map(tap).collect()
+    }
+
+    fn reset(&mut self, _: &Exhibit) {
+        self.fields.clear();
+        self.flat.clear();
+        self.course.clear();
+        self.trails.clear();
+    }
+
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let wanted = self.wanted(exhibit);
+        if !self.fields.absorb(frame, &wanted) {
+            return;
+        }
+        let is_field = |id: &ProbeId| matches!(frame.reading(*id), Some(Reading::Field(_)));
+        if wanted.first().is_some_and(is_field) {
+            self.at = frame.clock.step;
+        }
+        // Before the first step nothing may have been measured yet.
+        if frame.clock.step > 0 {
+            self.note_flat(exhibit);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let found = self.probe(ctx.exhibit).and_then(|(id, p)| Some((id, p, ctx.exhibit.set(set_of(p))?.clone())));
+        let Some((id, probe, set)) = found else {
+            let canvas = ui.available_rect_before_wrap();
+            let how = "This view shows how the values of a field are distributed over time";
+            kit::empty_ui(ui, canvas, ctx, "Nothing to distribute", how, None);
+            return;
+        };
+        self.catch_up(ui, (id, probe), ctx);
+        let caption = self.caption(&set, ctx);
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
+        if self.course.is_coming() {
+            states::busy_ui(ui, canvas, ctx.tokens, "Working out quantiles", None);
+            return;
+        }
+        if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {
+            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have values", None);
+            return;
+        }
+        if self.course.history().entries().is_empty() {
+            let how = "Run the model to see how values are distributed over time";
+            return run_ui(ui, canvas, ctx, "No values yet", how);
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+            return;
+        }
+        self.chart_ui(ui, canvas, (probe, &set), ctx);
+    }
+
+    fn icon(&self) -> &'static str {
+        crate::app::icons::WAVE
+    }
+
+    fn gestures(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("click a mark", "select"),
+            ("Ctrl", "add"),
+            ("drag", "move"),
+            ("wheel", "zoom"),
+            ("double-click", "newest"),
+            ("right click", "menu"),
+        ]
+    }
+
+    fn help(&self) -> &'static str {
+        "# Distribution over time\n\nHow the values of a field are distributed over those who take part and whom the \
+         filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
+         median, the thin ones the lowest and the highest value. *heat map* shows instead which share of all has which \
+         value.\n\nStates are taken while the view is on screen, and from what the window remembers; where none was seen \
+         there is a gap. Of a long run they are thinned evenly; the caption says how many there are. Up to eight selected \
+         elements have a line of their own.\n\n\
+         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right click: what can \
+         be done with it\n\
+         - drag: move in time · wheel: zoom · double-click or End: newest data"
+    }
+}

@@ -1,0 +1,71 @@
+//! What the distribution says in words: its caption, and the values of a state.
+
+use super::{
+    Bands,
+    draw::Chart,
+    markers,
+    summary::{MEDIAN, QUANTILES},
+};
+use crate::{
+    app::views::{ViewCtx, kit},
+    sim::{ElementSet, ProbeSpec},
+};
+
+impl Bands {
+    pub(super) fn caption(&self, set: &ElementSet, ctx: &ViewCtx<'_>) -> String {
+        let history = self.course.history();
+        let n = self.course.front().map_or(0, |f| f.state.n);
+        let mut text = format!("{} of {} {}", kit::thousands(n.into()), kit::thousands(set.len.into()), set.name);
+        let steps = history.last().zip(history.entries().first()).map_or(0, |(last, (first, _))| last - first);
+        let across = if ctx.clock.secs_per_step >= 1.0 {
+            format!("{} steps", kit::thousands(steps))
+        } else {
+            kit::duration(steps as f64 * ctx.clock.secs_per_step)
+        };
+        text += &match history.entries().len() {
+            1 => "  |  1 state".to_owned(),
+            n => format!("  |  {} states of {across}", kit::thousands(n as u64)),
+        };
+        if history.every() > 1 {
+            text += &format!(", 1 in {} kept", history.every());
+        }
+        text += &match self.is_ridge {
+            true => format!("  |  share of all per bin, full from {} %", kit::reading(100.0 * self.picture.most())),
+            false => "  |  quantiles 0, 5, 25, 50, 75, 95, 100 %".to_owned(),
+        };
+        let n_hidden = ctx.filter.shown().n_hidden(set);
+        if n_hidden > 0 {
+            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
+        }
+        text
+    }
+
+    /// The values of a state, and those of the selected at that time.
+    pub(super) fn told(
+        &self,
+        i: usize,
+        (probe, set): (&ProbeSpec, &ElementSet),
+        chart: &Chart<'_>,
+        ctx: &ViewCtx<'_>,
+    ) -> String {
+        let (step, state) = &self.course.history().entries()[i];
+        let secs = *step as f64 * ctx.clock.secs_per_step;
+        let time = chart.line.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
+        let mut text = format!("{time}\n{} {}", kit::thousands(state.n.into()), set.name);
+        for (i, value) in state.quantiles.iter().enumerate().rev() {
+            let name = match i {
+                0 => markers::NAMES[0].to_owned(),
+                MEDIAN => markers::NAMES[1].to_owned(),
+                i if i == QUANTILES.len() - 1 => markers::NAMES[2].to_owned(),
+                i => format!("{:.0} %", 100.0 * QUANTILES[i]),
+            };
+            text += &format!("\n{name}  {}", kit::with_unit(f64::from(*value), probe.unit));
+        }
+        for (i, element) in self.trails.elements().iter().enumerate() {
+            if let Some(value) = self.trails.at(i, *step as f64) {
+                text += &format!("\n{}  {}", set.label(*element), kit::with_unit(value.into(), probe.unit));
+            }
+        }
+        text
+    }
+}

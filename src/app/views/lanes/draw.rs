@@ -1,0 +1,134 @@
+//! The picture of lanes over time: cells, the names of the rows, what is under the pointer.
+
+use super::{grid::Grid, ink::Ink};
+use crate::app::{
+    theme::Tokens,
+    time::Timeline,
+    views::{heat::Name, kit},
+};
+use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
+
+/// Room right of the cells, for the colour bar and its numbers.
+const BAR: f32 = 66.0;
+/// Names take at most this part of the width.
+const NAMES: f32 = 0.3;
+/// Rows lower than that have not each a name.
+const NAME_HEIGHT: f32 = 11.0;
+/// Above the cells, and below them.
+const FRAME: [f32; 2] = [20.0, 21.0];
+
+/// Where the parts are.
+pub struct Layout {
+    /// The cells.
+    pub plot: Rect,
+    /// The colour bar.
+    pub bar: Rect,
+    /// How many rows.
+    pub rows: usize,
+}
+
+impl Layout {
+    /// In a canvas, with room for these names.
+    pub fn of(ui: &Ui, canvas: Rect, names: &[Name]) -> Self {
+        let font = kit::small(ui);
+        let width = |n: &Name| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let longest = names.iter().take(200).map(width).fold(0.0, f32::max);
+        let left = (longest + 24.0).min(canvas.width() * NAMES);
+        let min = canvas.min + Vec2::new(left, FRAME[0]);
+        let plot = Rect::from_min_max(min, (canvas.max - Vec2::new(BAR, FRAME[1])).max(min + Vec2::splat(4.0)));
+        let corner = plot.right_top() + Vec2::new(14.0, 0.0);
+        let bar = Rect::from_min_size(corner, Vec2::new(8.0, plot.height().min(180.0)));
+        Self { plot, bar, rows: names.len() }
+    }
+
+    /// A row.
+    pub fn row(&self, i: usize) -> Rect {
+        let height = self.plot.height() / self.rows.max(1) as f32;
+        let top = self.plot.top() + height * i as f32;
+        Rect::from_min_max(pos2(self.plot.left(), top), pos2(self.plot.right(), top + height))
+    }
+
+    /// The row a height is in.
+    pub fn row_at(&self, y: f32) -> Option<usize> {
+        let at = (y - self.plot.top()) / self.plot.height() * self.rows as f32;
+        (at >= 0.0 && at < self.rows as f32).then_some(at as usize)
+    }
+}
+
+/// The cells as a texture, made anew only when they are others.
+#[derive(Default)]
+pub struct Picture {
+    texture: Option<TextureHandle>,
+    generation: Option<(u64, bool)>,
+}
+
+impl Picture {
+    /// Draws cells at their times: `values` row by row, their rows in an order. `generation` says when anything is other.
+    pub fn paint(
+        &mut self,
+        ui: &Ui,
+        layout: &Layout,
+        line: &Timeline,
+        (grid, values, order): (&Grid, &[f32], &[usize]),
+        ink: &Ink,
+        generation: (u64, bool),
+    ) {
+        let columns = grid.cut.columns;
+        if self.generation != Some(generation) {
+            self.generation = Some(generation);
+            let image = image(columns, values, order, ink);
+            match &mut self.texture {
+                Some(texture) => texture.set(image, TextureOptions::NEAREST),
+                None => self.texture = Some(ui.ctx().load_texture("lanes", image, TextureOptions::NEAREST)),
+            }
+        }
+        let Some(texture) = &self.texture else { return };
+        let x = |step: f64| line.x_of(layout.plot, step);
+        let (left, right) = (x(grid.cut.begin(0)), x(grid.cut.begin(columns)));
+        let area = Rect::from_x_y_ranges(left..=right, layout.plot.y_range());
+        let uv = Rect::from_min_max(Pos2::ZERO, pos2(1.0, 1.0));
+        ui.painter_at(layout.plot).image(texture.id(), area, uv, Color32::WHITE);
+    }
+}
+
+/// Rows of cells in an order.
+fn image(columns: usize, values: &[f32], order: &[usize], ink: &Ink) -> ColorImage {
+    let row = |lane: &usize| values[lane * columns..(lane + 1) * columns].iter().map(|v| ink.color(*v));
+    ColorImage::new([columns, order.len()], order.iter().flat_map(row).collect())
+}
+
+/// Names left of their rows, as many as there is room for, and that of the row under the pointer.
+pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&Name], hovered: Option<usize>, tokens: &Tokens) {
+    let (painter, font) = (ui.painter_at(canvas), kit::small(ui));
+    let height = layout.row(0).height();
+    let every = (NAME_HEIGHT / height.max(0.1)).ceil().max(1.0) as usize;
+    for (i, name) in names.iter().enumerate() {
+        let is_near = hovered.is_some_and(|at| at != i && at.abs_diff(i) < every);
+        if hovered != Some(i) && (!i.is_multiple_of(every) || is_near) {
+            continue;
+        }
+        let middle = layout.row(i).left_center();
+        if let Some(color) = name.color {
+            painter.circle_filled(middle - Vec2::X * 9.0, 3.0, color);
+        }
+        let room = layout.plot.left() - canvas.left() - 20.0;
+        let text = kit::elide(&painter, &name.text, &font, room.max(10.0));
+        let ink = if hovered == Some(i) { tokens.text_strong } else { tokens.text_sub };
+        painter.text(middle - Vec2::X * 16.0, Align2::RIGHT_CENTER, text, font.clone(), ink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loud_row_is_where_it_was_sorted_to() {
+        let values = [1.0, 1.0, f32::NAN, 8.0, 9.0, 10.0, 0.0, 0.0, 0.0];
+        let ink = Ink::of(&values, false, &Tokens::dark()).expect("values");
+        let image = image(3, &values, &[1, 0, 2], &ink);
+        assert_eq!((image.size, image.pixels[2]), ([3, 3], ink.color(10.0)));
+        assert!(image.pixels[3..].iter().all(|p| *p != ink.color(10.0)));
+        assert!(image.pixels[5] != ink.color(1.0) && image.pixels[6] == ink.color(0.0), "no sample, and silence");
+    }
+}

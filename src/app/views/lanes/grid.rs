@@ -1,0 +1,196 @@
+//! Means of lanes in columns of time, and how even they are.
+
+use super::sums::{Sum, Sums};
+use crate::app::views::plot::samples::Samples;
+use std::ops::Range;
+
+/// Distances between samples that are looked at to tell the usual one.
+const LOOK_AT: usize = 65;
+
+/// Columns of time. They begin at multiples of their width, so that a window that moves shows the same ones again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cut {
+    /// The first, counted from step 0.
+    pub first: i64,
+    /// How many.
+    pub columns: usize,
+    /// Steps of each.
+    pub steps: f64,
+}
+
+impl Cut {
+    /// Columns for a window: at most one per pixel, and none narrower than samples are apart.
+    pub fn of(samples: &Samples, (t0, t1): (f64, f64), pixels: usize) -> Self {
+        let steps = ((t1 - t0) / pixels.max(1) as f64).max(usual(samples, within(samples, t0, t1)) as f64).max(1e-9);
+        let first = (t0 / steps).floor() as i64;
+        let end = (t1 / steps).ceil() as i64;
+        Self { first, columns: (end - first).max(1) as usize, steps }
+    }
+
+    /// When a column begins.
+    pub fn begin(&self, column: usize) -> f64 {
+        (self.first + column as i64) as f64 * self.steps
+    }
+
+    /// The column a step is in.
+    pub fn column(&self, step: f64) -> Option<usize> {
+        let at = (step / self.steps).floor() - self.first as f64;
+        (at >= 0.0 && at < self.columns as f64).then_some(at as usize)
+    }
+}
+
+/// Samples from one step up to another.
+pub fn within(samples: &Samples, from: f64, to: f64) -> Range<usize> {
+    let index = |t: f64| {
+        let (mut low, mut high) = (0, samples.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if (samples.step(middle) as f64) < t { low = middle + 1 } else { high = middle }
+        }
+        low
+    };
+    index(from)..index(to).max(index(from))
+}
+
+/// How far samples usually are from each other.
+fn usual(samples: &Samples, range: Range<usize>) -> u64 {
+    let every = (range.len() / LOOK_AT).max(1);
+    let pairs = range.clone().skip(1).step_by(every);
+    let mut apart: Vec<u64> = pairs.map(|i| samples.step(i) - samples.step(i - 1)).collect();
+    apart.sort_unstable();
+    apart.get(apart.len() / 2).copied().unwrap_or(0)
+}
+
+/// The means of all lanes in all columns.
+#[derive(Clone, Debug, Default)]
+pub struct Grid {
+    /// The columns.
+    pub cut: Cut,
+    /// How many lanes.
+    pub rows: usize,
+    /// Lane by lane; not a number where there is no sample.
+    pub means: Vec<f32>,
+    /// Of each lane, all samples in view.
+    pub totals: Vec<Sum>,
+    /// Samples in view, of each lane.
+    pub n: usize,
+}
+
+impl Grid {
+    /// Works them out.
+    pub fn of(samples: &Samples, sums: &Sums, window: (f64, f64), pixels: usize) -> Self {
+        let cut = Cut::of(samples, window, pixels);
+        let bounds: Vec<usize> =
+            (0..=cut.columns).map(|c| within(samples, cut.begin(c), f64::INFINITY).start).collect();
+        let rows = samples.lanes();
+        let mean = |lane: usize, ends: &[usize]| sums.over(samples, lane, ends[0]..ends[1]).mean();
+        let means = (0..rows).flat_map(|lane| bounds.windows(2).map(move |ends| mean(lane, ends))).collect();
+        let seen = within(samples, window.0, window.1);
+        let totals = (0..rows).map(|lane| sums.over(samples, lane, seen.clone())).collect();
+        Self { cut, rows, means, totals, n: seen.len() }
+    }
+
+    /// Whether nothing in view is below zero.
+    pub fn is_positive(&self) -> bool {
+        self.means.iter().all(|v| v.is_nan() || *v >= 0.0)
+    }
+
+    /// The same, each column divided by its sum.
+    pub fn shares(&self) -> Vec<f32> {
+        let n = self.cut.columns;
+        let mut sums = vec![0.0_f32; n];
+        for row in self.means.chunks_exact(n.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += if v.is_finite() { *v } else { 0.0 });
+        }
+        let share = |(i, v): (usize, &f32)| if sums[i % n] > 0.0 { v / sums[i % n] } else { f32::NAN };
+        self.means.iter().enumerate().map(share).collect()
+    }
+
+    /// Lanes in their order, or from the highest mean in view to the lowest.
+    pub fn order(&self, by_mean: bool) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.rows).collect();
+        if by_mean {
+            let mean = |lane: &usize| Some(self.totals[*lane].mean()).filter(|m| m.is_finite());
+            let low = |lane: &usize| mean(lane).unwrap_or(f32::NEG_INFINITY);
+            order.sort_by(|a, b| low(b).total_cmp(&low(a)));
+        }
+        order
+    }
+}
+
+/// How evenly lanes share what there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Balance {
+    /// Entropy of the shares over that of equal ones: 1 when all have the same, 0 when one has all.
+    pub evenness: f64,
+    /// The highest mean over the mean of all.
+    pub imbalance: f64,
+    /// Lanes with nothing.
+    pub silent: usize,
+}
+
+/// The balance of means that are not negative; none when all are zero, or there is but one.
+pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
+    let means: Vec<f64> = means.map(|m| if m.is_finite() { f64::from(m) } else { 0.0 }).collect();
+    let (sum, n) = (means.iter().sum::<f64>(), means.len() as f64);
+    if means.len() < 2 || sum <= 0.0 || means.iter().any(|m| *m < 0.0) {
+        return None;
+    }
+    let shares = means.iter().map(|m| m / sum).filter(|p| *p > 0.0);
+    let entropy: f64 = shares.map(|p| -p * p.ln()).sum();
+    let highest = means.iter().copied().fold(0.0, f64::max);
+    let silent = means.iter().filter(|m| **m == 0.0).count();
+    Some(Balance { evenness: entropy / n.ln(), imbalance: highest / (sum / n), silent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(n: u64) -> (Samples, Sums) {
+        let (mut samples, mut sums) = (Samples::default(), Sums::default());
+        let steps: Vec<u64> = (0..n).map(|i| i * 10).collect();
+        let values: Vec<f32> = (0..n).flat_map(|i| [i as f32, 3.0, 0.0]).collect();
+        samples.push(3, &steps, &values);
+        sums.follow(&samples);
+        (samples, sums)
+    }
+
+    #[test]
+    fn columns_are_means_of_the_samples_in_them() {
+        let (samples, sums) = filled(10_000);
+        let grid = Grid::of(&samples, &sums, (0.0, 100_000.0), 100);
+        assert_eq!((grid.cut.columns, grid.cut.steps, grid.n), (100, 1000.0, 10_000));
+        assert_eq!((grid.means[0], grid.means[1], grid.means[99]), (49.5, 149.5, 9949.5));
+        assert!(grid.means[100..200].iter().all(|v| *v == 3.0) && grid.means[200..].iter().all(|v| *v == 0.0));
+        let shares = grid.shares();
+        assert!((0..100).all(|c| (shares[c] + shares[100 + c] + shares[200 + c] - 1.0).abs() < 1e-5));
+        assert_eq!((grid.order(false), grid.order(true)), (vec![0, 1, 2], vec![0, 1, 2]));
+        let early = Grid::of(&samples, &sums, (0.0, 30.0), 100);
+        assert_eq!((early.cut.columns, early.order(true)), (3, vec![1, 0, 2]), "no narrower than samples are apart");
+    }
+
+    #[test]
+    fn a_window_that_moves_shows_the_same_columns() {
+        let (samples, sums) = filled(5_000);
+        let a = Grid::of(&samples, &sums, (10_000.0, 20_000.0), 50);
+        let b = Grid::of(&samples, &sums, (10_270.0, 20_270.0), 50);
+        assert_eq!((b.cut.first - a.cut.first, a.cut.columns, b.cut.columns), (1, 50, 51));
+        assert_eq!(a.means[1..50], b.means[..49]);
+        assert_eq!((b.cut.column(10_270.0), b.cut.column(10_000.0)), (Some(0), None));
+        let beyond = Grid::of(&samples, &sums, (49_000.0, 51_000.0), 20);
+        assert!(beyond.means[..10].iter().all(|v| v.is_finite()) && beyond.means[10..20].iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn evenness_imbalance_and_the_silent() {
+        let of = |means: &[f32]| balance(means.iter().copied());
+        let even = of(&[2.0; 8]).unwrap();
+        assert!((even.evenness - 1.0).abs() < 1e-12 && even.imbalance == 1.0 && even.silent == 0);
+        let one = of(&[0.0, 0.0, 5.0, f32::NAN]).unwrap();
+        assert_eq!((one.evenness, one.imbalance, one.silent), (0.0, 4.0, 3));
+        let half = of(&[1.0, 1.0, 0.0, 0.0]).unwrap();
+        assert!((half.evenness - 0.5).abs() < 1e-12 && half.imbalance == 2.0);
+        assert!(of(&[0.0; 3]).is_none() && of(&[1.0]).is_none() && of(&[1.0, -1.0, 2.0]).is_none());
+    }
+}

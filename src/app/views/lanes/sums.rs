@@ -1,0 +1,131 @@
+//! Running sums of samples, so that the mean over any stretch of half a million of them is worked out from two numbers
+//! and a few samples.
+
+use crate::app::views::plot::samples::Samples;
+use std::ops::Range;
+
+/// Samples per kept sum. Samples are forgotten in multiples of it.
+const BLOCK: usize = 16;
+
+/// Sum and number of the finite samples up to a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// Their sum.
+    pub sum: f64,
+    /// How many they are.
+    pub n: u64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f32) {
+        if value.is_finite() {
+            *self = Self { sum: self.sum + f64::from(value), n: self.n + 1 };
+        }
+    }
+
+    /// The mean; not a number of none.
+    pub fn mean(self) -> f32 {
+        (self.sum / self.n as f64) as f32
+    }
+}
+
+/// The running sums of all lanes.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// Of each lane, what is before each block.
+    lanes: Vec<Vec<Sum>>,
+    /// Of each lane, all that was.
+    totals: Vec<Sum>,
+    /// The first block that is kept, counted from the first there ever was.
+    first: u64,
+    /// Samples that are in, counted from the first there ever was.
+    done: u64,
+}
+
+impl Sums {
+    /// Catches up with the samples.
+    pub fn follow(&mut self, samples: &Samples) {
+        let all = samples.dropped() + samples.len() as u64;
+        if self.totals.len() != samples.lanes() || self.done > all || self.done < samples.dropped() {
+            let n = samples.lanes();
+            let (first, done) = (samples.dropped() / BLOCK as u64, samples.dropped());
+            *self = Self { lanes: vec![vec![]; n], totals: vec![Sum::default(); n], first, done };
+        }
+        for i in (self.done - samples.dropped()) as usize..samples.len() {
+            let starts = (samples.dropped() + i as u64).is_multiple_of(BLOCK as u64);
+            for (lane, (blocks, total)) in self.lanes.iter_mut().zip(&mut self.totals).enumerate() {
+                if starts {
+                    blocks.push(*total);
+                }
+                total.add(samples.value(lane, i));
+            }
+        }
+        let gone = (samples.dropped() / BLOCK as u64 - self.first) as usize;
+        self.lanes.iter_mut().for_each(|blocks| drop(blocks.drain(..gone.min(blocks.len()))));
+        (self.first, self.done) = (self.first + gone as u64, all);
+    }
+
+    /// The sum over some samples of a lane, which has been followed.
+    pub fn over(&self, samples: &Samples, lane: usize, range: Range<usize>) -> Sum {
+        let plain = |range: Range<usize>| {
+            let mut sum = Sum::default();
+            range.for_each(|i| sum.add(samples.value(lane, i)));
+            sum
+        };
+        let (first, last) = (range.start.div_ceil(BLOCK), range.end / BLOCK);
+        let blocks = self.lanes.get(lane).map_or(&[][..], Vec::as_slice);
+        let (Some(from), Some(to)) = (blocks.get(first), blocks.get(last)) else { return plain(range) };
+        if first >= last {
+            return plain(range);
+        }
+        let (before, after) = (plain(range.start..first * BLOCK), plain(last * BLOCK..range.end));
+        Sum { sum: to.sum - from.sum + before.sum + after.sum, n: to.n - from.n + before.n + after.n }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(samples: &mut Samples, from: u64, n: u64) {
+        let steps: Vec<u64> = (from..from + n).collect();
+        let value = |s: &u64| [*s as f32, if s.is_multiple_of(10) { f32::NAN } else { 2.0 }];
+        samples.push(2, &steps, &steps.iter().flat_map(value).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn sums_are_those_of_the_samples() {
+        let (mut samples, mut sums) = (Samples::default(), Sums::default());
+        for part in 0..20 {
+            push(&mut samples, part * 53, 53);
+            sums.follow(&samples);
+        }
+        for range in [0..1060, 0..16, 15..17, 3..900, 700..1060, 1059..1060, 5..5, 1040..1056] {
+            let plain: f64 = range.clone().map(|i| i as f64).sum();
+            assert_eq!(sums.over(&samples, 0, range.clone()), Sum { sum: plain, n: range.len() as u64 }, "{range:?}");
+            let finite = range.clone().filter(|i| i % 10 != 0).count() as u64;
+            assert_eq!(sums.over(&samples, 1, range).n, finite, "what is no number is not counted");
+        }
+        assert!(sums.over(&samples, 1, 5..5).mean().is_nan());
+    }
+
+    #[test]
+    fn what_is_forgotten_is_out_of_the_sums() {
+        let (mut samples, mut sums) = (Samples::default(), Sums::default());
+        for part in 0..7 {
+            push(&mut samples, part * 100_000, 100_000);
+            sums.follow(&samples);
+        }
+        assert!(samples.dropped() > 0);
+        let mut late = Sums::default();
+        late.follow(&samples);
+        let first = samples.dropped() as f64;
+        for range in [0..1000, 17..100_000, samples.len() - 40..samples.len()] {
+            let n = range.len() as f64;
+            let plain = (range.start + range.end - 1) as f64 / 2.0 * n + first * n;
+            for sums in [&sums, &late] {
+                assert!((sums.over(&samples, 0, range.clone()).sum / plain - 1.0).abs() < 1e-9, "{range:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the lanes say in words: their caption, and what is under the pointer.
+
+use super::{Lanes, grid::Balance};
+use crate::{
+    app::{
+        time::Timeline,
+        views::{ViewCtx, kit},
+    },
+    sim::ProbeSpec,
+};
+
+impl Lanes {
+    pub(super) fn caption(&self, ctx: &ViewCtx<'_>) -> String {
+        let seen = &self.seen;
+        let line = self.link.line(&ctx.time.axis);
+        let across = match ctx.clock.secs_per_step >= 1.0 {
+            true => format!("{} steps", kit::value(line.span)),
+            false => kit::duration(line.span * ctx.clock.secs_per_step),
+        };
+        let id = self.probe(ctx.exhibit).map(|(id, _)| usize::from(id));
+        let n = id.and_then(|id| ctx.exhibit.lanes.get(id)).map_or(0, Vec::len);
+        let samples = kit::thousands(seen.grid.n as u64);
+        let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, mean per column");
+        if let Some(Balance { evenness, imbalance, silent }) = seen.balance {
+            text += &format!("  |  evenness {evenness:.2}  |  imbalance {imbalance:.1}");
+            text += &format!("  |  {silent} of {n} silent in view");
+        }
+        let dropped =
+            self.probe(ctx.exhibit).and_then(|(id, _)| self.series.get(&id)).map_or(0, |r| r.samples.dropped());
+        if dropped > 0 {
+            text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
+        }
+        text
+    }
+
+    /// A lane at a step: its value, and its share of all lanes.
+    pub(super) fn told(
+        &self,
+        lane: usize,
+        step: f64,
+        (probe, lanes): (&ProbeSpec, &[String]),
+        line: &Timeline,
+        ctx: &ViewCtx<'_>,
+    ) -> String {
+        let seen = &self.seen;
+        let time = line.unit(ctx.clock).text(step * ctx.clock.secs_per_step, ctx.clock.secs_per_step);
+        let mut text = format!("{}\n{time}", kit::spaced(lanes.get(lane).map_or("", String::as_str)));
+        let columns = seen.grid.cut.columns;
+        let column = seen.grid.cut.column(step);
+        let value = column.map(|c| seen.grid.means[lane * columns + c]).filter(|v| v.is_finite());
+        text += &match value {
+            Some(value) => format!("\n{}", kit::with_unit(f64::from(value), probe.unit)),
+            None => "\nno sample".to_owned(),
+        };
+        if let (Some(value), Some(column), true) = (value, column, seen.is_positive) {
+            let all = (0..seen.grid.rows).map(|l| seen.grid.means[l * columns + column]).filter(|v| v.is_finite());
+            let sum: f32 = all.sum();
+            if sum > 0.0 {
+                text += &format!("\n{:.1} % of this column", 100.0 * value / sum);
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,96 @@
+//! Who is selected, in all views.
+
+use std::sync::Arc;
+
+/// The one selection.
+#[derive(Clone, Default, PartialEq)]
+pub struct Selection {
+    /// The set the elements are of; empty when nothing was ever selected.
+    pub set: &'static str,
+    /// Sorted, without doubles.
+    pub elements: Arc<Vec<u32>>,
+    /// The element under the pointer in some view.
+    pub hovered: Option<u32>,
+    /// Counts up with every change of `set` or `elements`, not of `hovered`.
+    pub generation: u64,
+}
+
+impl Selection {
+    /// Replaces the selection; sorts and removes doubles.
+    pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
+        elements.sort_unstable();
+        elements.dedup();
+        if self.set != set || *self.elements != elements {
+            (self.set, self.elements) = (set, Arc::new(elements));
+            self.generation += 1;
+        }
+    }
+
+    /// The same for an answer that was asked for when [`Selection::generation`] was this: it comes too late when something
+    /// else has been selected since.
+    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, asked_at: u64) {
+        if self.generation == asked_at {
+            self.replace(set, elements);
+        }
+    }
+
+    /// The same with elements that are sorted, without doubles and shared.
+    pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
+        if elements.is_sorted_by(|a, b| a < b) {
+            if self.set != set || self.elements != elements {
+                (self.set, self.elements) = (set, elements);
+                self.generation += 1;
+            }
+        } else {
+            self.replace(set, elements.to_vec());
+        }
+    }
+
+    /// Takes elements out.
+    pub fn remove(&mut self, set: &'static str, less: &[u32]) {
+        let less: std::collections::HashSet<&u32> = less.iter().collect();
+        let kept = self.of(set).iter().filter(|e| !less.contains(e)).copied().collect();
+        self.replace(set, kept);
+    }
+
+    /// What an area catches: replaces, with Ctrl adds, with Ctrl and Alt takes out.
+    pub fn catch(&mut self, set: &'static str, caught: Vec<u32>, modifiers: egui::Modifiers) {
+        match (modifiers.command, modifiers.alt) {
+            (true, true) => self.remove(set, &caught),
+            (true, false) => self.extend(set, &caught),
+            _ => self.replace(set, caught),
+        }
+    }
+
+    /// Adds or removes one element.
+    pub fn toggle(&mut self, set: &'static str, element: u32) {
+        let mut elements = if self.set == set { self.elements.to_vec() } else { vec![] };
+        match elements.binary_search(&element) {
+            Ok(at) => drop(elements.remove(at)),
+            Err(at) => elements.insert(at, element),
+        }
+        self.replace(set, elements);
+    }
+
+    /// Adds elements.
+    pub fn extend(&mut self, set: &'static str, more: &[u32]) {
+        let mut elements = if self.set == set { self.elements.to_vec() } else { vec![] };
+        elements.extend(more);
+        self.replace(set, elements);
+    }
+
+    /// The selected elements of a set; none when the selection is of another.
+    pub fn of(&self, set: &str) -> &[u32] {
+        if self.set == set { &self.elements } else { &[] }
+    }
+
+    /// Whether an element of a set is selected.
+    pub fn contains(&self, set: &str, element: u32) -> bool {
+        self.of(set).binary_search(&element).is_ok()
+    }
+
+    /// The hovered element, when it is of this set.
+    pub fn hovered_in(&self, set: &str) -> Option<u32> {
+        self.hovered.filter(|_| self.set == set || self.set.is_empty())
+    }
+}
