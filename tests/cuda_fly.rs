@@ -10,8 +10,8 @@ use neuropil::{
     engine::{Command, Engine, Gauges},
     gpu::{Gpu, Pass},
     kinds::spiking::{
-        Params,
-        cpu::CpuSim,
+        NeuronModel, Params,
+        cpu::{CpuSim, leaky::LeakySim},
         cuda::{CudaSim, Residence, Tuning},
         layout::Real,
         probes,
@@ -61,6 +61,21 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
     sim.load(&state).expect("loads");
     assert_eq!(advance(&mut sim, steps - half, 999), want, "{case}, after a save and a load");
     println!("{case} {} bytes, {steps} steps: {want}", T::BYTES);
+}
+
+/// The benchmark of the seed, one second.
+#[test]
+fn leaky_fly_is_the_same_on_both() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let mut params = Params::default();
+    params.network.model = NeuronModel::NoisyLeaky;
+    let mut reference = LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts");
+    let want = advance(&mut reference, 1000, 1000);
+    for batch in [1000, 7] {
+        assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 1000, batch), want, "batches of {batch}");
+    }
+    println!("noisy leaky units, 1000 steps: {want}");
 }
 
 /// The deterministic references of Brian2 (tests/golden_spiking.rs holds the CPU to them): same hash on both backends,

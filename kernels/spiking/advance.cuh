@@ -217,7 +217,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
 
     const unsigned int n_all = crew.count[0];
     const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
-    const bool simple = m.n_sources == 1 && !listed;
+    const bool simple = m.n_sources == 1 && !listed && !m.is_wild;
     const T weight = simple ? (T)sources[0].weight : T(0);
     unsigned int looks = 0;
     for (unsigned int at = me; (at & ~31u) < n_all; at += BLOCK) {
@@ -234,7 +234,10 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             int* sums = arrivals + column(m.layout, lane);
             const bool plain = dense && simple && steps <= STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
                                signed_gap(start + steps, neuron.anchor) < (int)NEAR;
-            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
+            if (plain) {
+                fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
+                agenda.lost = !is_number(neuron.u, neuron.g); // as it was before: inputs are tame
+            }
             for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
                 ++looks;
                 const int sum = summed >> i & 1 ? sums[i * ROW] : 0;
@@ -242,6 +245,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                 if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
                 fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
             }
+            if (agenda.lost) note_lost(counters, w, __ffs(agenda.lost) - 1, lane);
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
             if (fired) rates[lane] = average(m, fade, rates[lane], start, fired);
             checks[lane] = start + agenda.look;

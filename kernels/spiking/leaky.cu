@@ -48,6 +48,8 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
             v = 0.0f;
             fired = 1;
             rates[lane] = spiking::average(m, fade, rates[lane], (unsigned int)w.step, 1);
+        } else if (!isfinite(v)) {
+            spiking::note_lost(counters, w, 0, lane);
         }
         states[lane] = (unsigned int)__float_as_int(v);
     }
@@ -134,7 +136,10 @@ struct Boarders {
             c = c + (current[h] + 0.0f); // no kicks
             c = c + unit[h] * u.amplitude;
             v[h] = u.decay * v[h] + c;
-            if (v[h] < 1.0f) continue;
+            if (!(v[h] >= 1.0f)) {
+                if (!isfinite(v[h])) atomicMax(&crew.lost, lost_in(0, lane + h));
+                continue;
+            }
             v[h] = 0.0f;
             dealt.announce(lane + h);
             crew.tell(list, atomicAdd(&n_spikes, 1), 0, member + h, lane + h);

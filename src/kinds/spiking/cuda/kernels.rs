@@ -73,8 +73,8 @@ device_struct! {
         gain: f32,
         /// Entries of the coarse table of fading rates
         n_coarse: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Whether an input is so large that it may leave a state no number
+        is_wild: u32,
     }
 }
 

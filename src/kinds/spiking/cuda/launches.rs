@@ -156,12 +156,13 @@ impl Memory {
     }
 
     /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
-    /// nobody traced.
+    /// inputs tame, nobody traced.
     pub fn is_plain(&self) -> bool {
         let model = self.model.value();
         model.n_sources <= u32::from(self.units.is_none())
             && model.has_gains == 0
             && model.n_overflow == 0
+            && model.is_wild == 0
             && self.n_traced == 0
     }
 

@@ -27,6 +27,13 @@
 //! that the CPU keeps a calendar by says that none can cross in this window. In a window with few spikes `deliver` marks
 //! whom it reaches, 32 neurons at a time; in one with many, everybody looks.
 //!
+//! # Numbers that are none
+//!
+//! A state that is no number is told as by the CPU: the kernel that steps the neuron notes the step and who it was beside
+//! the counters of the window, by one maximum over keys. As a rule inputs are [too small](drive::Image::is_wild) to lead
+//! there, and the quick paths only look at the end of a window whether somebody was lost before. Where they are not, nobody
+//! resides, and every neuron goes the long way, which looks in every step.
+//!
 //! # The host
 //!
 //! knows the clock, not the activity. It plans windows, launches graphs and, one graph behind, reads the spikes from
@@ -61,14 +68,14 @@ mod ways;
 use super::{
     NeuronModel, Params,
     cpu::SETTLE_EVERY,
-    desk::Desk,
+    desk::{Desk, guard},
     layout::{Propagator, Real},
     setup::Setup,
 };
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
-    sim::{Scene, SimError},
+    sim::{Lost, Scene, SimError},
 };
 use dealt::Dealt;
 use drive::Hand;
@@ -97,6 +104,8 @@ pub struct CudaSim<T> {
     listed: Vec<u64>,
     /// The situation holds below this step.
     until: u64,
+    /// The first neuron whose state was no number, until it is told.
+    lost: Option<Lost>,
     /// Steps per window; fewer for a while after the rings were full.
     window: u32,
     /// How `reside` is launched, where neurons find room.
@@ -163,6 +172,7 @@ impl<T: Real> CudaSim<T> {
             hand: vec![],
             listed: vec![],
             until: 0,
+            lost: None,
             window: sizes.window,
             residence,
             ways: None,
@@ -201,12 +211,13 @@ impl<T: Real> CudaSim<T> {
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let end = self.desk.step + u64::from(steps);
         let step = self.desk.step;
+        self.lost = None;
         if !self.desk.by_hand.is_empty() {
             let given = self.desk.by_hand.drain(..);
             self.hand.extend(given.map(|(lane, weight)| Hand { step, lane, weight: weight.wide() }));
             self.desk.stale = true;
         }
-        while self.desk.step < end {
+        while self.desk.step < end && self.lost.is_none() {
             let next = self.queue.next_step(self.desk.step);
             if next < end && self.queue.has_room() {
                 self.launch(next, end, pass)?;
@@ -214,9 +225,14 @@ impl<T: Real> CudaSim<T> {
                 self.collect(pass)?;
             }
         }
+        // Only when somebody was lost; whoever goes on from here finds the clock where the neurons are.
+        while self.queue.is_flying() {
+            self.collect(pass)?;
+        }
         self.hand.retain(|h| h.step >= self.desk.step);
         self.time_ways(pass)?;
-        Ok(pass.collect()?)
+        pass.collect()?;
+        guard(self.lost.take().into_iter(), &self.desk.setup.neurons)
     }
 
     /// Plans and launches one graph of windows from `step` on, no further than `end`.
@@ -307,6 +323,9 @@ impl<T: Real> CudaSim<T> {
         let gives = image.masks.iter().any(|m| *m != 0) || !image.kicks.is_empty();
         model.n_sources = if gives { image.sources.len() as u32 } else { 0 };
         model.has_gains = u32::from(!image.gains.is_empty());
+        // Units are looked at in every step.
+        let is_wild = self.memory.units.is_none() && image.is_wild(&situation, &self.desk.constants);
+        model.is_wild = is_wild.into();
         self.memory.model.set(model)?;
         self.memory.enter(&self.kernels, step as u32)?;
         Ok(())
@@ -319,7 +338,8 @@ impl<T: Real> CudaSim<T> {
     /// Waits for the oldest graph, and reads what it did.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.desk.meter, pass)? else { return Ok(()) };
-        let Reading { step, whole } = reading;
+        let Reading { step, whole, lost } = reading;
+        self.lost = self.lost.or(lost);
         let stuck = step == self.desk.step;
         self.desk.step = step;
         if whole {

@@ -3,11 +3,12 @@
 use super::{
     kernels::{Segment, Window},
     memory::Memory,
-    sizes::{COPIES, COUNTERS, FINGERPRINT, GRAPH, LANE_BITS, LONGEST, SORTED_BY_DEVICE, Sizes},
+    sizes::{COPIES, COUNTERS, FINGERPRINT, GRAPH, LANE_BITS, LONGEST, LOST, SORTED_BY_DEVICE, Sizes},
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
     kinds::spiking::measure::Meter,
+    sim::Lost,
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -93,6 +94,8 @@ pub struct Reading {
     pub step: u64,
     /// Whether all of its windows were run.
     pub whole: bool,
+    /// The first neuron whose state was no number.
+    pub lost: Option<Lost>,
 }
 
 /// The windows between the plan and the meter.
@@ -152,6 +155,11 @@ impl Queue {
     /// Whether another graph may be launched before one is read.
     pub fn has_room(&self) -> bool {
         self.flights.len() < DEPTH
+    }
+
+    /// Whether graphs were launched that are not read yet.
+    pub fn is_flying(&self) -> bool {
+        !self.flights.is_empty()
     }
 
     /// Whether a graph in flight is being measured.
@@ -242,7 +250,7 @@ impl Queue {
             Some(samples) if flight.n_traced > 0 => samples.get()?,
             _ => &[],
         };
-        let (mut at, mut events) = (0, 0_u64);
+        let (mut at, mut events, mut lost) = (0, 0_u64, None);
         let is_resident = flight.by == Deliverer::Resident;
         meter.hashes_elsewhere = is_resident;
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
@@ -253,6 +261,7 @@ impl Queue {
                 self.lanes.sort_unstable();
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
+            lost = lost.or_else(|| lost_in(window, counters));
             if is_resident {
                 let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
                 meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
@@ -276,7 +285,7 @@ impl Queue {
         self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(flight.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
-        Ok(Some(Reading { step, whole: n_run == flight.plan.len() }))
+        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), lost }))
     }
 
     /// Forgets the windows from `step` on: they were not run.
@@ -317,6 +326,13 @@ struct Samples<'a> {
     all: &'a [f32],
     window: usize,
     n: usize,
+}
+
+/// The first neuron of a window whose state was no number.
+fn lost_in(window: &Window, counters: &[u32]) -> Option<Lost> {
+    let key = !counters[LOST];
+    let lost = Lost { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
+    (counters[LOST] != 0).then_some(lost)
 }
 
 /// Feeds the meter with one window, step by step. Returns its synaptic events.

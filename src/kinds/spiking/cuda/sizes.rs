@@ -18,6 +18,8 @@ pub const COPIES: usize = 8;
 pub const COUNTERS: usize = (COPIES + 1) * LONGEST as usize;
 /// Where among them the fingerprint of the spikes is, two words, where resident blocks make it.
 pub const FINGERPRINT: usize = COPIES * LONGEST as usize + 2;
+/// Where among them the first neuron is whose state is no number: the complement of its key, 0 for nobody.
+pub const LOST: usize = COPIES * LONGEST as usize + 4;
 /// Tags of windows that resident blocks tell each other apart by, as in `posts.cuh`; 0 is none.
 pub const TAGS: u32 = 1 << 16;
 /// Neurons of a block of `advance`, as in `step.cuh`.
@@ -293,7 +295,7 @@ mod tests {
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
             (meeting, format!("MOST = {MOST};")),
-            (neuron, "FINGERPRINT = COPIES * LONGEST + 2;".to_owned()),
+            (neuron, "FINGERPRINT = COPIES * LONGEST + 2, LOST = COPIES * LONGEST + 4;".to_owned()),
             (meeting, format!("WORK = {WORK};")),
             (meeting, format!("OWN = {OWN};")),
             (meeting, format!("MOST_POSTS = {MOST_POSTS};")),
