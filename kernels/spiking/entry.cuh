@@ -119,10 +119,13 @@ extern "C" __global__ void
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,
                                  const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments,
-                                 unsigned int* __restrict__ spikes) {
-    Segment& place = segments[windows[blockIdx.x].segment];
+                                 unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters) {
+    const Window& w = windows[blockIdx.x];
+    Segment& place = segments[w.segment];
     const Segment segment = is_live ? live[blockIdx.x + 1] : place;
     if (is_live && threadIdx.x == 0) place = segment;
+    if (segment.halted) return;
+    if (is_live) spiking::take_fingerprint(*model, w, segment, spikes, counters); // resident blocks make it themselves
     spiking::order<8192>(*model, segment, spikes);
 }
 

@@ -1,5 +1,7 @@
 // Noisy leaky units; the CUDA twin of src/kinds/spiking/leaky.rs, which is the definition. Delivery, listed kicks and the
-// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step.
+// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step. Quiet networks are
+// taken through many steps in one launch by `board`; busy ones take two launches a step, `deliver` and `leak`: what resident
+// blocks spend on a connection that they look up is more than an addition in global memory costs.
 #include "gen/spiking-leaky.cuh"
 #include "spiking/advance.cuh"
 #include "spiking/turns.cuh"

@@ -21,8 +21,8 @@ constexpr unsigned int LONGEST = 32;
 constexpr unsigned int STAGED = 24;
 constexpr int TOO_LARGE = -32768;
 // Counters of a window: synaptic events of each step, in several copies on lines of their own, because additions to one
-// line wait for each other; then the neurons looked at; two words further the fingerprint of its spikes, where resident
-// blocks make it; and behind it who was lost first.
+// line wait for each other; then the neurons looked at; two words further the fingerprint of its spikes; and behind it who
+// was lost first.
 constexpr unsigned int COPIES = 8, COUNTERS = COPIES * LONGEST + LONGEST;
 constexpr unsigned int FINGERPRINT = COPIES * LONGEST + 2, LOST = COPIES * LONGEST + 4;
 // Arrivals lie by group of 32 neurons, step and neuron: what a warp reads of a window lies together. (By step and neuron,
@@ -79,9 +79,21 @@ __device__ inline int warp_min(int x) {
     for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));
     return x;
 }
-__device__ inline unsigned int warp_sum(unsigned int x) {
+template <typename U> __device__ inline U warp_sum(U x) {
     for (unsigned int d = 16; d; d /= 2) x += __shfl_xor_sync(WHOLE, x, d);
     return x;
+}
+
+// A number of 64 bits for a spike, to be added up: src/num/hash.rs.
+__device__ inline unsigned long long scrambled(unsigned int step, unsigned int lane) {
+    const unsigned long long both = ((unsigned long long)step << 32 | lane) + 0x9e3779b97f4a7c15ull;
+    const unsigned long long once = (both ^ both >> 32) * 0xd6e8feb86659fd93ull;
+    return (once ^ once >> 32) * 0xd6e8feb86659fd93ull;
+}
+
+// Adds numbers of some spikes of a window to its fingerprint.
+__device__ inline void add_fingerprint(unsigned int* counters, unsigned long long sum) {
+    if (sum) atomicAdd(reinterpret_cast<unsigned long long*>(&counters[FINGERPRINT]), sum);
 }
 
 // The model in the arithmetic of the state. Narrowing is exact: the values were rounded before.

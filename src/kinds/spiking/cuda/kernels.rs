@@ -263,11 +263,11 @@ kernels! {
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
-        /// the windows were launched one by one, it takes their segments over into the ring.
+        /// the windows were launched one by one, it makes their fingerprints and takes their segments over into the ring.
         #[block(1024)]
         fn order(
             model: In<Model>, windows: In<Window>, live: In<Segment>, is_live: Size<u32>, segments: InOut<Segment>,
-            spikes: InOut<u32>
+            spikes: InOut<u32>, counters: InOut<u32>
         );
 
         /// Takes up drives and lesions between two steps.

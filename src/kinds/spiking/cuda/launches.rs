@@ -256,6 +256,7 @@ impl Memory {
         pass: &mut Pass,
     ) -> Result<(), GpuError> {
         let (model, segments, spikes) = (self.model.buf(), &mut self.segments, &mut self.spikes);
-        kernels.order(pass, windows * 1024, model, &self.windows, &self.live, one_by_one.into(), segments, spikes)
+        let (plan, live, counters) = (&self.windows, &self.live, &mut self.counters);
+        kernels.order(pass, windows * 1024, model, plan, live, one_by_one.into(), segments, spikes, counters)
     }
 }

@@ -94,6 +94,8 @@ pub struct Reading {
     pub step: u64,
     /// Whether all of its windows were run.
     pub whole: bool,
+    /// Synaptic events in each of these steps, on average; `None` when there were none.
+    pub events_per_step: Option<u64>,
     /// The first neuron whose state was no number.
     pub lost: Option<Lost>,
 }
@@ -251,8 +253,6 @@ impl Queue {
             _ => &[],
         };
         let (mut at, mut events, mut lost) = (0, 0_u64, None);
-        let is_resident = flight.by == Deliverer::Resident;
-        meter.hashes_elsewhere = is_resident;
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
             self.lanes.clear();
             self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
@@ -262,10 +262,8 @@ impl Queue {
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
             lost = lost.or_else(|| lost_in(window, counters));
-            if is_resident {
-                let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
-                meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
-            }
+            let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
+            meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
             let samples = Samples { all: samples, window: i, n: flight.n_traced };
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
@@ -277,7 +275,7 @@ impl Queue {
                 Deliverer::Plain => pass.work("deliver", events, 8 * events),
                 Deliverer::Driven => pass.work("deliver_driven", events, 8 * events),
             }
-            if !is_resident {
+            if flight.by != Deliverer::Resident {
                 pass.work(if is_leaky { "leak" } else { "advance" }, n_spikes as u64, 0);
             }
         }
@@ -285,7 +283,8 @@ impl Queue {
         self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(flight.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
-        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), lost }))
+        let events_per_step = events.checked_div(step - flight.plan[0].step);
+        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), events_per_step, lost }))
     }
 
     /// Forgets the windows from `step` on: they were not run.

@@ -16,7 +16,7 @@ pub const LONGEST: u32 = 32;
 pub const COPIES: usize = 8;
 /// Counters of a window: [`COPIES`] times one per step, then the neurons looked at.
 pub const COUNTERS: usize = (COPIES + 1) * LONGEST as usize;
-/// Where among them the fingerprint of the spikes is, two words, where resident blocks make it.
+/// Where among them the fingerprint of the spikes is, two words.
 pub const FINGERPRINT: usize = COPIES * LONGEST as usize + 2;
 /// Where among them the first neuron is whose state is no number: the complement of its key, 0 for nobody.
 pub const LOST: usize = COPIES * LONGEST as usize + 4;
@@ -59,6 +59,9 @@ pub struct Tuning {
     pub ring: u32,
     /// Whether neurons stay in shared memory over many windows.
     pub residence: Residence,
+    /// Synaptic events per step above which units do not stay there. They come back when there are less than half as many,
+    /// so that no network keeps moving.
+    pub busy_events: u64,
 }
 
 /// Whether neurons stay in shared memory while many windows pass in one launch.
@@ -74,7 +77,14 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 40, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
+        Self {
+            graph: 16,
+            deliver_warps: 40,
+            dense_chunks: 500,
+            ring: 1 << 26,
+            residence: Residence::Auto,
+            busy_events: 150_000,
+        }
     }
 }
 
