@@ -17,7 +17,7 @@
 namespace spiking {
 
 // Appends the spikes of a warp, and the chunks of their rows.
-__device__ inline void append(const Model& m, const Window& w, const Segment& now, Segment* segment, unsigned int fired,
+__device__ inline void append(const Layout& l, const Window& w, const Segment& now, Segment* segment, unsigned int fired,
                               unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
     if (!__any_sync(WHOLE, fired)) return;
     const unsigned int from = fired ? rows[lane] : 0, len = fired ? rows[lane + 1] - from : 0;
@@ -41,11 +41,11 @@ __device__ inline void append(const Model& m, const Window& w, const Segment& no
     unsigned int chunk = now.chunk_start + (unsigned int)(base >> 32) + chunks_to - n_spikes * per_spike;
     for (; fired; fired &= fired - 1) {
         const unsigned int i = __ffs(fired) - 1;
-        spikes[spike++ & m.layout.spike_mask] = i << LANE_BITS | lane;
+        spikes[spike++ & l.spike_mask] = i << LANE_BITS | lane;
         const unsigned int step = ((unsigned int)w.step + i) << 7;
         for (unsigned int at = 0; at < len; at += 128) {
             const unsigned int size = len - at < 128 ? len - at : 128;
-            chunks[chunk++ & m.layout.chunk_mask] = {from + at, step | (size - 1)};
+            chunks[chunk++ & l.chunk_mask] = {from + at, step | (size - 1)};
         }
     }
 }
@@ -254,7 +254,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * ROW] = 0;
         }
         __syncwarp();
-        append(m, w, now, live, fired, lane, rows, spikes, chunks);
+        append(m.layout, w, now, live, fired, lane, rows, spikes, chunks);
     }
     __syncthreads();
     if (me < SPAN / 32) {

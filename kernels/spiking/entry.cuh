@@ -18,8 +18,8 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 }
 
 extern "C" __global__ void
-    deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
-                   Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks,
+    deliver_driven(Layout layout, unsigned int n, unsigned int exactly, const Model* __restrict__ model,
+                   const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks,
                    const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
@@ -27,7 +27,7 @@ extern "C" __global__ void
                    const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits,
                    int* __restrict__ arrivals, unsigned char* __restrict__ touched) {
     // Those that deliver and those that draw take turns, so that both kinds are at work at all times.
-    const unsigned int drawing = (model->n + 255) >> 8, delivering = gridDim.x - drawing;
+    const unsigned int drawing = (n + 255) >> 8, delivering = gridDim.x - drawing;
     const unsigned int turns = 2 * min(drawing, delivering), b = blockIdx.x;
     const bool delivers = b < turns ? b % 2 == 0 : delivering > drawing;
     const unsigned int at = b < turns ? b / 2 : b - turns / 2;
@@ -35,15 +35,18 @@ extern "C" __global__ void
         return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
     const Window w = windows[index];
     const spiking::Carrier carrier(at, delivering);
-    const spiking::Before before(model->layout, w, segments, live, index);
-    const spiking::Ahead ahead(model->layout, carrier, before, chunks, words);
-    const spiking::Verdict verdict = spiking::begin_live(model->layout, w, before, live, index, at == 0);
-    if (verdict.halted) return;
-    if (model->n_overflow || model->has_gains)
-        spiking::deliver_exactly(*model, w, verdict.dense, carrier, before, chunks, rows, words, overflow, gain_of, gains,
-                                 arrivals, touched);
-    else
-        spiking::deliver_chunks(model->layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
+    const spiking::Before before(layout, w, segments, live, index);
+    if (exactly) {
+        const spiking::Verdict verdict = spiking::begin_live(layout, w, before, live, index, at == 0);
+        if (!verdict.halted)
+            spiking::deliver_exactly(*model, w, verdict.dense, carrier, before, chunks, rows, words, overflow, gain_of, gains,
+                                     arrivals, touched);
+        return;
+    }
+    const spiking::Ahead ahead(layout, carrier, before, chunks, words);
+    const spiking::Verdict verdict = spiking::begin_live(layout, w, before, live, index, at == 0);
+    if (!verdict.halted)
+        spiking::deliver_chunks(layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,

@@ -6,11 +6,11 @@
 #include "spiking/advance.cuh"
 #include "spiking/turns.cuh"
 
-extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __restrict__ units,
-                                const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
-                                const Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
-                                const Source* __restrict__ sources,
-        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+extern "C" __global__ void leak(Layout layout, unsigned int n, unsigned long long seed, const Model* __restrict__ model,
+                                const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index,
+                                Segment* __restrict__ live, const Segment* __restrict__ segments,
+                                const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+                                const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
                                 const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
                                 const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
                                 const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
@@ -18,45 +18,46 @@ extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __
                                 unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
                                 Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
                                 Average* __restrict__ rates, const float* __restrict__ fade) {
+    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
+    if (blockIdx.x >= stepping) {
+        if (!live[index + 1].halted)
+            spiking::tally(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
+        return;
+    }
     const Window w = windows[index];
     const Segment now = live[index + 1];
     if (now.halted) return;
-    const Model& m = *model;
-    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
-    if (blockIdx.x >= stepping)
-        return spiking::tally(m, w, blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
     const unsigned int lane = spiking::thread_index();
     unsigned int fired = 0;
-    if (lane < m.n) {
+    if (lane < n) {
         const Units u = *units;
-        const bool closed = marks[lane] & spiking::CLOSED, listed = w.kick_from < w.kick_to;
-        int sum = arrivals[lane];
-        if (sum) arrivals[lane] = 0;
-        if (closed) sum = 0;
+        const bool closed = marks[lane] & spiking::CLOSED;
+        const float current = __int_as_float((int)currents[lane]), before = __int_as_float((int)states[lane]);
+        const int arrived = arrivals[lane];
+        if (arrived) arrivals[lane] = 0;
         float kick = 0.0f;
-        if ((trains[lane >> 5] || listed) && kick_bits[lane]) {
+        if ((trains[lane >> 5] || w.kick_from < w.kick_to) && kick_bits[lane]) {
             kick_bits[lane] = 0;
-            const spiking::Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
+            const spiking::Drive drive = {*model, sources, chances, masks, kicks, w.kick_from, w.kick_to};
             if (!closed) kick = drive.sum<float>(w.step, lane);
         }
-        const float current = __int_as_float((int)currents[lane]);
-        const unsigned int word = draw_of_step(m.seed, u.noise, w.step, lane);
+        const unsigned int word = draw_of_step(seed, u.noise, w.step, lane);
         const float unit = (float)(int)(word >> 8) * 0x1p-23f - 1.0f;
-        float c = u.w_unit * (float)sum;
+        float c = u.w_unit * (float)(closed ? 0 : arrived);
         c = c + (current + kick);
         c = c + unit * u.amplitude;
-        float v = u.decay * __int_as_float((int)states[lane]) + c;
+        float v = u.decay * before + c;
         if (v >= 1.0f) {
             v = 0.0f;
             fired = 1;
-            rates[lane] = spiking::average(m, fade, rates[lane], (unsigned int)w.step, 1);
+            rates[lane] = spiking::average(*model, fade, rates[lane], (unsigned int)w.step, 1);
         } else if (!isfinite(v)) {
             spiking::note_lost(counters, w, 0, lane);
         }
         states[lane] = (unsigned int)__float_as_int(v);
     }
     __syncwarp();
-    spiking::append(m, w, now, &live[index + 1], fired, lane, rows, spikes, chunks);
+    spiking::append(layout, w, now, &live[index + 1], fired, lane, rows, spikes, chunks);
 }
 
 namespace spiking {

@@ -124,6 +124,7 @@ pub struct CudaSim<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
     driven: bool,
+    exactly: bool,
     kicks: bool,
     traced: bool,
 }
@@ -264,6 +265,7 @@ impl<T: Real> CudaSim<T> {
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape = Shape {
             driven: self.memory.is_driven(),
+            exactly: self.memory.is_exact(),
             kicks: plan.iter().any(|w| w.kick_from < w.kick_to),
             traced: !self.desk.meter.traced.is_empty(),
         };

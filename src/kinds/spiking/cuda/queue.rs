@@ -198,11 +198,6 @@ impl Queue {
             let last = if sent.is_empty() { first.wrapping_sub(1) } else { first.wrapping_add(n_due).wrapping_sub(1) };
             let place = |step: u64| kicks.partition_point(|k| *k < step) as u32;
             plan.push(Window {
-                step: at,
-                steps,
-                sent: (at as u32).wrapping_sub(self.delay as u32),
-                most_spikes: self.sizes.most_spikes(steps),
-                most_chunks: self.sizes.most_chunks(steps),
                 segment: segment & self.segment_mask,
                 previous: segment.wrapping_sub(1) & self.segment_mask,
                 first,
@@ -211,6 +206,7 @@ impl Queue {
                 kick_from: place(at),
                 kick_to: place(reach),
                 slot: self.next_tray as u32 * GRAPH + i,
+                ..self.sizes.window_from(at, steps)
             });
             sent.push_back(Sent { segment, step: at, steps });
             at = reach;

@@ -176,6 +176,18 @@ impl Sizes {
         left(self.chunk_ring, self.row_chunks, steps)
     }
 
+    /// A window of so many steps from `step` on. What arrives in it, and where its spikes go, is up to the plan.
+    pub fn window_from(&self, step: u64, steps: u32) -> Window {
+        Window {
+            step,
+            steps,
+            sent: (step as u32).wrapping_sub(self.delay),
+            most_spikes: self.most_spikes(steps),
+            most_chunks: self.most_chunks(steps),
+            ..Window::default()
+        }
+    }
+
     /// Warps of neurons.
     pub const fn warps(&self) -> u32 {
         self.n.div_ceil(32)
