@@ -19,7 +19,8 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 
 extern "C" __global__ void
     deliver_driven(Layout layout, unsigned int n, unsigned int exactly, const Model* __restrict__ model,
-                   const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks,
+                   const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments,
+                   Segment* __restrict__ live, const Chunk* __restrict__ chunks,
                    const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
@@ -69,7 +70,8 @@ extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned
                          states, anchors, arrivals, kick_bits, n_traced, traced, samples);
 }
 
-extern "C" __global__ void
+// Three blocks find room on a multiprocessor, so that all neurons of a brain are at work at once.
+extern "C" __global__ void __launch_bounds__(256, 3)
     advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
             const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
             const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,

@@ -6,44 +6,83 @@
 #include "spiking/advance.cuh"
 #include "spiking/turns.cuh"
 
-extern "C" __global__ void leak(Layout layout, unsigned int n, unsigned long long seed, const Model* __restrict__ model,
-                                const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index,
-                                Segment* __restrict__ live, const Segment* __restrict__ segments,
-                                const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
-                                const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
-                                const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
-                                const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
-                                const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
-                                unsigned int* __restrict__ states, int* __restrict__ arrivals,
-                                unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
-                                Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
-                                Average* __restrict__ rates, const float* __restrict__ fade) {
+namespace spiking {
+
+// A load that stays where it is written: left to itself, the compiler moves it behind whatever may make it needless.
+__device__ inline unsigned int load_here(const unsigned int* at) {
+    unsigned int word;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+    return word;
+}
+
+// Appends the spikes of a block: in a busy network nearly every warp has one, and additions to one place wait for each other.
+__device__ inline void append_together(const Layout& l, const Window& w, Segment* segment, unsigned int fired,
+                                       unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
+    constexpr unsigned int WARPS = BLOCK / 32, THEY = (1u << WARPS) - 1;
+    __shared__ unsigned long long hauls[WARPS];
+    __shared__ uint2 places[WARPS]; // in the rings
+    const unsigned int me = threadIdx.x, warp = me >> 5;
+    const Haul haul(fired, lane, rows);
+    if ((me & 31) == 31) hauls[warp] = haul.both();
+    __syncthreads();
+    if (me < WARPS) {
+        const unsigned long long mine = hauls[me];
+        unsigned long long to = mine, base = 0;
+        for (unsigned int d = 1; d < WARPS; d *= 2) {
+            const unsigned long long below = __shfl_up_sync(THEY, to, d);
+            if (me >= d) to += below;
+        }
+        if (me == WARPS - 1 && to) base = Haul::claim(segment, to);
+        base = __shfl_sync(THEY, base, WARPS - 1) + to - mine;
+        places[me] = make_uint2(segment->spike_start + (unsigned int)base, segment->chunk_start + (unsigned int)(base >> 32));
+    }
+    __syncthreads();
+    haul.write(l, w, places[warp].x, places[warp].y, spikes, chunks);
+}
+
+}  // namespace spiking
+
+// Five blocks find room on a multiprocessor, so that all units of a brain are at work at once.
+extern "C" __global__ void __launch_bounds__(256, 5)
+    leak(Layout layout, unsigned int n, unsigned long long seed, const Model* __restrict__ model,
+         const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index,
+         Segment* __restrict__ live, const Segment* __restrict__ segments,
+         const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+         const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
+         const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
+         const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
+         unsigned int* __restrict__ states, int* __restrict__ arrivals,
+         unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
+         Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+         Average* __restrict__ rates, const float* __restrict__ fade) {
     const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
     if (blockIdx.x >= stepping) {
         if (!live[index + 1].halted)
             spiking::tally(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
         return;
     }
-    const Window w = windows[index];
-    const Segment now = live[index + 1];
-    if (now.halted) return;
+    // Arrays of neurons are as long as the grid, so that these loads wait for nothing.
     const unsigned int lane = spiking::thread_index();
+    const bool closed = spiking::load_here(&marks[lane]) & spiking::CLOSED;
+    const bool trained = spiking::load_here(&trains[lane >> 5]);
+    const float before = __int_as_float((int)spiking::load_here(&states[lane]));
+    const float current = __int_as_float((int)spiking::load_here(&currents[lane]));
+    const int arrived = (int)spiking::load_here(reinterpret_cast<const unsigned int*>(&arrivals[lane]));
+    const Window w = windows[index];
+    if (live[index + 1].halted) return;
     unsigned int fired = 0;
     if (lane < n) {
-        const Units u = *units;
-        const bool closed = marks[lane] & spiking::CLOSED;
-        const float current = __int_as_float((int)currents[lane]), before = __int_as_float((int)states[lane]);
-        const int arrived = arrivals[lane];
         if (arrived) arrivals[lane] = 0;
-        float kick = 0.0f;
-        if ((trains[lane >> 5] || w.kick_from < w.kick_to) && kick_bits[lane]) {
+        float c = units->w_unit * (float)(closed ? 0 : arrived), kick = 0.0f;
+        if ((trained || w.kick_from < w.kick_to) && kick_bits[lane]) {
             kick_bits[lane] = 0;
             const spiking::Drive drive = {*model, sources, chances, masks, kicks, w.kick_from, w.kick_to};
             if (!closed) kick = drive.sum<float>(w.step, lane);
         }
+        const Units u = *units; // again: kept all the time, it costs registers
         const unsigned int word = draw_of_step(seed, u.noise, w.step, lane);
         const float unit = (float)(int)(word >> 8) * 0x1p-23f - 1.0f;
-        float c = u.w_unit * (float)(closed ? 0 : arrived);
         c = c + (current + kick);
         c = c + unit * u.amplitude;
         float v = u.decay * before + c;
@@ -57,7 +96,7 @@ extern "C" __global__ void leak(Layout layout, unsigned int n, unsigned long lon
         states[lane] = (unsigned int)__float_as_int(v);
     }
     __syncwarp();
-    spiking::append(layout, w, now, &live[index + 1], fired, lane, rows, spikes, chunks);
+    spiking::append_together(layout, w, &live[index + 1], fired, lane, rows, spikes, chunks);
 }
 
 namespace spiking {
