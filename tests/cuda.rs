@@ -3,6 +3,8 @@
 #[path = "support/device.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod device;
+#[path = "support/lost.rs"]
+mod lost;
 #[path = "support/busy.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod network;
@@ -268,19 +270,101 @@ fn leaky_units_are_the_same_on_both() {
     assert_eq!(edited(&mut on_gpu(), 3), want);
 }
 
-/// The benchmark of the seed, one second.
+/// Launch shapes that go through each kernel a neuron is stepped by.
+fn every_way() -> [Tuning; 4] {
+    let shapes = [(1, Residence::Off), (16, Residence::Off), (16, Residence::Auto), (4, Residence::Blocks(3))];
+    shapes.map(|(graph, residence)| Tuning { graph, residence, ..Tuning::default() })
+}
+
+/// What is said about the first state that is no number; the digest if all are.
+fn last_words(sim: &mut dyn Simulation) -> String {
+    let ran = (0..5).try_for_each(|_| sim.advance(77, &mut Pass::default()));
+    ran.map_or_else(|lost| lost.to_string(), |()| format!("{:?}", sim.digest()))
+}
+
+/// A network that may reside, and one source of kicks.
+fn plain() -> (Arc<Setup>, Params) {
+    let net = neuropil::data::generate::balanced(2_000, 20, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
+    let noise = Intervention { rate_hz: 800.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) };
+    (Arc::new(Setup::new(net).expect("a network")), Params { interventions: vec![noise], ..Params::default() })
+}
+
+/// The CPU's words, in every way; also when started anew, from a healthy state, and from one that is lost already.
+fn is_lost_as_on_the_cpu<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, healthy: &Params, sick: &Params) {
+    let mut reference = cpu::<T>(sick, setup);
+    let start = reference.save().expect("saves");
+    let want = last_words(&mut reference);
+    assert!(want.contains("left all bounds"), "{want}");
+    let state = reference.save().expect("saves");
+    let mut on_cpu = cpu::<T>(healthy, setup);
+    on_cpu.load(&state).expect("loads");
+    let want_again = last_words(&mut on_cpu);
+    for tuning in every_way() {
+        let on_gpu = |params| CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
+        let mut sim = on_gpu(sick);
+        assert_eq!(last_words(&mut sim), want, "{tuning:?}, {} bytes", T::BYTES);
+        sim.rewind().expect("rewinds");
+        assert_eq!(last_words(&mut sim), want, "after a rewind");
+        sim.load(&start).expect("loads");
+        assert_eq!(last_words(&mut sim), want, "after a load");
+        let mut sim = on_gpu(healthy);
+        sim.load(&state).expect("loads");
+        assert_eq!(last_words(&mut sim), want_again, "lost before, {tuning:?}");
+        sim.rewind().expect("rewinds");
+        assert_eq!(advance(&mut sim, 300, 77), advance(&mut cpu::<T>(healthy, setup), 300, 300), "well again");
+    }
+}
+
 #[test]
-fn leaky_fly_is_the_same_on_both() {
-    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
-    let setup = fly(&shared);
+fn who_is_no_number_is_named_with_the_step() {
+    let Some(gpu) = gpu() else { return };
+    let nobody = |effect, from_ms| intervention(effect, "idx = 91, 17", from_ms, 0.0);
+    let current = |from_ms| Intervention { current_mv: f64::NAN, ..nobody(Effect::Current, from_ms) };
+    let mut everything = busy();
+    everything.interventions.push(current(20.0));
+    for (tuning, batch) in every_way().into_iter().zip([1, 400, 7, 100]) {
+        let sim = |setup| CudaSim::<f64>::tuned(&everything, &scene(), setup, &gpu, tuning).expect("it starts");
+        lost::is_told(&mut sim(setup(1)), batch);
+    }
+    let (network, healthy) = plain();
+    let mut sick: Vec<Params> = vec![healthy.clone(); 3];
+    sick[0].interventions.push(current(3.3));
+    let kicks = Intervention { rate_hz: 200.0, weight_mv: f64::INFINITY, ..nobody(Effect::Noise, 5.0) };
+    sick[1].interventions = vec![kicks];
+    sick[2].lif.w_syn = 1e308; // infinity in single precision
+    for sick in &sick {
+        is_lost_as_on_the_cpu::<f64>(&gpu, &network, &healthy, sick);
+        is_lost_as_on_the_cpu::<f32>(&gpu, &network, &healthy, sick);
+    }
+}
+
+#[test]
+fn units_that_are_no_number_are_named_too() {
+    let Some(gpu) = gpu() else { return };
+    let current = |current_mv, from_ms| Intervention {
+        current_mv,
+        ..intervention(Effect::Current, "idx = 91, 17", from_ms, 0.0)
+    };
+    let mut everything = leaky();
+    everything.interventions.push(current(f64::NAN, 200.0));
+    let network = plain().0;
     let mut params = Params::default();
     params.network.model = NeuronModel::NoisyLeaky;
-    let mut reference = LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts");
-    let want = advance(&mut reference, 1000, 1000);
-    for batch in [1000, 7] {
-        assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 1000, batch), want, "batches of {batch}");
+    for (tuning, batch) in every_way().into_iter().zip([1, 400, 7, 100]) {
+        let on_gpu =
+            |params: &Params, setup| CudaSim::<f32>::tuned(params, &scene(), setup, &gpu, tuning).expect("it starts");
+        lost::is_told(&mut on_gpu(&everything, setup(1)), batch);
+        for current_mv in [f64::NAN, f64::NEG_INFINITY] {
+            params.interventions = vec![current(current_mv, 33.0)];
+            let mut reference = LeakySim::new(&params, &scene(), network.clone(), 2).expect("it starts");
+            let want = last_words(&mut reference);
+            assert!(want.contains("left all bounds"), "{want}");
+            let mut sim = on_gpu(&params, network.clone());
+            assert_eq!(last_words(&mut sim), want, "{tuning:?}");
+            sim.rewind().expect("rewinds");
+            assert_eq!(last_words(&mut sim), want, "after a rewind");
+        }
     }
-    println!("noisy leaky units, 1000 steps: {want}");
 }
 
 /// Everybody fires in nearly every step: rings overflow, windows are shortened, spikes are sorted by the host.

@@ -10,14 +10,15 @@ use neuropil::{
     engine::{Command, Engine, Gauges},
     gpu::{Gpu, Pass},
     kinds::spiking::{
-        Params,
-        cpu::CpuSim,
+        NeuronModel, Params,
+        cpu::{CpuSim, leaky::LeakySim},
         cuda::{CudaSim, Residence, Tuning},
         layout::Real,
         probes,
         setup::Setup,
     },
-    sim::{Frame, Simulation, Tap},
+    params::path,
+    sim::{Effect as Taken, Frame, Simulation, Tap},
 };
 use std::{
     sync::Arc,
@@ -61,6 +62,35 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
     sim.load(&state).expect("loads");
     assert_eq!(advance(&mut sim, steps - half, 999), want, "{case}, after a save and a load");
     println!("{case} {} bytes, {steps} steps: {want}", T::BYTES);
+}
+
+/// The benchmark of the seed, one second.
+#[test]
+fn leaky_fly_is_the_same_on_both() {
+    let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
+    let setup = fly(&shared);
+    let mut params = Params::default();
+    params.network.model = NeuronModel::NoisyLeaky;
+    let mut reference = LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts");
+    let want = advance(&mut reference, 1000, 1000);
+    for batch in [1000, 7] {
+        assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 1000, batch), want, "batches of {batch}");
+    }
+    // Up to 790,000 events a step, then silence, then as before: units leave and come back.
+    let run = |sim: &mut dyn Simulation, batch| {
+        for edit in ["leaky.decay=0", "leaky.decay=0.9"] {
+            advance(sim, 200, batch);
+            assert_eq!(sim.set(&path::parse(&params, edit).expect("an edit")).expect("taken up"), Taken::Applied);
+        }
+        advance(sim, 600, batch)
+    };
+    let edited = run(&mut LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts"), 1000);
+    for (busy_events, batch) in [(150_000, 1000), (150_000, 7), (780_000, 1), (u64::MAX, 1000), (0, 1000)] {
+        let tuning = Tuning { busy_events, ..Tuning::default() };
+        let mut sim = CudaSim::<f32>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
+        assert_eq!(run(&mut sim, batch), edited, "batches of {batch}, {tuning:?}");
+    }
+    println!("noisy leaky units, 1000 steps: {want}");
 }
 
 /// The deterministic references of Brian2 (tests/golden_spiking.rs holds the CPU to them): same hash on both backends,
@@ -149,8 +179,18 @@ fn tuning_table() {
         ("always dense", Tuning { dense_chunks: 0, ..plain }),
         ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
     ];
+    let of_units = [
+        ("default", plain),
+        ("resident", Tuning { busy_events: u64::MAX, ..plain }),
+        ("two launches", Tuning { residence: Residence::Off, ..plain }),
+        ("two launches, 16", Tuning { residence: Residence::Off, graph: 4, ..plain }),
+        ("32 warps", Tuning { residence: Residence::Off, deliver_warps: 32, ..plain }),
+        ("48 warps", Tuning { residence: Residence::Off, deliver_warps: 48, ..plain }),
+    ];
     let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
-    for case in ["sugar21", "gustatory408", "broad10"].into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
+    let cases = ["sugar21", "gustatory408", "broad10", "fastfly"];
+    for case in cases.into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
+        let shapes = if case == "fastfly" { of_units } else { shapes };
         for (name, tuning) in shapes.into_iter().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
             let params = drive(&shared, case);
             let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
@@ -158,7 +198,8 @@ fn tuning_table() {
             advance_plainly(&mut sim, 2000);
             let since = Instant::now();
             advance_plainly(&mut sim, 20_000);
-            let factor = 2.0 / since.elapsed().as_secs_f64();
+            let secs = since.elapsed().as_secs_f64();
+            let (factor, micros) = (20_000.0 * sim.clock().secs_per_step / secs, secs * 1e6 / 20_000.0);
             let mut pass = Pass::measuring();
             for _ in 0..4 {
                 sim.advance(1152, &mut pass).expect("it runs");
@@ -169,7 +210,10 @@ fn tuning_table() {
                 .iter()
                 .map(|t| format!("{} {:.2}", t.name, t.nanos as f64 * 1e-3 / f64::from(t.launches.max(1))))
                 .collect();
-            println!("{case:13} {name:18} {factor:7.1}x  µs with events: {}", kernels.join("  "));
+            println!(
+                "{case:13} {name:18} {factor:7.1}x  {micros:6.3} µs a step  µs with events: {}",
+                kernels.join("  ")
+            );
         }
     }
 }

@@ -34,7 +34,7 @@ struct alignas(8) Model {
     float theta_f; // Threshold in single precision, for the bound on crossings
     float gain; // What a spike adds to a running rate, Hz
     unsigned int n_coarse; // Entries of the coarse table of fading rates
-    unsigned int pad; // Padding to eight bytes
+    unsigned int is_wild; // Whether an input is so large that it may leave a state no number
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 
@@ -125,7 +125,7 @@ struct alignas(4) Units {
 static_assert(sizeof(Units) == 16, "Units: size");
 
 // One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) leak(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live, const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
+extern "C" __global__ void __launch_bounds__(256, 1) leak(Layout layout, unsigned int n, unsigned long long seed, const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live, const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
 
 // Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(544, 1) board(const Model* __restrict__ model, const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);

@@ -34,7 +34,7 @@ struct alignas(8) Model {
     float theta_f; // Threshold in single precision, for the bound on crossings
     float gain; // What a spike adds to a running rate, Hz
     unsigned int n_coarse; // Entries of the coarse table of fading rates
-    unsigned int pad; // Padding to eight bytes
+    unsigned int is_wild; // Whether an input is so large that it may leave a state no number
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) deliver(Layout layout, cons
 
 // The same where something is driven or weights are changed: blocks beside those that deliver draw the kicks
 // that trains give. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver_driven(Layout layout, unsigned int n, unsigned int exactly, const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // Notes the listed kicks of the window at their neurons.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
@@ -139,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __rest
 extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);
 
 // Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
-// the windows were launched one by one, it takes their segments over into the ring.
-extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments, unsigned int* __restrict__ spikes);
+// the windows were launched one by one, it makes their fingerprints and takes their segments over into the ring.
+extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments, unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters);
 
 // Takes up drives and lesions between two steps.
 extern "C" __global__ void __launch_bounds__(256, 1) enter(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ new_marks, const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks, unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);

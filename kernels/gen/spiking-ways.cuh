@@ -34,7 +34,7 @@ struct alignas(8) Model {
     float theta_f; // Threshold in single precision, for the bound on crossings
     float gain; // What a spike adds to a running rate, Hz
     unsigned int n_coarse; // Entries of the coarse table of fading rates
-    unsigned int pad; // Padding to eight bytes
+    unsigned int is_wild; // Whether an input is so large that it may leave a state no number
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 

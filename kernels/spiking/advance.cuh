@@ -16,38 +16,54 @@
 
 namespace spiking {
 
+// The spikes of a neuron in a window, and the chunks of its row: how many, and those of its warp up to and with them.
+struct Haul {
+    unsigned int fired, lane, from, len, n_spikes, n_chunks, spikes_to, chunks_to;
+
+    __device__ Haul(unsigned int fired, unsigned int lane, const unsigned int* rows)
+        : fired(fired), lane(lane), from(fired ? rows[lane] : 0), len(fired ? rows[lane + 1] - from : 0),
+          n_spikes(__popc(fired)), n_chunks(n_spikes * ((len + 127) >> 7)), spikes_to(n_spikes), chunks_to(n_chunks) {
+        for (unsigned int d = 1; d < 32; d *= 2) {
+            const unsigned int a = __shfl_up_sync(WHOLE, spikes_to, d), b = __shfl_up_sync(WHOLE, chunks_to, d);
+            if ((threadIdx.x & 31) >= d) {
+                spikes_to += a;
+                chunks_to += b;
+            }
+        }
+    }
+
+    // n_spikes and n_chunks of a segment lie side by side: one atomic moves both.
+    __device__ static unsigned long long claim(Segment* segment, unsigned long long both) {
+        return atomicAdd(reinterpret_cast<unsigned long long*>(&segment->n_spikes), both);
+    }
+    __device__ unsigned long long both() const { return spikes_to | (unsigned long long)chunks_to << 32; }
+
+    // To the rings, behind those of the warp that lie from `spike` and `chunk` on.
+    __device__ void write(const Layout& l, const Window& w, unsigned int spike, unsigned int chunk, unsigned int* spikes,
+                          Chunk* chunks) const {
+        spike += spikes_to - n_spikes;
+        chunk += chunks_to - n_chunks;
+        for (unsigned int left = fired; left; left &= left - 1) {
+            const unsigned int i = __ffs(left) - 1;
+            spikes[spike++ & l.spike_mask] = i << LANE_BITS | lane;
+            const unsigned int step = ((unsigned int)w.step + i) << 7;
+            for (unsigned int at = 0; at < len; at += 128) {
+                const unsigned int size = len - at < 128 ? len - at : 128;
+                chunks[chunk++ & l.chunk_mask] = {from + at, step | (size - 1)};
+            }
+        }
+    }
+};
+
 // Appends the spikes of a warp, and the chunks of their rows.
-__device__ inline void append(const Model& m, const Window& w, const Segment& now, Segment* segment, unsigned int fired,
+__device__ inline void append(const Layout& l, const Window& w, const Segment& now, Segment* segment, unsigned int fired,
                               unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
     if (!__any_sync(WHOLE, fired)) return;
-    const unsigned int from = fired ? rows[lane] : 0, len = fired ? rows[lane + 1] - from : 0;
-    const unsigned int n_spikes = __popc(fired), per_spike = (len + 127) >> 7;
-    unsigned int spikes_to = n_spikes, chunks_to = n_spikes * per_spike;
-    for (unsigned int d = 1; d < 32; d *= 2) {
-        const unsigned int a = __shfl_up_sync(WHOLE, spikes_to, d), b = __shfl_up_sync(WHOLE, chunks_to, d);
-        if ((threadIdx.x & 31) >= d) {
-            spikes_to += a;
-            chunks_to += b;
-        }
-    }
+    const Haul haul(fired, lane, rows);
     unsigned long long base = 0;
-    if ((threadIdx.x & 31) == 31) {
-        // n_spikes and n_chunks lie side by side: one atomic moves both.
-        base = atomicAdd(reinterpret_cast<unsigned long long*>(&segment->n_spikes),
-                         spikes_to | (unsigned long long)chunks_to << 32);
-    }
+    if ((threadIdx.x & 31) == 31) base = Haul::claim(segment, haul.both());
     base = __shfl_sync(WHOLE, base, 31);
-    unsigned int spike = now.spike_start + (unsigned int)base + spikes_to - n_spikes;
-    unsigned int chunk = now.chunk_start + (unsigned int)(base >> 32) + chunks_to - n_spikes * per_spike;
-    for (; fired; fired &= fired - 1) {
-        const unsigned int i = __ffs(fired) - 1;
-        spikes[spike++ & m.layout.spike_mask] = i << LANE_BITS | lane;
-        const unsigned int step = ((unsigned int)w.step + i) << 7;
-        for (unsigned int at = 0; at < len; at += 128) {
-            const unsigned int size = len - at < 128 ? len - at : 128;
-            chunks[chunk++ & m.layout.chunk_mask] = {from + at, step | (size - 1)};
-        }
-    }
+    haul.write(l, w, now.spike_start + (unsigned int)base, now.chunk_start + (unsigned int)(base >> 32), spikes, chunks);
 }
 
 // What a block knows of its neurons, and in which order its threads take them.
@@ -217,7 +233,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
 
     const unsigned int n_all = crew.count[0];
     const Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
-    const bool simple = m.n_sources == 1 && !listed;
+    const bool simple = m.n_sources == 1 && !listed && !m.is_wild;
     const T weight = simple ? (T)sources[0].weight : T(0);
     unsigned int looks = 0;
     for (unsigned int at = me; (at & ~31u) < n_all; at += BLOCK) {
@@ -234,7 +250,10 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             int* sums = arrivals + column(m.layout, lane);
             const bool plain = dense && simple && steps <= STAGED && !(neuron.marks & (CLOSED | CURRENT)) &&
                                signed_gap(start + steps, neuron.anchor) < (int)NEAR;
-            if (plain) fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
+            if (plain) {
+                fired = hurry(neuron, agenda, steps, start, c, crew, member, sums, summed, kicked, weight, looks);
+                agenda.lost = !is_number(neuron.u, neuron.g); // as it was before: inputs are tame
+            }
             for (int i = agenda.next(); i < (int)steps; i = agenda.next()) {
                 ++looks;
                 const int sum = summed >> i & 1 ? sums[i * ROW] : 0;
@@ -242,6 +261,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
                 if (kicked >> i & 1) adds.u = simple ? weight : drive.template sum<T>(w.step + i, lane);
                 fired |= (unsigned int)happen(neuron, agenda, i, start, c, dense ? &crew.near : nullptr, adds) << i;
             }
+            if (agenda.lost) note_lost(counters, w, __ffs(agenda.lost) - 1, lane);
             if (neuron.anchor != before) store(lane, neuron, states, anchors);
             if (fired) rates[lane] = average(m, fade, rates[lane], start, fired);
             checks[lane] = start + agenda.look;
@@ -250,7 +270,7 @@ __device__ inline void advance(const Model& m, const void* propagators, const Wi
             for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * ROW] = 0;
         }
         __syncwarp();
-        append(m, w, now, live, fired, lane, rows, spikes, chunks);
+        append(m.layout, w, now, live, fired, lane, rows, spikes, chunks);
     }
     __syncthreads();
     if (me < SPAN / 32) {

@@ -61,13 +61,25 @@ __device__ inline void potentials(const Model& m, const void* propagators, unsig
     v[lane] = (float)(m.v_rest + (double)u);
 }
 
+// Makes the fingerprint of the spikes of a window, in whatever order they lie. One block.
+__device__ inline void take_fingerprint(const Model& m, const Window& w, const Segment& segment, const unsigned int* spikes,
+                                        unsigned int* counters) {
+    unsigned long long sum = 0;
+    for (unsigned int i = threadIdx.x; i < segment.n_spikes; i += blockDim.x) {
+        const unsigned int key = spikes[(segment.spike_start + i) & m.layout.spike_mask];
+        sum += scrambled((unsigned int)w.step + (key >> LANE_BITS), key & ((1u << LANE_BITS) - 1));
+    }
+    sum = warp_sum(sum);
+    if ((threadIdx.x & 31) == 0) add_fingerprint(counters + w.slot * COUNTERS, sum);
+}
+
 // Puts the spikes of each window into their canonical order, by step and neuron: one block per window, in shared memory.
 // Windows with more spikes are left to the host.
 template <unsigned int CAPACITY>
 __device__ inline void order(const Model& m, const Segment& segment, unsigned int* spikes) {
     __shared__ unsigned int keys[CAPACITY];
     const unsigned int n = segment.n_spikes;
-    if (segment.halted || n < 2 || n > CAPACITY) return;
+    if (n < 2 || n > CAPACITY) return;
     unsigned int size = 2;
     while (size < n) size *= 2;
     for (unsigned int i = threadIdx.x; i < size; i += blockDim.x)

@@ -18,8 +18,9 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 }
 
 extern "C" __global__ void
-    deliver_driven(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index,
-                   Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks,
+    deliver_driven(Layout layout, unsigned int n, unsigned int exactly, const Model* __restrict__ model,
+                   const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments,
+                   Segment* __restrict__ live, const Chunk* __restrict__ chunks,
                    const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
                    const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
                    const Gain* __restrict__ gains, const Source* __restrict__ sources,
@@ -27,7 +28,7 @@ extern "C" __global__ void
                    const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits,
                    int* __restrict__ arrivals, unsigned char* __restrict__ touched) {
     // Those that deliver and those that draw take turns, so that both kinds are at work at all times.
-    const unsigned int drawing = (model->n + 255) >> 8, delivering = gridDim.x - drawing;
+    const unsigned int drawing = (n + 255) >> 8, delivering = gridDim.x - drawing;
     const unsigned int turns = 2 * min(drawing, delivering), b = blockIdx.x;
     const bool delivers = b < turns ? b % 2 == 0 : delivering > drawing;
     const unsigned int at = b < turns ? b / 2 : b - turns / 2;
@@ -35,15 +36,18 @@ extern "C" __global__ void
         return spiking::draw_kicks(*model, windows[index], at * blockDim.x + threadIdx.x, sources, chances, masks, trains, kick_bits);
     const Window w = windows[index];
     const spiking::Carrier carrier(at, delivering);
-    const spiking::Before before(model->layout, w, segments, live, index);
-    const spiking::Ahead ahead(model->layout, carrier, before, chunks, words);
-    const spiking::Verdict verdict = spiking::begin_live(model->layout, w, before, live, index, at == 0);
-    if (verdict.halted) return;
-    if (model->n_overflow || model->has_gains)
-        spiking::deliver_exactly(*model, w, verdict.dense, carrier, before, chunks, rows, words, overflow, gain_of, gains,
-                                 arrivals, touched);
-    else
-        spiking::deliver_chunks(model->layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
+    const spiking::Before before(layout, w, segments, live, index);
+    if (exactly) {
+        const spiking::Verdict verdict = spiking::begin_live(layout, w, before, live, index, at == 0);
+        if (!verdict.halted)
+            spiking::deliver_exactly(*model, w, verdict.dense, carrier, before, chunks, rows, words, overflow, gain_of, gains,
+                                     arrivals, touched);
+        return;
+    }
+    const spiking::Ahead ahead(layout, carrier, before, chunks, words);
+    const spiking::Verdict verdict = spiking::begin_live(layout, w, before, live, index, at == 0);
+    if (!verdict.halted)
+        spiking::deliver_chunks(layout, w, verdict.dense, carrier, ahead, before, chunks, words, arrivals, touched);
 }
 
 extern "C" __global__ void mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows,
@@ -66,7 +70,8 @@ extern "C" __global__ void trace(const Model* __restrict__ model, const unsigned
                          states, anchors, arrivals, kick_bits, n_traced, traced, samples);
 }
 
-extern "C" __global__ void
+// Three blocks find room on a multiprocessor, so that all neurons of a brain are at work at once.
+extern "C" __global__ void __launch_bounds__(256, 3)
     advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
             const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
             const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
@@ -119,10 +124,13 @@ extern "C" __global__ void
 
 extern "C" __global__ void order(const Model* __restrict__ model, const Window* __restrict__ windows,
                                  const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments,
-                                 unsigned int* __restrict__ spikes) {
-    Segment& place = segments[windows[blockIdx.x].segment];
+                                 unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters) {
+    const Window& w = windows[blockIdx.x];
+    Segment& place = segments[w.segment];
     const Segment segment = is_live ? live[blockIdx.x + 1] : place;
     if (is_live && threadIdx.x == 0) place = segment;
+    if (segment.halted) return;
+    if (is_live) spiking::take_fingerprint(*model, w, segment, spikes, counters); // resident blocks make it themselves
     spiking::order<8192>(*model, segment, spikes);
 }
 

@@ -1,58 +1,102 @@
 // Noisy leaky units; the CUDA twin of src/kinds/spiking/leaky.rs, which is the definition. Delivery, listed kicks and the
-// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step.
+// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step. Quiet networks are
+// taken through many steps in one launch by `board`; busy ones take two launches a step, `deliver` and `leak`: what resident
+// blocks spend on a connection that they look up is more than an addition in global memory costs.
 #include "gen/spiking-leaky.cuh"
 #include "spiking/advance.cuh"
 #include "spiking/turns.cuh"
 
-extern "C" __global__ void leak(const Model* __restrict__ model, const Units* __restrict__ units,
-                                const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live,
-                                const Segment* __restrict__ segments, const unsigned int* __restrict__ rows,
-                                const Source* __restrict__ sources,
-        const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
-                                const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
-                                const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
-                                const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
-                                unsigned int* __restrict__ states, int* __restrict__ arrivals,
-                                unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
-                                Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
-                                Average* __restrict__ rates, const float* __restrict__ fade) {
-    const Window w = windows[index];
-    const Segment now = live[index + 1];
-    if (now.halted) return;
-    const Model& m = *model;
+namespace spiking {
+
+// A load that stays where it is written: left to itself, the compiler moves it behind whatever may make it needless.
+__device__ inline unsigned int load_here(const unsigned int* at) {
+    unsigned int word;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+    return word;
+}
+
+// Appends the spikes of a block: in a busy network nearly every warp has one, and additions to one place wait for each other.
+__device__ inline void append_together(const Layout& l, const Window& w, Segment* segment, unsigned int fired,
+                                       unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
+    constexpr unsigned int WARPS = BLOCK / 32, THEY = (1u << WARPS) - 1;
+    __shared__ unsigned long long hauls[WARPS];
+    __shared__ uint2 places[WARPS]; // in the rings
+    const unsigned int me = threadIdx.x, warp = me >> 5;
+    const Haul haul(fired, lane, rows);
+    if ((me & 31) == 31) hauls[warp] = haul.both();
+    __syncthreads();
+    if (me < WARPS) {
+        const unsigned long long mine = hauls[me];
+        unsigned long long to = mine, base = 0;
+        for (unsigned int d = 1; d < WARPS; d *= 2) {
+            const unsigned long long below = __shfl_up_sync(THEY, to, d);
+            if (me >= d) to += below;
+        }
+        if (me == WARPS - 1 && to) base = Haul::claim(segment, to);
+        base = __shfl_sync(THEY, base, WARPS - 1) + to - mine;
+        places[me] = make_uint2(segment->spike_start + (unsigned int)base, segment->chunk_start + (unsigned int)(base >> 32));
+    }
+    __syncthreads();
+    haul.write(l, w, places[warp].x, places[warp].y, spikes, chunks);
+}
+
+}  // namespace spiking
+
+// Five blocks find room on a multiprocessor, so that all units of a brain are at work at once.
+extern "C" __global__ void __launch_bounds__(256, 5)
+    leak(Layout layout, unsigned int n, unsigned long long seed, const Model* __restrict__ model,
+         const Units* __restrict__ units, const Window* __restrict__ windows, unsigned int index,
+         Segment* __restrict__ live, const Segment* __restrict__ segments,
+         const unsigned int* __restrict__ rows, const Source* __restrict__ sources,
+         const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+         const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks,
+         const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents,
+         const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains,
+         unsigned int* __restrict__ states, int* __restrict__ arrivals,
+         unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
+         Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
+         Average* __restrict__ rates, const float* __restrict__ fade) {
     const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count
-    if (blockIdx.x >= stepping)
-        return spiking::tally(m, w, blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
+    if (blockIdx.x >= stepping) {
+        if (!live[index + 1].halted)
+            spiking::tally(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
+        return;
+    }
+    // Arrays of neurons are as long as the grid, so that these loads wait for nothing.
     const unsigned int lane = spiking::thread_index();
+    const bool closed = spiking::load_here(&marks[lane]) & spiking::CLOSED;
+    const bool trained = spiking::load_here(&trains[lane >> 5]);
+    const float before = __int_as_float((int)spiking::load_here(&states[lane]));
+    const float current = __int_as_float((int)spiking::load_here(&currents[lane]));
+    const int arrived = (int)spiking::load_here(reinterpret_cast<const unsigned int*>(&arrivals[lane]));
+    const Window w = windows[index];
+    if (live[index + 1].halted) return;
     unsigned int fired = 0;
-    if (lane < m.n) {
-        const Units u = *units;
-        const bool closed = marks[lane] & spiking::CLOSED, listed = w.kick_from < w.kick_to;
-        int sum = arrivals[lane];
-        if (sum) arrivals[lane] = 0;
-        if (closed) sum = 0;
-        float kick = 0.0f;
-        if ((trains[lane >> 5] || listed) && kick_bits[lane]) {
+    if (lane < n) {
+        if (arrived) arrivals[lane] = 0;
+        float c = units->w_unit * (float)(closed ? 0 : arrived), kick = 0.0f;
+        if ((trained || w.kick_from < w.kick_to) && kick_bits[lane]) {
             kick_bits[lane] = 0;
-            const spiking::Drive drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
+            const spiking::Drive drive = {*model, sources, chances, masks, kicks, w.kick_from, w.kick_to};
             if (!closed) kick = drive.sum<float>(w.step, lane);
         }
-        const float current = __int_as_float((int)currents[lane]);
-        const unsigned int word = draw_of_step(m.seed, u.noise, w.step, lane);
+        const Units u = *units; // again: kept all the time, it costs registers
+        const unsigned int word = draw_of_step(seed, u.noise, w.step, lane);
         const float unit = (float)(int)(word >> 8) * 0x1p-23f - 1.0f;
-        float c = u.w_unit * (float)sum;
         c = c + (current + kick);
         c = c + unit * u.amplitude;
-        float v = u.decay * __int_as_float((int)states[lane]) + c;
+        float v = u.decay * before + c;
         if (v >= 1.0f) {
             v = 0.0f;
             fired = 1;
-            rates[lane] = spiking::average(m, fade, rates[lane], (unsigned int)w.step, 1);
+            rates[lane] = spiking::average(*model, fade, rates[lane], (unsigned int)w.step, 1);
+        } else if (!isfinite(v)) {
+            spiking::note_lost(counters, w, 0, lane);
         }
         states[lane] = (unsigned int)__float_as_int(v);
     }
     __syncwarp();
-    spiking::append(m, w, now, &live[index + 1], fired, lane, rows, spikes, chunks);
+    spiking::append_together(layout, w, &live[index + 1], fired, lane, rows, spikes, chunks);
 }
 
 namespace spiking {
@@ -134,7 +178,10 @@ struct Boarders {
             c = c + (current[h] + 0.0f); // no kicks
             c = c + unit[h] * u.amplitude;
             v[h] = u.decay * v[h] + c;
-            if (v[h] < 1.0f) continue;
+            if (!(v[h] >= 1.0f)) {
+                if (!isfinite(v[h])) atomicMax(&crew.lost, lost_in(0, lane + h));
+                continue;
+            }
             v[h] = 0.0f;
             dealt.announce(lane + h);
             crew.tell(list, atomicAdd(&n_spikes, 1), 0, member + h, lane + h);

@@ -26,7 +26,8 @@ struct Turns {
     // Spikes of the window before: of 32 posts up to and with each, and of them all.
     unsigned int until[MOST_POSTS], sum[MOST_POSTS / 32];
     unsigned int first[MOST_POSTS]; // the first two of each post
-    unsigned int n_work, unread, chunk_start, looks;
+    unsigned int n_work, chunk_start, looks;
+    unsigned int lost; // who was lost first in a window: see `lost_in`
     // What is read again and again.
     Model model;
     Window plan[2];
@@ -36,8 +37,7 @@ struct Turns {
         const Segment last = segments[windows[0].previous];
         model = m;
         plan[0] = windows[0];
-        n_spikes[0] = n_spikes[1] = looks = 0;
-        unread = plan[0].unread;
+        n_spikes[0] = n_spikes[1] = looks = lost = 0;
         start[1] = last.spike_start + last.n_spikes; // as if of the window before
         chunk_start = last.chunk_start + last.n_chunks;
     }

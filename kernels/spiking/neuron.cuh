@@ -21,10 +21,10 @@ constexpr unsigned int LONGEST = 32;
 constexpr unsigned int STAGED = 24;
 constexpr int TOO_LARGE = -32768;
 // Counters of a window: synaptic events of each step, in several copies on lines of their own, because additions to one
-// line wait for each other; then the neurons looked at; and two words further the fingerprint of its spikes, where resident
-// blocks make it.
+// line wait for each other; then the neurons looked at; two words further the fingerprint of its spikes; and behind it who
+// was lost first.
 constexpr unsigned int COPIES = 8, COUNTERS = COPIES * LONGEST + LONGEST;
-constexpr unsigned int FINGERPRINT = COPIES * LONGEST + 2;
+constexpr unsigned int FINGERPRINT = COPIES * LONGEST + 2, LOST = COPIES * LONGEST + 4;
 // Arrivals lie by group of 32 neurons, step and neuron: what a warp reads of a window lies together. (By step and neuron,
 // the rows of a window lie in many pages of memory.) Distance of two steps:
 constexpr unsigned int ROW = 32;
@@ -79,9 +79,21 @@ __device__ inline int warp_min(int x) {
     for (unsigned int d = 16; d; d /= 2) x = min(x, __shfl_xor_sync(WHOLE, x, d));
     return x;
 }
-__device__ inline unsigned int warp_sum(unsigned int x) {
+template <typename U> __device__ inline U warp_sum(U x) {
     for (unsigned int d = 16; d; d /= 2) x += __shfl_xor_sync(WHOLE, x, d);
     return x;
+}
+
+// A number of 64 bits for a spike, to be added up: src/num/hash.rs.
+__device__ inline unsigned long long scrambled(unsigned int step, unsigned int lane) {
+    const unsigned long long both = ((unsigned long long)step << 32 | lane) + 0x9e3779b97f4a7c15ull;
+    const unsigned long long once = (both ^ both >> 32) * 0xd6e8feb86659fd93ull;
+    return (once ^ once >> 32) * 0xd6e8feb86659fd93ull;
+}
+
+// Adds numbers of some spikes of a window to its fingerprint.
+__device__ inline void add_fingerprint(unsigned int* counters, unsigned long long sum) {
+    if (sum) atomicAdd(reinterpret_cast<unsigned long long*>(&counters[FINGERPRINT]), sum);
 }
 
 // The model in the arithmetic of the state. Narrowing is exact: the values were rounded before.
@@ -97,6 +109,19 @@ template <typename T> struct Constants {
           dt_per_tau_m((float)m.dt_per_tau_m), b_peak((float)m.b_peak), slack((float)m.slack + 4e-6f),
           refractory(m.refractory), far(static_cast<const Propagator<T>*>(propagators)) {}
 };
+
+// Whether a state is finite numbers, as file_anew() of cpu/cells.rs asks.
+__device__ inline bool is_number(double u, double g) { return isfinite(u + g); }
+__device__ inline bool is_number(float u, float g) { return isfinite(u) && isfinite(g); }
+
+// A neuron whose state is no number after step `i` of a window, as a word of which the greatest is of the first: by step,
+// then neuron. 0 is nobody: there are fewer neurons than a key can name.
+__device__ inline unsigned int lost_in(unsigned int i, unsigned int lane) { return ~(i << LANE_BITS | lane); }
+
+// Notes it, in the counters of the window.
+__device__ inline void note_lost(unsigned int* counters, const Window& w, unsigned int i, unsigned int lane) {
+    atomicMax(&counters[w.slot * COUNTERS + LOST], lost_in(i, lane));
+}
 
 // No crossing for longer than any window.
 constexpr int NEVER = 1 << 27;
@@ -175,6 +200,8 @@ struct Agenda {
     // One bit for each step with arrivals or kicks; the step, counted from the start, in which it may cross without.
     unsigned int inputs;
     int look;
+    // One bit for each step after which the state was no number.
+    unsigned int lost = 0;
 
     // What arrives at a frozen neuron is lost: nothing happens before step `free`.
     __device__ void wait_until(int free) {
@@ -196,7 +223,13 @@ __device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned
     agenda.inputs &= ~(1u << i);
     T u, g;
     neuron.state_at(n + 1, c, near, u, g);
-    const bool fires = u > c.theta;
+    const bool fires = u > c.theta, takes_up = comes && !(neuron.marks & CLOSED);
+    if (takes_up) {
+        u = u + adds.u;
+        g = g + adds.g;
+    }
+    // The CPU looks before the reset, at whoever takes something up.
+    if ((takes_up || !fires) && !is_number(u, g)) agenda.lost |= 1u << i;
     if (fires) {
         neuron.u = u = c.u_reset;
         neuron.g = g = T(0);
@@ -204,9 +237,9 @@ __device__ inline bool happen(Neuron<T>& neuron, Agenda& agenda, int i, unsigned
         neuron.anchor = n + pause;
         i += pause - 1; // integration begins again then
         agenda.wait_until(i + 1);
-    } else if (comes && !(neuron.marks & CLOSED)) {
-        neuron.u = u = u + adds.u;
-        neuron.g = g = g + adds.g;
+    } else if (takes_up) {
+        neuron.u = u;
+        neuron.g = g;
         neuron.anchor = n + 1;
     }
     // The next step is looked at anyway when it brings an input.

@@ -115,6 +115,8 @@ __device__ inline unsigned int pass_through(Ensemble<T>& crew, unsigned int memb
         if (kicked >> i & 1) adds.u = weight;
         fired |= (unsigned int)happen(neuron, agenda, i, start, c, &crew.near, adds) << i;
     }
+    // Inputs are tame here, so whoever is no number now was none before: from the first step on.
+    if (!is_number(neuron.u, neuron.g)) atomicMax(&crew.lost, lost_in(0, lane));
     crew.state[member] = {neuron.u, neuron.g};
     crew.anchor[member] = neuron.anchor;
     crew.check[member] = start + agenda.look;

@@ -216,13 +216,6 @@ __device__ inline void receive_all(C& crew, unsigned int steps, unsigned int tot
     }
 }
 
-// A number of 64 bits for a spike, to be added up: src/num/hash.rs.
-__device__ inline unsigned long long scrambled(unsigned int step, unsigned int lane) {
-    const unsigned long long both = ((unsigned long long)step << 32 | lane) + 0x9e3779b97f4a7c15ull;
-    const unsigned long long once = (both ^ both >> 32) * 0xd6e8feb86659fd93ull;
-    return (once ^ once >> 32) * 0xd6e8feb86659fd93ull;
-}
-
 // Writes spikes of this block to the ring, where the host finds them, and adds them to the fingerprint of their window,
 // which began at `start`. What they bring in the first `steps` steps is counted as of the window they arrive in, whose
 // counters these are.
@@ -239,7 +232,7 @@ __device__ inline void file(const Model& m, const unsigned int* list, unsigned i
         const unsigned int len = rows[lane + 1] - rows[lane];
         if (len) atomicAdd(&counters[(blockIdx.x % COPIES) * LONGEST + i], len);
     }
-    if (sum) atomicAdd(reinterpret_cast<unsigned long long*>(&own_counters[FINGERPRINT]), sum);
+    add_fingerprint(own_counters, sum);
 }
 
 // Notes the chunks of the rows of spikes that will arrive after this launch: those of step `from` and later, counted from

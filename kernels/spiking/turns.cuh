@@ -89,7 +89,8 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
             if (index) put_first(crew, &own[other * half], crew.n_spikes[other], tag - 1);
             if (index && m.counts_active)
                 atomicAdd(&t.counters[crew.plan[other].slot * COUNTERS + COPIES * LONGEST], crew.looks);
-            crew.looks = crew.n_work = 0;
+            if (crew.lost) atomicMax(&t.counters[crew.plan[other].slot * COUNTERS + LOST], crew.lost);
+            crew.looks = crew.n_work = crew.lost = 0;
         }
         if (!is_over) crowd.prepare(w);
         if (index >= 2) {
@@ -104,7 +105,7 @@ __device__ inline void travel(C& crew, Crowd& crowd, const Deal& deal, const Tri
         if (index) await_posts(crew, t.posts + other * half, post_size, tag - 1);
         __syncthreads();
         const unsigned int total = index ? spikes_before(crew, gridDim.x + 31) : 0, start = crew.start[other] + total;
-        const bool has_room = (long long)(start - crew.unread) <= w.most_spikes;
+        const bool has_room = (long long)(start - w.unread) <= w.most_spikes;
         const bool is_last = is_over || first.halted || !has_room;
         if (me == 0) {
             crew.start[side] = start;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     kinds::edit,
     params::Change,
-    sim::{Action, Clock, ElementSet, ProbeId, Scene, SimError, Wiring},
+    sim::{Action, Clock, ElementSet, Lost, ProbeId, Scene, SimError, Wiring},
 };
 use std::sync::Arc;
 
@@ -130,6 +130,13 @@ impl<T: Real> Desk<T> {
         self.meter.rewind();
         self.stale = true;
     }
+}
+
+/// The first of those whose state is no number, as an error.
+pub fn guard(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
+    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
+    let whose = format!("the state of neuron {}", neurons.label(element));
+    Err(SimError::lost(&whose, step, "lower the weights of synapses and stimuli, or take back what was changed last"))
 }
 
 /// Constants of the neurons; of noisy leaky units only the delay, one step, and the length of a step.

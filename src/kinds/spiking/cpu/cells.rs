@@ -176,6 +176,7 @@ impl<T: Real> Cells<T> {
         if situation.currents.is_empty() {
             self.currents = vec![];
         }
+        self.lost = None; // whoever is lost already is noted in the step at hand, as by backends that look only in steps
     }
 
     /// Re-anchors all neurons, then moves u by `shift` mV (when rest moves, v stays).
@@ -208,6 +209,7 @@ impl<T: Real> Cells<T> {
             let current = self.current(i);
             self.file(i as u32, completed.wrapping_sub(1), u, g, current, constants);
         }
+        self.lost = None; // as in `enter`
     }
 
     /// Back to rest.

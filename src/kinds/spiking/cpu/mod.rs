@@ -57,7 +57,7 @@ pub mod team;
 
 use super::{
     Params,
-    desk::Desk,
+    desk::{Desk, guard},
     layout::{Constants, Real},
     measure::Meter,
     setup::Setup,
@@ -65,7 +65,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    sim::{ElementSet, Lost, Scene, SimError},
+    sim::{Scene, SimError},
 };
 use part::{Part, Shared};
 use ring::Ring;
@@ -189,13 +189,6 @@ fn window<T>(constants: &Constants<T>) -> u64 {
 /// Steps whose spikes are kept.
 pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
-}
-
-/// The first of those whose state is no number, as an error.
-fn guard(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
-    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
-    let whose = format!("the state of neuron {}", neurons.label(element));
-    Err(SimError::lost(&whose, step, "lower the weights of synapses and stimuli, or take back what was changed last"))
 }
 
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.

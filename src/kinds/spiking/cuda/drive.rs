@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        layout::Real,
+        layout::{Constants, Real},
         saved::mark,
         stimuli::{self, Situation},
     },
@@ -10,6 +10,9 @@ use super::{
     words,
 };
 use crate::num::trains::STEPS;
+
+/// Inputs below this leave a state a number: 10⁸ of them, one upon the other, find room in single precision.
+const TAME: f64 = 1e30;
 
 /// A kick by hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,6 +100,16 @@ impl Image {
         self.marks = (0..n as usize).map(marks).collect();
         let current = |i: usize| situation.currents.get(i).copied().unwrap_or(T::ZERO);
         self.currents = words((0..n as usize).map(current)).collect();
+    }
+
+    /// Whether an input is so large that it may leave a state no number. Every step is looked at then: what is quick takes
+    /// this for impossible.
+    pub fn is_wild<T: Real>(&self, situation: &Situation<T>, constants: &Constants<T>) -> bool {
+        let weights = self.sources.iter().map(|s| s.weight).chain(self.kicks.iter().map(|k| k.weight));
+        let currents = situation.currents.iter().map(|c| c.wide());
+        let most_arrivals = constants.w_syn.wide() * f64::from(1_u32 << 31);
+        let mut tame = weights.chain(currents).chain([most_arrivals]).map(|input| input.abs() < TAME);
+        !tame.all(|is_tame| is_tame)
     }
 
     /// The steps of the listed kicks, for planning.

@@ -73,8 +73,8 @@ device_struct! {
         gain: f32,
         /// Entries of the coarse table of fading rates
         n_coarse: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Whether an input is so large that it may leave a state no number
+        is_wild: u32,
     }
 }
 
@@ -216,8 +216,8 @@ kernels! {
         /// that trains give. Items: synaptic events.
         #[block(256)]
         fn deliver_driven(
-            model: In<Model>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
-            chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
+            layout: Size<Layout>, n: Size<u32>, exactly: Size<u32>, model: In<Model>, windows: In<Window>,
+            index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>, chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
             sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>,
             arrivals: InOut<i32>, touched: InOut<u8>
         );
@@ -263,11 +263,11 @@ kernels! {
         );
 
         /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
-        /// the windows were launched one by one, it takes their segments over into the ring.
+        /// the windows were launched one by one, it makes their fingerprints and takes their segments over into the ring.
         #[block(1024)]
         fn order(
             model: In<Model>, windows: In<Window>, live: In<Segment>, is_live: Size<u32>, segments: InOut<Segment>,
-            spikes: InOut<u32>
+            spikes: InOut<u32>, counters: InOut<u32>
         );
 
         /// Takes up drives and lesions between two steps.
@@ -321,8 +321,8 @@ kernels! {
         /// One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
         #[block(256)]
         fn leak(
-            model: In<Model>, units: In<Units>, windows: In<Window>, index: Size<u32>, live: InOut<Segment>,
-            segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
+            layout: Size<Layout>, n: Size<u32>, seed: Size<u64>, model: In<Model>, units: In<Units>,
+            windows: In<Window>, index: Size<u32>, live: InOut<Segment>, segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
             kicks: In<Kick>, marks: In<u32>, currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>,
             arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
             counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>

@@ -2,7 +2,7 @@
 
 use super::{
     Shape,
-    kernels::Kernels,
+    kernels::{Kernels, Model},
     memory::Memory,
     sizes::{COPIES, SPAN, TAGS},
     units::UnitStep,
@@ -19,11 +19,15 @@ impl Memory {
     /// One window: what arrives, who fires.
     pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
         let model = self.model.buf();
+        let Model { layout, seed, .. } = self.model.value(); // these stay as they are, as graphs need it
         let delivering = self.deliver_threads;
         if shape.driven {
             kernels.deliver_driven(
                 pass,
                 delivering + self.n.next_multiple_of(256),
+                layout,
+                self.n,
+                shape.exactly.into(),
                 model,
                 &self.windows,
                 index,
@@ -47,7 +51,6 @@ impl Memory {
             let (segments, live) = (&mut self.segments, &mut self.live);
             let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
-            let layout = self.model.value().layout;
             kernels
                 .deliver(pass, delivering, layout, windows, index, segments, live, chunks, words, arrivals, touched)?;
         }
@@ -84,6 +87,9 @@ impl Memory {
             kernels.leak(
                 pass,
                 self.n.next_multiple_of(256) + COUNTING,
+                layout,
+                self.n,
+                seed,
                 model,
                 constants.buf(),
                 &self.windows,
@@ -151,17 +157,22 @@ impl Memory {
 
     /// Whether somebody is driven, or weights are not as they are packed: more for `deliver` to do.
     pub fn is_driven(&self) -> bool {
+        self.model.value().n_sources > 0 || self.is_exact()
+    }
+
+    /// Whether weights are not as they are packed.
+    pub fn is_exact(&self) -> bool {
         let model = self.model.value();
-        model.n_sources > 0 || model.has_gains != 0 || model.n_overflow > 0
+        model.has_gains != 0 || model.n_overflow > 0
     }
 
     /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
-    /// nobody traced.
+    /// inputs tame, nobody traced.
     pub fn is_plain(&self) -> bool {
         let model = self.model.value();
         model.n_sources <= u32::from(self.units.is_none())
-            && model.has_gains == 0
-            && model.n_overflow == 0
+            && !self.is_exact()
+            && model.is_wild == 0
             && self.n_traced == 0
     }
 
@@ -255,6 +266,7 @@ impl Memory {
         pass: &mut Pass,
     ) -> Result<(), GpuError> {
         let (model, segments, spikes) = (self.model.buf(), &mut self.segments, &mut self.spikes);
-        kernels.order(pass, windows * 1024, model, &self.windows, &self.live, one_by_one.into(), segments, spikes)
+        let (plan, live, counters) = (&self.windows, &self.live, &mut self.counters);
+        kernels.order(pass, windows * 1024, model, plan, live, one_by_one.into(), segments, spikes, counters)
     }
 }

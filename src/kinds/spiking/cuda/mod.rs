@@ -21,11 +21,22 @@
 //! up in a wiring that is [dealt](dealt::Dealt) to them what concerns their own neurons. It leaves memory as the two
 //! launches do, so either can go on from where the other ended.
 //!
+//! Noisy leaky units, whose windows are single steps, have `leak` and `board` for `advance` and `reside`. They board while
+//! they are quiet. Looking up what arrives takes longer than adding it, so they leave when more arrives per step than
+//! [`Tuning::busy_events`] says, and come back when it has become less than half.
+//!
 //! # What costs nothing
 //!
 //! A block takes care of 512 neurons. It leaves at once when no spike reached them, no train kicks them and the bound
 //! that the CPU keeps a calendar by says that none can cross in this window. In a window with few spikes `deliver` marks
 //! whom it reaches, 32 neurons at a time; in one with many, everybody looks.
+//!
+//! # Numbers that are none
+//!
+//! A state that is no number is told as by the CPU: the kernel that steps the neuron notes the step and who it was beside
+//! the counters of the window, by one maximum over keys. As a rule inputs are [too small](drive::Image::is_wild) to lead
+//! there, and the quick paths only look at the end of a window whether somebody was lost before. Where they are not, nobody
+//! resides, and every neuron goes the long way, which looks in every step.
 //!
 //! # The host
 //!
@@ -61,14 +72,14 @@ mod ways;
 use super::{
     NeuronModel, Params,
     cpu::SETTLE_EVERY,
-    desk::Desk,
+    desk::{Desk, guard},
     layout::{Propagator, Real},
     setup::Setup,
 };
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
-    sim::{Scene, SimError},
+    sim::{Lost, Scene, SimError},
 };
 use dealt::Dealt;
 use drive::Hand;
@@ -97,10 +108,14 @@ pub struct CudaSim<T> {
     listed: Vec<u64>,
     /// The situation holds below this step.
     until: u64,
+    /// The first neuron whose state was no number, until it is told.
+    lost: Option<Lost>,
     /// Steps per window; fewer for a while after the rings were full.
     window: u32,
     /// How `reside` is launched, where neurons find room.
     residence: Option<Grid>,
+    /// Units have left residence: too much arrives at them.
+    is_busy: bool,
     /// Other ways to deliver, where they are to be compared and find room.
     ways: Option<Option<Ways>>,
 }
@@ -109,6 +124,7 @@ pub struct CudaSim<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
     driven: bool,
+    exactly: bool,
     kicks: bool,
     traced: bool,
 }
@@ -163,8 +179,10 @@ impl<T: Real> CudaSim<T> {
             hand: vec![],
             listed: vec![],
             until: 0,
+            lost: None,
             window: sizes.window,
             residence,
+            is_busy: false,
             ways: None,
             gpu: gpu.clone(),
             desk,
@@ -174,7 +192,7 @@ impl<T: Real> CudaSim<T> {
             memory,
         };
         sim.upload_constants()?;
-        sim.desk.meter.averages_elsewhere = true;
+        (sim.desk.meter.averages_elsewhere, sim.desk.meter.hashes_elsewhere) = (true, true);
         sim.memory.fade(&sim.desk.meter)?;
         gpu.synchronize()?;
         Ok(sim)
@@ -201,12 +219,13 @@ impl<T: Real> CudaSim<T> {
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let end = self.desk.step + u64::from(steps);
         let step = self.desk.step;
+        self.lost = None;
         if !self.desk.by_hand.is_empty() {
             let given = self.desk.by_hand.drain(..);
             self.hand.extend(given.map(|(lane, weight)| Hand { step, lane, weight: weight.wide() }));
             self.desk.stale = true;
         }
-        while self.desk.step < end {
+        while self.desk.step < end && self.lost.is_none() {
             let next = self.queue.next_step(self.desk.step);
             if next < end && self.queue.has_room() {
                 self.launch(next, end, pass)?;
@@ -214,9 +233,14 @@ impl<T: Real> CudaSim<T> {
                 self.collect(pass)?;
             }
         }
+        // Only when somebody was lost; whoever goes on from here finds the clock where the neurons are.
+        while self.queue.is_flying() {
+            self.collect(pass)?;
+        }
         self.hand.retain(|h| h.step >= self.desk.step);
         self.time_ways(pass)?;
-        Ok(pass.collect()?)
+        pass.collect()?;
+        guard(self.lost.take().into_iter(), &self.desk.setup.neurons)
     }
 
     /// Plans and launches one graph of windows from `step` on, no further than `end`.
@@ -232,7 +256,7 @@ impl<T: Real> CudaSim<T> {
         let next_listed = self.listed.partition_point(|k| *k < step);
         let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
         let is_plain = self.window == self.sizes.window && !is_listed && self.memory.is_plain();
-        let residence = self.residence.filter(|_| is_plain);
+        let residence = self.residence.filter(|_| is_plain && !self.is_busy);
         let most = if residence.is_some() { (4 * self.tuning.graph).min(GRAPH) } else { self.tuning.graph };
         // Launches become shorter towards the end, so that little is left to be read when nothing runs any more.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
@@ -241,6 +265,7 @@ impl<T: Real> CudaSim<T> {
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let shape = Shape {
             driven: self.memory.is_driven(),
+            exactly: self.memory.is_exact(),
             kicks: plan.iter().any(|w| w.kick_from < w.kick_to),
             traced: !self.desk.meter.traced.is_empty(),
         };
@@ -307,6 +332,9 @@ impl<T: Real> CudaSim<T> {
         let gives = image.masks.iter().any(|m| *m != 0) || !image.kicks.is_empty();
         model.n_sources = if gives { image.sources.len() as u32 } else { 0 };
         model.has_gains = u32::from(!image.gains.is_empty());
+        // Units are looked at in every step.
+        let is_wild = self.memory.units.is_none() && image.is_wild(&situation, &self.desk.constants);
+        model.is_wild = is_wild.into();
         self.memory.model.set(model)?;
         self.memory.enter(&self.kernels, step as u32)?;
         Ok(())
@@ -319,7 +347,12 @@ impl<T: Real> CudaSim<T> {
     /// Waits for the oldest graph, and reads what it did.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.desk.meter, pass)? else { return Ok(()) };
-        let Reading { step, whole } = reading;
+        let Reading { step, whole, events_per_step, lost } = reading;
+        self.lost = self.lost.or(lost);
+        if let (Some(events), Some(_)) = (events_per_step, &self.memory.units) {
+            let busy = self.tuning.busy_events;
+            self.is_busy = events > if self.is_busy { busy / 2 } else { busy };
+        }
         let stuck = step == self.desk.step;
         self.desk.step = step;
         if whole {

@@ -3,11 +3,12 @@
 use super::{
     kernels::{Segment, Window},
     memory::Memory,
-    sizes::{COPIES, COUNTERS, FINGERPRINT, GRAPH, LANE_BITS, LONGEST, SORTED_BY_DEVICE, Sizes},
+    sizes::{COPIES, COUNTERS, FINGERPRINT, GRAPH, LANE_BITS, LONGEST, LOST, SORTED_BY_DEVICE, Sizes},
 };
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
     kinds::spiking::measure::Meter,
+    sim::Lost,
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -93,6 +94,10 @@ pub struct Reading {
     pub step: u64,
     /// Whether all of its windows were run.
     pub whole: bool,
+    /// Synaptic events in each of these steps, on average; `None` when there were none.
+    pub events_per_step: Option<u64>,
+    /// The first neuron whose state was no number.
+    pub lost: Option<Lost>,
 }
 
 /// The windows between the plan and the meter.
@@ -154,6 +159,11 @@ impl Queue {
         self.flights.len() < DEPTH
     }
 
+    /// Whether graphs were launched that are not read yet.
+    pub fn is_flying(&self) -> bool {
+        !self.flights.is_empty()
+    }
+
     /// Whether a graph in flight is being measured.
     pub fn is_measured(&self) -> bool {
         self.is_measured || self.flights.iter().any(|f| f.is_measured)
@@ -188,11 +198,6 @@ impl Queue {
             let last = if sent.is_empty() { first.wrapping_sub(1) } else { first.wrapping_add(n_due).wrapping_sub(1) };
             let place = |step: u64| kicks.partition_point(|k| *k < step) as u32;
             plan.push(Window {
-                step: at,
-                steps,
-                sent: (at as u32).wrapping_sub(self.delay as u32),
-                most_spikes: self.sizes.most_spikes(steps),
-                most_chunks: self.sizes.most_chunks(steps),
                 segment: segment & self.segment_mask,
                 previous: segment.wrapping_sub(1) & self.segment_mask,
                 first,
@@ -201,6 +206,7 @@ impl Queue {
                 kick_from: place(at),
                 kick_to: place(reach),
                 slot: self.next_tray as u32 * GRAPH + i,
+                ..self.sizes.window_from(at, steps)
             });
             sent.push_back(Sent { segment, step: at, steps });
             at = reach;
@@ -242,9 +248,7 @@ impl Queue {
             Some(samples) if flight.n_traced > 0 => samples.get()?,
             _ => &[],
         };
-        let (mut at, mut events) = (0, 0_u64);
-        let is_resident = flight.by == Deliverer::Resident;
-        meter.hashes_elsewhere = is_resident;
+        let (mut at, mut events, mut lost) = (0, 0_u64, None);
         for (i, (window, segment)) in flight.plan.iter().zip(&segments).enumerate() {
             self.lanes.clear();
             self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
@@ -253,10 +257,9 @@ impl Queue {
                 self.lanes.sort_unstable();
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
-            if is_resident {
-                let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
-                meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
-            }
+            lost = lost.or_else(|| lost_in(window, counters));
+            let sum = &counters[FINGERPRINT..FINGERPRINT + 2];
+            meter.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
             let samples = Samples { all: samples, window: i, n: flight.n_traced };
             events += meter_window(meter, window, &mut self.lanes, counters, &samples);
         }
@@ -268,7 +271,7 @@ impl Queue {
                 Deliverer::Plain => pass.work("deliver", events, 8 * events),
                 Deliverer::Driven => pass.work("deliver_driven", events, 8 * events),
             }
-            if !is_resident {
+            if flight.by != Deliverer::Resident {
                 pass.work(if is_leaky { "leak" } else { "advance" }, n_spikes as u64, 0);
             }
         }
@@ -276,7 +279,8 @@ impl Queue {
         self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(flight.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
-        Ok(Some(Reading { step, whole: n_run == flight.plan.len() }))
+        let events_per_step = events.checked_div(step - flight.plan[0].step);
+        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), events_per_step, lost }))
     }
 
     /// Forgets the windows from `step` on: they were not run.
@@ -317,6 +321,13 @@ struct Samples<'a> {
     all: &'a [f32],
     window: usize,
     n: usize,
+}
+
+/// The first neuron of a window whose state was no number.
+fn lost_in(window: &Window, counters: &[u32]) -> Option<Lost> {
+    let key = !counters[LOST];
+    let lost = Lost { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
+    (counters[LOST] != 0).then_some(lost)
 }
 
 /// Feeds the meter with one window, step by step. Returns its synaptic events.

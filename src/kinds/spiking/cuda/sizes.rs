@@ -16,8 +16,10 @@ pub const LONGEST: u32 = 32;
 pub const COPIES: usize = 8;
 /// Counters of a window: [`COPIES`] times one per step, then the neurons looked at.
 pub const COUNTERS: usize = (COPIES + 1) * LONGEST as usize;
-/// Where among them the fingerprint of the spikes is, two words, where resident blocks make it.
+/// Where among them the fingerprint of the spikes is, two words.
 pub const FINGERPRINT: usize = COPIES * LONGEST as usize + 2;
+/// Where among them the first neuron is whose state is no number: the complement of its key, 0 for nobody.
+pub const LOST: usize = COPIES * LONGEST as usize + 4;
 /// Tags of windows that resident blocks tell each other apart by, as in `posts.cuh`; 0 is none.
 pub const TAGS: u32 = 1 << 16;
 /// Neurons of a block of `advance`, as in `step.cuh`.
@@ -57,6 +59,9 @@ pub struct Tuning {
     pub ring: u32,
     /// Whether neurons stay in shared memory over many windows.
     pub residence: Residence,
+    /// Synaptic events per step above which units do not stay there. They come back when there are less than half as many,
+    /// so that no network keeps moving.
+    pub busy_events: u64,
 }
 
 /// Whether neurons stay in shared memory while many windows pass in one launch.
@@ -72,7 +77,14 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 40, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
+        Self {
+            graph: 16,
+            deliver_warps: 40,
+            dense_chunks: 500,
+            ring: 1 << 26,
+            residence: Residence::Auto,
+            busy_events: 150_000,
+        }
     }
 }
 
@@ -162,6 +174,18 @@ impl Sizes {
     /// The same of chunks.
     pub fn most_chunks(&self, steps: u32) -> i32 {
         left(self.chunk_ring, self.row_chunks, steps)
+    }
+
+    /// A window of so many steps from `step` on. What arrives in it, and where its spikes go, is up to the plan.
+    pub fn window_from(&self, step: u64, steps: u32) -> Window {
+        Window {
+            step,
+            steps,
+            sent: (step as u32).wrapping_sub(self.delay),
+            most_spikes: self.most_spikes(steps),
+            most_chunks: self.most_chunks(steps),
+            ..Window::default()
+        }
     }
 
     /// Warps of neurons.
@@ -293,7 +317,7 @@ mod tests {
             (entry, format!("order<{SORTED_BY_DEVICE}>")),
             (append, format!("at += {CHUNK})")),
             (meeting, format!("MOST = {MOST};")),
-            (neuron, "FINGERPRINT = COPIES * LONGEST + 2;".to_owned()),
+            (neuron, "FINGERPRINT = COPIES * LONGEST + 2, LOST = COPIES * LONGEST + 4;".to_owned()),
             (meeting, format!("WORK = {WORK};")),
             (meeting, format!("OWN = {OWN};")),
             (meeting, format!("MOST_POSTS = {MOST_POSTS};")),

@@ -162,18 +162,11 @@ impl<T: Real> CudaSim<T> {
         let events = events(memory, &last[0], &desk.setup.wiring)?;
         ways.segments.write_at(LAST as usize, &last)?;
         ways.live.write_at(1, &last)?;
-        let step = step + u64::from(sizes.delay);
-        let room = (sizes.most_spikes(sizes.window), sizes.most_chunks(sizes.window));
         let window = Window {
-            step,
-            steps: sizes.window,
-            sent: (step as u32).wrapping_sub(sizes.delay),
             unread: last[0].spike_start,
-            most_spikes: room.0,
-            most_chunks: room.1,
             segment: SCRATCH,
             last: LAST,
-            ..Window::default()
+            ..sizes.window_from(step + u64::from(sizes.delay), sizes.window)
         };
         ways.windows.write_at(1, &[window])?;
         let mut reference: Option<Vec<f64>> = None;

@@ -31,6 +31,7 @@ use crate::{
     gpu::Pass,
     kinds::spiking::{
         Params,
+        desk::guard,
         leaky::{Constants, mean_count},
         measure::Meter,
         setup::Setup,
@@ -110,7 +111,7 @@ impl LeakySim {
                 self.enter_situation();
             }
             self.stretch(end.min(self.step + STRETCH).min(self.situation.until), pass)?;
-            super::guard(self.parts.iter_mut().filter_map(|part| part.lost.take()), &self.setup.neurons)?;
+            guard(self.parts.iter_mut().filter_map(|part| part.lost.take()), &self.setup.neurons)?;
         }
         Ok(())
     }
