@@ -76,7 +76,7 @@ fn leaky_fly_is_the_same_on_both() {
     for batch in [1000, 7] {
         assert_eq!(advance(&mut cuda::<f32>(&params, &setup, &gpu), 1000, batch), want, "batches of {batch}");
     }
-    // Up to 790,000 events a step, then silence, then as before: units leave and come back.
+    // Up to 790,000 events a step, then silence, then as before.
     let run = |sim: &mut dyn Simulation, batch| {
         for edit in ["leaky.decay=0", "leaky.decay=0.9"] {
             advance(sim, 200, batch);
@@ -85,8 +85,10 @@ fn leaky_fly_is_the_same_on_both() {
         advance(sim, 600, batch)
     };
     let edited = run(&mut LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts"), 1000);
-    for (busy_events, batch) in [(150_000, 1000), (150_000, 7), (780_000, 1), (u64::MAX, 1000), (0, 1000)] {
-        let tuning = Tuning { busy_events, ..Tuning::default() };
+    for (residence, batch) in
+        [(Residence::Auto, 1000), (Residence::Auto, 7), (Residence::Off, 1), (Residence::Off, 1000)]
+    {
+        let tuning = Tuning { residence, ..Tuning::default() };
         let mut sim = CudaSim::<f32>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(run(&mut sim, batch), edited, "batches of {batch}, {tuning:?}");
     }
@@ -181,7 +183,6 @@ fn tuning_table() {
     ];
     let of_units = [
         ("default", plain),
-        ("resident", Tuning { busy_events: u64::MAX, ..plain }),
         ("two launches", Tuning { residence: Residence::Off, ..plain }),
         ("two launches, 16", Tuning { residence: Residence::Off, graph: 4, ..plain }),
         ("32 warps", Tuning { residence: Residence::Off, deliver_warps: 32, ..plain }),
@@ -190,8 +191,8 @@ fn tuning_table() {
     let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
     let cases = ["sugar21", "gustatory408", "broad10", "fastfly"];
     for case in cases.into_iter().filter(|c| wanted("NEUROPIL_CASE", c)) {
-        let shapes = if case == "fastfly" { of_units } else { shapes };
-        for (name, tuning) in shapes.into_iter().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
+        let shapes: &[(&str, Tuning)] = if case == "fastfly" { &of_units } else { &shapes };
+        for (name, tuning) in shapes.iter().copied().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
             let params = drive(&shared, case);
             let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
             sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");

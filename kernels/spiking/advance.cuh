@@ -10,6 +10,9 @@
 //    9.9 / 24.5 the same with two neurons per thread: one wave
 //    9.3 / 23.3 a chain without calls for neurons with recent anchors, bound on crossings in single precision
 //    9.7 / 20.9 arrivals of the window staged in shared memory as 16 bits. Kept
+// With kicks drawn and events counted in the same launch, gustatory408 / broad10:
+//   18.0 / 26.5 83 registers: 264 of 279 blocks at once
+//   15.2 / 20.9 three blocks per multiprocessor, 70 registers without spills. Kept
 // Where the time goes (busy): a third is loading (L2 hit rate 78 %), half is the chain of the neuron with most events.
 #pragma once
 #include "spiking/drive.cuh"

@@ -1,7 +1,7 @@
 // Noisy leaky units; the CUDA twin of src/kinds/spiking/leaky.rs, which is the definition. Delivery, listed kicks and the
-// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step. Quiet networks are
-// taken through many steps in one launch by `board`; busy ones take two launches a step, `deliver` and `leak`: what resident
-// blocks spend on a connection that they look up is more than an addition in global memory costs.
+// order of spikes are those of the exponential neurons; the delay is one step, so a window is one step. Units are taken
+// through many steps in one launch by `board`, where they find room in shared memory; else two launches a step, `deliver`
+// and `leak`.
 #include "gen/spiking-leaky.cuh"
 #include "spiking/advance.cuh"
 #include "spiking/turns.cuh"
@@ -15,7 +15,8 @@ __device__ inline unsigned int load_here(const unsigned int* at) {
     return word;
 }
 
-// Appends the spikes of a block: in a busy network nearly every warp has one, and additions to one place wait for each other.
+// Appends the spikes of a block: in a busy network nearly every warp has one, and additions to one place wait
+// for each other. With the bound of five blocks below, fastfly's `leak` takes 8.2 us with its events instead of 9.8.
 __device__ inline void append_together(const Layout& l, const Window& w, Segment* segment, unsigned int fired,
                                        unsigned int lane, const unsigned int* rows, unsigned int* spikes, Chunk* chunks) {
     constexpr unsigned int WARPS = BLOCK / 32, THEY = (1u << WARPS) - 1;

@@ -21,9 +21,7 @@
 //! up in a wiring that is [dealt](dealt::Dealt) to them what concerns their own neurons. It leaves memory as the two
 //! launches do, so either can go on from where the other ended.
 //!
-//! Noisy leaky units, whose windows are single steps, have `leak` and `board` for `advance` and `reside`. They board while
-//! they are quiet. Looking up what arrives takes longer than adding it, so they leave when more arrives per step than
-//! [`Tuning::busy_events`] says, and come back when it has become less than half.
+//! Noisy leaky units, whose windows are single steps, have `leak` and `board` for `advance` and `reside`.
 //!
 //! # What costs nothing
 //!
@@ -114,8 +112,6 @@ pub struct CudaSim<T> {
     window: u32,
     /// How `reside` is launched, where neurons find room.
     residence: Option<Grid>,
-    /// Units have left residence: too much arrives at them.
-    is_busy: bool,
     /// Other ways to deliver, where they are to be compared and find room.
     ways: Option<Option<Ways>>,
 }
@@ -182,7 +178,6 @@ impl<T: Real> CudaSim<T> {
             lost: None,
             window: sizes.window,
             residence,
-            is_busy: false,
             ways: None,
             gpu: gpu.clone(),
             desk,
@@ -256,7 +251,7 @@ impl<T: Real> CudaSim<T> {
         let next_listed = self.listed.partition_point(|k| *k < step);
         let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
         let is_plain = self.window == self.sizes.window && !is_listed && self.memory.is_plain();
-        let residence = self.residence.filter(|_| is_plain && !self.is_busy);
+        let residence = self.residence.filter(|_| is_plain);
         let most = if residence.is_some() { (4 * self.tuning.graph).min(GRAPH) } else { self.tuning.graph };
         // Launches become shorter towards the end, so that little is left to be read when nothing runs any more.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
@@ -347,12 +342,8 @@ impl<T: Real> CudaSim<T> {
     /// Waits for the oldest graph, and reads what it did.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let Some(reading) = self.queue.collect(&self.memory, &mut self.desk.meter, pass)? else { return Ok(()) };
-        let Reading { step, whole, events_per_step, lost } = reading;
+        let Reading { step, whole, lost } = reading;
         self.lost = self.lost.or(lost);
-        if let (Some(events), Some(_)) = (events_per_step, &self.memory.units) {
-            let busy = self.tuning.busy_events;
-            self.is_busy = events > if self.is_busy { busy / 2 } else { busy };
-        }
         let stuck = step == self.desk.step;
         self.desk.step = step;
         if whole {

@@ -94,8 +94,6 @@ pub struct Reading {
     pub step: u64,
     /// Whether all of its windows were run.
     pub whole: bool,
-    /// Synaptic events in each of these steps, on average; `None` when there were none.
-    pub events_per_step: Option<u64>,
     /// The first neuron whose state was no number.
     pub lost: Option<Lost>,
 }
@@ -279,8 +277,7 @@ impl Queue {
         self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(flight.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
-        let events_per_step = events.checked_div(step - flight.plan[0].step);
-        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), events_per_step, lost }))
+        Ok(Some(Reading { step, whole: n_run == flight.plan.len(), lost }))
     }
 
     /// Forgets the windows from `step` on: they were not run.

@@ -59,9 +59,6 @@ pub struct Tuning {
     pub ring: u32,
     /// Whether neurons stay in shared memory over many windows.
     pub residence: Residence,
-    /// Synaptic events per step above which units do not stay there. They come back when there are less than half as many,
-    /// so that no network keeps moving.
-    pub busy_events: u64,
 }
 
 /// Whether neurons stay in shared memory while many windows pass in one launch.
@@ -77,14 +74,7 @@ pub enum Residence {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self {
-            graph: 16,
-            deliver_warps: 40,
-            dense_chunks: 500,
-            ring: 1 << 26,
-            residence: Residence::Auto,
-            busy_events: 150_000,
-        }
+        Self { graph: 16, deliver_warps: 40, dense_chunks: 500, ring: 1 << 26, residence: Residence::Auto }
     }
 }
 
