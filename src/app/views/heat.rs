@@ -1,8 +1,7 @@
 //! A heat map: rows and columns of cells as a picture, their names along the edges, a colour bar.
 
 use super::{
-    bar,
-    colors::{self, Ramp, Table},
+    ink::{Ink, Inks},
     kit,
 };
 use crate::app::theme::Tokens;
@@ -17,15 +16,6 @@ pub struct Name {
     pub text: String,
     /// Its colour, when it has one.
     pub color: Option<Color32>,
-}
-
-/// How values become colours.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Inks {
-    /// Along a ramp, from the lowest value to the highest.
-    Ramp(Ramp),
-    /// Away from zero: negative one way, positive the other.
-    Signed,
 }
 
 /// What is drawn.
@@ -54,7 +44,7 @@ pub struct Picture {
     texture: Option<TextureHandle>,
     key: Option<Key>,
     /// How many values lie beyond a fixed range.
-    beyond: usize,
+    beyond: Option<usize>,
 }
 
 /// The values, whether the ground is dark, and the fixed range.
@@ -68,49 +58,10 @@ pub struct Places {
 }
 
 impl Heat {
-    /// The lowest and the highest value that have a colour.
+    /// The range of the colours: where it follows from the values, their lowest and highest that have one.
     pub fn range(&self) -> Option<(f32, f32)> {
-        let has_color = |v: &&f32| v.is_finite() && !(self.is_log && self.inks != Inks::Signed && **v <= 0.0);
-        let of = |(a, b): (f32, f32), v: &f32| (a.min(*v), b.max(*v));
-        let (low, high) = self.values.iter().filter(has_color).fold((f32::INFINITY, f32::NEG_INFINITY), of);
-        match (low <= high, self.inks) {
-            (false, _) => None,
-            (true, _) if self.span.is_some() => self.span,
-            (true, Inks::Signed) => Some(even((low, high))),
-            (true, Inks::Ramp(_)) => Some((low, if high > low { high } else { low + low.abs().max(1e-6) })),
-        }
-    }
-
-    /// A range somebody fixed, as these colours can have it.
-    fn fit(&self, (low, high): (f32, f32)) -> (f32, f32) {
-        match self.inks {
-            Inks::Signed => even((low, high)),
-            Inks::Ramp(_) if self.is_log && low <= 0.0 => (high.max(1e-12) * 1e-3, high.max(1e-12)),
-            Inks::Ramp(_) => (low, high),
-        }
-    }
-
-    /// How far a value is along the colours: 0 to 1 within the range.
-    fn place(&self, value: f32, (low, high): (f32, f32)) -> f32 {
-        match (self.inks, self.is_log) {
-            (Inks::Signed, true) => {
-                let top = high.max(1e-12);
-                let t = (1.0 + 999.0 * (value.abs() / top)).ln() / 1000.0_f32.ln();
-                0.5 + 0.5 * t.copysign(value)
-            }
-            (Inks::Signed, false) => 0.5 + 0.5 * value / high.max(1e-12),
-            (Inks::Ramp(_), true) => (value.max(1e-12) / low).ln() / (high / low).ln().max(1e-6),
-            (Inks::Ramp(_), false) => (value - low) / (high - low).max(1e-12),
-        }
-    }
-
-    /// The colours; with a fixed range, what lies beyond it has its own.
-    fn table(&self, is_fixed: bool, tokens: &Tokens) -> Table {
-        let table = match self.inks {
-            Inks::Ramp(ramp) => ramp.table(tokens.dark),
-            Inks::Signed => std::array::from_fn(|i| signed(i as f32 / 255.0, tokens).to_array()),
-        };
-        if is_fixed { colors::with_ends(table, tokens) } else { table }
+        let of_values = self.inks.range(&self.values, self.is_log)?;
+        Some(self.span.unwrap_or(of_values))
     }
 
     /// Where the parts go in a canvas.
@@ -158,18 +109,12 @@ impl Heat {
     ) {
         let painter = ui.painter();
         let Some(of_data) = self.range() else { return };
-        let range = picture.fixed.map_or(of_data, |fixed| self.fit(fixed));
-        let table = self.table(picture.fixed.is_some(), tokens);
+        let ink = Ink::new(self.inks, self.is_log, of_data, picture.fixed, tokens);
         let key = (key, tokens.dark, picture.fixed);
         if picture.key != Some(key) {
             picture.key = Some(key);
-            let ground = tokens.canvas.lerp_to_gamma(tokens.panel, 0.6);
-            let has_color = |v: f32| v.is_finite() && !(self.is_log && self.inks != Inks::Signed && v <= 0.0);
-            let at = |v: &f32| has_color(*v).then(|| colors::place(self.place(*v, range)));
-            let ink = |v: &f32| at(v).map_or(ground, |at| colors::opaque(table[at]));
-            let pixels: Vec<Color32> = self.values.iter().map(ink).collect();
-            let is_beyond = |at: &usize| matches!(*at, colors::BELOW | colors::ABOVE);
-            picture.beyond = self.values.iter().filter_map(at).filter(is_beyond).count();
+            picture.beyond = ink.beyond(&self.values);
+            let pixels: Vec<Color32> = self.values.iter().map(|v| ink.color(*v)).collect();
             let image = ColorImage::new([self.columns.len(), self.rows.len()], pixels);
             match &mut picture.texture {
                 Some(texture) => texture.set(image, TextureOptions::NEAREST),
@@ -181,8 +126,7 @@ impl Heat {
             painter.image(texture.id(), places.cells, uv, Color32::WHITE);
         }
         self.names(ui, places, hovered, tokens);
-        let beyond = picture.fixed.map(|_| picture.beyond);
-        self.bar(ui, places, range, (&table, beyond), tokens);
+        ink.bar(ui, places.bar, "", picture.beyond, tokens);
         if let Some((row, column)) = hovered {
             let cell = self.cell(places, row, column).expand(1.0);
             painter.rect_stroke(cell, 1.0, (1.5, tokens.text_strong), egui::StrokeKind::Outside);
@@ -232,46 +176,6 @@ impl Heat {
             }
         }
     }
-
-    fn bar(
-        &self,
-        ui: &Ui,
-        places: &Places,
-        (low, high): (f32, f32),
-        (table, beyond): (&Table, Option<usize>),
-        tokens: &Tokens,
-    ) {
-        let (painter, font, mut bar) = (ui.painter(), kit::mono(ui), places.bar);
-        if let Some(beyond) = beyond {
-            bar = bar.shrink2(Vec2::new(0.0, bar::CAP + 2.0));
-            bar::paint_caps(painter, bar, table);
-            let at = pos2(bar.left() - 6.0, bar.bottom() + bar::CAP + 4.0);
-            let text = format!("{} beyond", kit::thousands(beyond as u64));
-            painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text_sub);
-        }
-        bar::paint_colors(painter, bar, table);
-        let value = |v: f32| short(f64::from(v));
-        let x = bar.right() + 4.0;
-        painter.text(pos2(x, bar.top()), Align2::LEFT_TOP, value(high), font.clone(), tokens.text_sub);
-        painter.text(pos2(x, bar.bottom()), Align2::LEFT_BOTTOM, value(low), font.clone(), tokens.text_sub);
-        if self.inks == Inks::Signed {
-            painter.text(pos2(x, bar.center().y), Align2::LEFT_CENTER, "0", font, tokens.text_sub);
-        }
-    }
-}
-
-/// The same distance from zero on both sides.
-fn even((low, high): (f32, f32)) -> (f32, f32) {
-    let most = low.abs().max(high.abs());
-    (-most, most)
-}
-
-/// Away from zero in the middle.
-fn signed(t: f32, tokens: &Tokens) -> Color32 {
-    if t < 0.5 {
-        return tokens.canvas.lerp_to_gamma(tokens.inhibitory, 1.0 - 2.0 * t);
-    }
-    tokens.canvas.lerp_to_gamma(tokens.excitatory, 2.0 * t - 1.0)
 }
 
 /// A text that stands on its beginning, cut to a height.
@@ -297,32 +201,8 @@ pub fn short(v: f64) -> String {
 mod tests {
     use super::*;
 
-    fn heat(values: &[f32], inks: Inks, is_log: bool) -> Heat {
-        let name = |i: usize| Name { text: i.to_string(), color: None };
-        let names: Vec<Name> = (0..2).map(name).collect();
-        Heat {
-            rows: names.clone(),
-            columns: names,
-            values: values.to_vec(),
-            inks,
-            span: None,
-            is_log,
-            unit: String::new(),
-        }
-    }
-
     #[test]
-    fn values_find_their_colours() {
-        let log = heat(&[0.0, 1.0, 10.0, 100.0], Inks::Ramp(Ramp::Viridis), true);
-        assert_eq!(log.range(), Some((1.0, 100.0)), "nothing has no logarithm");
-        assert!((log.place(10.0, (1.0, 100.0)) - 0.5).abs() < 1e-6);
-        let signed = heat(&[-4.0, 1.0, f32::NAN, 0.0], Inks::Signed, false);
-        let range = signed.range().unwrap();
-        assert_eq!(range, (-4.0, 4.0));
-        assert_eq!([-4.0, 0.0, 4.0].map(|v| signed.place(v, range)), [0.0, 0.5, 1.0]);
-        let signed = heat(&[-4.0, 1.0, 0.0, 0.0], Inks::Signed, true);
-        assert_eq!([-4.0, 0.0, 4.0].map(|v| signed.place(v, range)), [0.0, 0.5, 1.0]);
-        assert_eq!(heat(&[f32::NAN; 4], Inks::Signed, false).range(), None);
+    fn numbers_fit_beside_a_bar() {
         assert_eq!([1.25e6, 34_000.0, 12.0, 3e-4].map(short), ["1.2 M", "34 k", "12", "3e-4"]);
     }
 }

@@ -3,7 +3,8 @@
 use super::{
     Selection, View, ViewCtx,
     colors::Ramp,
-    heat::{Heat, Inks, Name, Picture},
+    heat::{Heat, Name, Picture},
+    ink::Inks,
     kit, probes_where, run_ui, tap,
     tints::Tints,
 };

@@ -18,6 +18,7 @@ pub mod fields;
 pub mod filter;
 pub mod heat;
 pub mod hist;
+pub mod ink;
 pub mod kit;
 pub mod lanes;
 pub mod lineage;

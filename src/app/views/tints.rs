@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(tints.shade(&rate, &values, &tokens).range, (0.0, 10.0));
         tints.set("rate", Tint { range: Some((2.0, 4.0)), ramp: None });
         let kept = tints.shade(&rate, &values, &tokens);
-        assert_eq!((kept.range, kept.beyond), ((2.0, 4.0), Some(2)));
+        assert_eq!((kept.range, kept.beyond), ((2.0, 4.0), Some(3)));
         assert_eq!(tints.shade(&v, &values, &tokens).range, (0.0, 10.0));
         assert!(!tints.toggle_of(&rate, &values) && tints.is_empty(), "what is as it was by itself is not saved");
         assert!(tints.toggle_of(&rate, &values));

@@ -5,7 +5,8 @@ use crate::{
     app::views::{
         Subject, ViewCtx, colors,
         colors::Ramp,
-        heat::{Heat, Inks, Name, Picture, short},
+        heat::{Heat, Name, Picture, short},
+        ink::Inks,
         kit, menu,
         pool::Pooled,
         tints::Tints,

@@ -1,10 +1,10 @@
 //! The picture of lanes over time: cells, the names of the rows, what is under the pointer.
 
-use super::{grid::Grid, ink::Ink};
+use super::grid::Grid;
 use crate::app::{
     theme::Tokens,
     time::Timeline,
-    views::{heat::Name, kit},
+    views::{heat::Name, ink::Ink, kit},
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
@@ -55,11 +55,14 @@ impl Layout {
     }
 }
 
+/// Of the values; whether the ground is dark; the range where it was fixed.
+type Generation = (u64, bool, Option<(f32, f32)>);
+
 /// The cells as a texture, made anew only when they are others.
 #[derive(Default)]
 pub struct Picture {
     texture: Option<TextureHandle>,
-    generation: Option<(u64, bool)>,
+    generation: Option<Generation>,
 }
 
 impl Picture {
@@ -71,7 +74,7 @@ impl Picture {
         line: &Timeline,
         (grid, values, order): (&Grid, &[f32], &[usize]),
         ink: &Ink,
-        generation: (u64, bool),
+        generation: Generation,
     ) {
         let columns = grid.cut.columns;
         if self.generation != Some(generation) {
@@ -120,12 +123,13 @@ pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&Name], hovered: O
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::grid, *};
 
     #[test]
     fn the_loud_row_is_where_it_was_sorted_to() {
         let values = [1.0, 1.0, f32::NAN, 8.0, 9.0, 10.0, 0.0, 0.0, 0.0];
-        let ink = Ink::of(&values, false, &Tokens::dark()).expect("values");
+        let range = grid::range(&values, false).expect("values");
+        let ink = Ink::new(grid::inks(range), false, range, None, &Tokens::dark());
         let image = image(3, &values, &[1, 0, 2], &ink);
         assert_eq!((image.size, image.pixels[2]), ([3, 3], ink.color(10.0)));
         assert!(image.pixels[3..].iter().all(|p| *p != ink.color(10.0)));

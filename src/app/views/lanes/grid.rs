@@ -1,7 +1,7 @@
 //! Means of lanes in columns of time, and how even they are.
 
 use super::sums::{Sum, Sums};
-use crate::app::views::plot::samples::Samples;
+use crate::app::views::{colors::Ramp, ink::Inks, plot::samples::Samples};
 use std::ops::Range;
 
 /// Distances between samples that are looked at to tell the usual one.
@@ -141,6 +141,19 @@ pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     let highest = means.iter().copied().fold(0.0, f64::max);
     let silent = means.iter().filter(|m| **m == 0.0).count();
     Some(Balance { evenness: entropy / n.ln(), imbalance: highest / (sum / n), silent })
+}
+
+/// Along a ramp; or away from zero where there is something below it.
+pub fn inks((low, _): (f32, f32)) -> Inks {
+    if low < 0.0 { Inks::Signed } else { Inks::Ramp(Ramp::Cividis) }
+}
+
+/// The range of their colours; none when there are none. What is nothing is the lowest colour where values reach far
+/// enough down, so that the silent are told from the faint.
+pub fn range(values: &[f32], is_log: bool) -> Option<(f32, f32)> {
+    let lowest = values.iter().copied().filter(|v| v.is_finite()).fold(f32::INFINITY, f32::min);
+    let (low, high) = inks((lowest, 0.0)).range(values, is_log)?;
+    Some((if !is_log && (0.0..high * 0.6).contains(&low) { 0.0 } else { low }, high))
 }
 
 #[cfg(test)]

@@ -3,19 +3,20 @@
 
 mod draw;
 mod grid;
-mod ink;
 mod sums;
 mod words;
 
 use super::{
     Selection, Subject, View, ViewCtx,
     heat::Name,
+    ink::Ink,
     kit, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
     },
     probes_where, run_ui, tap,
+    tints::Tints,
 };
 use crate::{
     app::time::{Link, Timeline, paint},
@@ -25,7 +26,6 @@ use crate::{
 use draw::{Layout, Picture};
 use egui::{Rect, Response, Sense, Ui};
 use grid::{Balance, Grid};
-use ink::Ink;
 use std::{collections::BTreeMap, sync::Arc};
 use sums::Sums;
 
@@ -128,6 +128,14 @@ impl Lanes {
         });
         let hint = "Equal ratios are equal steps of colour";
         ui.toggle_value(&mut self.look.is_log, "Log").on_hover_text(hint);
+        if let Some(range) = grid::range(&self.seen.values, self.look.is_log) {
+            ctx.tints.range_ui(ui, self.variable(probe), range);
+        }
+    }
+
+    /// Under which the range of the colours is remembered.
+    fn variable(&self, probe: &ProbeSpec) -> &'static str {
+        if self.seen.is_share() { "share" } else { probe.name }
     }
 
     /// Everything inside the canvas.
@@ -164,10 +172,13 @@ impl Lanes {
         let seen = &self.seen;
         let ordered: Vec<&Name> = seen.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
-        if let Some(ink) = Ink::of(&seen.values, self.look.is_log, tokens) {
+        let fixed = ctx.tints.of(self.variable(probe)).range;
+        if let Some(range) = grid::range(&seen.values, self.look.is_log) {
+            let ink = Ink::new(grid::inks(range), self.look.is_log, range, fixed, tokens);
             let cells = (&seen.grid, seen.values.as_slice(), seen.order.as_slice());
-            self.picture.paint(ui, layout, line, cells, &ink, (seen.generation, tokens.dark));
-            ink.bar(ui, layout.bar, if seen.is_share() { "share" } else { probe.unit }, tokens);
+            self.picture.paint(ui, layout, line, cells, &ink, (seen.generation, tokens.dark, fixed));
+            let unit = if seen.is_share() { "share" } else { probe.unit };
+            ink.bar(ui, layout.bar, unit, ink.beyond(&seen.values), tokens);
         }
         let inside = ui.painter_at(plot);
         paint::behind(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
@@ -280,6 +291,12 @@ impl View for Lanes {
             return;
         }
         self.chart_ui(ui, canvas, (id, probe), ctx);
+    }
+
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
+        let (_, probe) = self.probe(exhibit)?;
+        let range = grid::range(&self.seen.values, self.look.is_log)?;
+        Some(tints.toggle(self.variable(probe), range))
     }
 
     fn icon(&self) -> &'static str {

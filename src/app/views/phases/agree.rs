@@ -70,7 +70,7 @@ impl Agreement {
         let all = x.sum.0 * y.sum.0 + x.sum.1 * y.sum.1;
         let (n, m) = ((x.to - x.from) as f64, (y.to - y.from) as f64);
         let (sum, pairs) = if a == b { (all - n, n * (n - 1.0)) } else { (all, n * m) };
-        (sum / pairs) as f32
+        if pairs > 0.0 { (sum / pairs) as f32 } else { f32::NAN }
     }
 
     /// Angle of the mean of e^{i(φ_i - φ_j)} over all pairs of two groups: by how much the first is ahead.

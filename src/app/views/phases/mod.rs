@@ -6,7 +6,8 @@ use super::{
     Selection, Subject, View, ViewCtx,
     colors::Ramp,
     fields::{self, Fields, Part},
-    heat::{Heat, Inks, Name, Picture},
+    heat::{Heat, Name, Picture},
+    ink::Inks,
     kit, menu, pool, probes_where, run_ui, tap,
 };
 use crate::{

@@ -10,7 +10,8 @@ use crate::{
         views::{
             ViewCtx,
             connectivity::called,
-            heat::{Heat, Inks, Name, Picture, short},
+            heat::{Heat, Name, Picture, short},
+            ink::Inks,
             kit,
         },
     },

@@ -8,7 +8,8 @@ use crate::{
     app::views::{
         ViewCtx,
         colors::Ramp,
-        heat::{Heat, Inks, Name, Picture},
+        heat::{Heat, Name, Picture},
+        ink::Inks,
         kit,
     },
     num::welch::Spectrogram,
