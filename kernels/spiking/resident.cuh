@@ -178,8 +178,9 @@ template <typename T> struct Residents {
         const unsigned int me = threadIdx.x, n_all = crew.count[0];
         for (unsigned int round = 0; round * blockDim.x < n_all; ++round) {
             const unsigned int at = round & 1 ? (round + 1) * blockDim.x - 1 - me : round * blockDim.x + me;
-            const unsigned int who = at < n_all ? crew.who[at] : 0, events = crew.kicked[who] | crew.summed[who];
-            const bool much = __any_sync(WHOLE, at < n_all && __popc(events) >= MUCH);
+            const unsigned int who = at < n_all ? crew.who[at] : 0;
+            const unsigned int events = at < n_all ? crew.kicked[who] | crew.summed[who] : 0;
+            const bool much = __any_sync(WHOLE, __popc(events) >= MUCH);
             if (at >= n_all) continue;
             const unsigned int whom = deal.lane(who);
             unsigned int fired = pass_through(crew, who, whom, w, (T)crew.weight, c, currents, much);
