@@ -5,8 +5,11 @@
 
 use glam::{IVec3, Vec3};
 
-/// Cells along the longest side.
-const RESOLUTION: f32 = 56.0;
+/// Cells along the longest side at most, and at least.
+const RESOLUTION: (f32, f32) = (56.0, 14.0);
+/// With few points cells are larger, so that chance does not wrinkle the surface: this many along a side for each point
+/// along it.
+const PER_POINT: f32 = 1.15;
 /// Empty cells around the points.
 const MARGIN: i32 = 5;
 /// Radius of one blur, cells, and how many.
@@ -39,7 +42,8 @@ pub fn shell(points: &[[f32; 3]]) -> Mesh {
     if extent.min_element() <= extent.max_element() * 1e-3 {
         return Mesh::default();
     }
-    let mut grid = Grid::new(low, extent.max_element() / RESOLUTION, extent);
+    let resolution = (PER_POINT * (finite.len() as f32).cbrt()).clamp(RESOLUTION.1, RESOLUTION.0);
+    let mut grid = Grid::new(low, extent.max_element() / resolution, extent);
     finite.iter().for_each(|p| grid.count(*p));
     (0..BLUR.1).for_each(|_| grid.blur(BLUR.0));
     let (sum, n) = finite.iter().map(|p| grid.at(grid.cell(*p))).fold((0.0, 0), |(sum, n), d| (sum + d, n + 1));
