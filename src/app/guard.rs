@@ -49,17 +49,22 @@ impl App {
 
     /// Does it now, or asks first when there is something to lose.
     pub(super) fn unless_dirty(&mut self, intent: Intent) {
-        if self.session.is_dirty() || self.session.live.recording.is_some() {
+        if self.has_something_to_lose() {
             self.dialog = Some(Dialog::Unsaved(intent));
         } else {
             self.carry_out(intent);
         }
     }
 
+    /// Changes that are not saved, a recording in progress, or a run that took long to get where it is.
+    fn has_something_to_lose(&self) -> bool {
+        self.session.is_dirty() || self.session.live.recording.is_some() || self.attention.is_long_run(Instant::now())
+    }
+
     /// Closing the window asks first when there is something to lose.
     pub(super) fn guard_close(&mut self, ctx: &egui::Context) {
         let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.may_close;
-        if leaves && (self.session.is_dirty() || self.session.live.recording.is_some()) {
+        if leaves && self.has_something_to_lose() {
             ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
             self.dialog = Some(Dialog::Unsaved(Intent::Close));
         }

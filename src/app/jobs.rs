@@ -100,6 +100,11 @@ pub enum Wait {
 pub struct Attention(Option<(Instant, Wait)>);
 
 impl Attention {
+    /// Whether what is waited for is a run that has been going for long: somebody would miss where it is.
+    pub fn is_long_run(&self, now: Instant) -> bool {
+        self.0.is_some_and(|(since, wait)| wait == Wait::Run && now.saturating_duration_since(since) > LONG)
+    }
+
     /// Looks once a frame; what has just ended, if it took long.
     pub fn ended(&mut self, busy_with: Option<Wait>, now: Instant) -> Option<Wait> {
         if let Some(wait) = busy_with {
@@ -286,6 +291,7 @@ mod tests {
             (None, 99, None),
         ] {
             assert_eq!(attention.ended(busy, after(secs)), ends, "at {secs} s");
+            assert_eq!(attention.is_long_run(after(secs + 12)), secs == 40, "12 s after {secs} s");
         }
     }
 }

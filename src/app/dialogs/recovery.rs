@@ -17,7 +17,7 @@ pub struct Stake {
 
 pub fn unsaved_ui(ui: &mut Ui, stake: &Stake, intent: &Intent) -> Option<Answer> {
     if !stake.unsaved {
-        return recording_ui(ui, intent);
+        return if stake.recording { recording_ui(ui, intent) } else { running_ui(ui, intent) };
     }
     title_ui(ui, &format!("Save changes to {}?", stake.name));
     ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
@@ -44,10 +44,20 @@ pub fn unsaved_ui(ui: &mut Ui, stake: &Stake, intent: &Intent) -> Option<Answer>
 fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
     title_ui(ui, "Stop the recording?");
     ui.label("A recording is in progress. It is closed properly, and what it has is kept.");
+    stop_ui(ui, intent, "Keep recording")
+}
+
+fn running_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
+    title_ui(ui, "Stop the run?");
+    ui.label("A run is in progress and is not recorded: where it has got to is lost.");
+    stop_ui(ui, intent, "Keep running")
+}
+
+fn stop_ui(ui: &mut Ui, intent: &Intent, stay: &str) -> Option<Answer> {
     ui.add_space(14.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let stop = widgets::primary(ui, "Stop and go on").clicked();
-        let cancel = ui.button("Keep recording").clicked();
+        let cancel = ui.button(stay).clicked();
         if stop { Some(Answer::Discard(intent.clone())) } else { cancel.then_some(Answer::Cancel) }
     })
     .inner
