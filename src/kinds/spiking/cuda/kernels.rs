@@ -217,9 +217,10 @@ kernels! {
         #[block(256)]
         fn deliver_driven(
             layout: Size<Layout>, n: Size<u32>, exactly: Size<u32>, model: In<Model>, windows: In<Window>,
-            index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>, chunks: In<Chunk>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>,
-            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>,
-            arrivals: InOut<i32>, touched: InOut<u8>
+            index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>, chunks: In<Chunk>, rows: In<u32>,
+            words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>, sources: In<Source>,
+            chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>,
+            touched: InOut<u8>
         );
 
         /// Notes the listed kicks of the window at their neurons.
@@ -322,10 +323,11 @@ kernels! {
         #[block(256)]
         fn leak(
             layout: Size<Layout>, n: Size<u32>, seed: Size<u64>, model: In<Model>, units: In<Units>,
-            windows: In<Window>, index: Size<u32>, live: InOut<Segment>, segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
-            kicks: In<Kick>, marks: In<u32>, currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>,
-            arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
-            counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
+            windows: In<Window>, index: Size<u32>, live: InOut<Segment>, segments: In<Segment>, rows: In<u32>,
+            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>, arrivals: InOut<i32>,
+            kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>,
+            rates: InOut<Average>, fade: In<f32>
         );
 
         /// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
