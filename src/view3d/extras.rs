@@ -1,10 +1,6 @@
 //! What is drawn besides points: a surface one looks through, and lines between points.
 
-use super::{
-    EXTRAS_WGSL, POINTS_WGSL,
-    shell::Mesh,
-    targets::{COLOR_FORMAT, DEPTH_FORMAT},
-};
+use super::{EXTRAS_WGSL, POINTS_WGSL, pipelines::Shader, shell::Mesh};
 use wgpu::util::DeviceExt as _;
 
 /// An end of a line; two after each other are a line.
@@ -83,53 +79,16 @@ fn buffer(device: &wgpu::Device, usage: wgpu::BufferUsages, contents: &[u8]) -> 
 
 /// Of the surface and of the lines. Neither hides anything behind it.
 fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 2] {
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some("extras.wgsl"),
-        source: wgpu::ShaderSource::Wgsl([POINTS_WGSL, EXTRAS_WGSL].concat().into()),
-    });
-    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some("extras"),
-        bind_group_layouts: &[Some(layout)],
-        immediate_size: 0,
-    });
+    let shader = Shader::new(device, layout, "extras.wgsl", [POINTS_WGSL, EXTRAS_WGSL].concat().into());
     let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3];
     let end = wgpu::vertex_attr_array![0 => Float32x3, 1 => Unorm8x4];
     let passes = [
         ("shell", wgpu::PrimitiveTopology::TriangleList, 24, &corner, wgpu::CompareFunction::LessEqual),
         ("line", wgpu::PrimitiveTopology::LineList, 16, &end, wgpu::CompareFunction::Always),
     ];
-    passes.map(|(name, topology, array_stride, attributes, depth_compare)| {
+    passes.map(|(name, topology, array_stride, attributes, compare)| {
         let step_mode = wgpu::VertexStepMode::Vertex;
-        device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-            label: Some(name),
-            layout: Some(&pipeline_layout),
-            vertex: wgpu::VertexState {
-                module: &module,
-                entry_point: Some(&format!("{name}_vertex")),
-                compilation_options: Default::default(),
-                buffers: &[Some(wgpu::VertexBufferLayout { array_stride, step_mode, attributes })],
-            },
-            primitive: wgpu::PrimitiveState { topology, ..Default::default() },
-            depth_stencil: Some(wgpu::DepthStencilState {
-                format: DEPTH_FORMAT,
-                depth_write_enabled: Some(false),
-                depth_compare: Some(depth_compare),
-                stencil: Default::default(),
-                bias: Default::default(),
-            }),
-            multisample: Default::default(),
-            fragment: Some(wgpu::FragmentState {
-                module: &module,
-                entry_point: Some(&format!("{name}_fragment")),
-                compilation_options: Default::default(),
-                targets: &[Some(wgpu::ColorTargetState {
-                    format: COLOR_FORMAT,
-                    blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
-                    write_mask: wgpu::ColorWrites::ALL,
-                })],
-            }),
-            multiview_mask: None,
-            cache: None,
-        })
+        let buffer = Some(wgpu::VertexBufferLayout { array_stride, step_mode, attributes });
+        shader.pipeline(device, name, topology, &[buffer], Some((compare, false)))
     })
 }

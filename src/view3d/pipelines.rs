@@ -5,6 +5,7 @@ use super::{
     lights::LIGHT,
     targets::{COLOR_FORMAT, DEPTH_FORMAT},
 };
+use std::borrow::Cow;
 
 /// What a [`Light`](super::lights::Light) consists of.
 const LIGHT_ATTRIBUTES: [wgpu::VertexAttribute; 3] =
@@ -55,46 +56,70 @@ pub(super) fn bind(
 
 /// Body, glow and halo.
 pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 3] {
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some("points.wgsl"),
-        source: wgpu::ShaderSource::Wgsl(POINTS_WGSL.into()),
-    });
-    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some("points"),
-        bind_group_layouts: &[Some(layout)],
-        immediate_size: 0,
-    });
-    let passes = [("body", true), ("glow", false), ("halo", false)];
-    passes.map(|(name, is_solid)| {
-        let attribute = |array_stride, attributes| {
-            Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
-        };
-        let of_points = [
-            attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
-            attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
-            attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
-        ];
-        let of_lights = [attribute(LIGHT, &LIGHT_ATTRIBUTES)];
+    let shader = Shader::new(device, layout, "points.wgsl", POINTS_WGSL.into());
+    let attribute = |array_stride, attributes| {
+        Some(wgpu::VertexBufferLayout { array_stride, step_mode: wgpu::VertexStepMode::Instance, attributes })
+    };
+    let of_points = [
+        attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
+        attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
+        attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
+    ];
+    let of_lights = [attribute(LIGHT, &LIGHT_ATTRIBUTES)];
+    let strip = wgpu::PrimitiveTopology::TriangleStrip;
+    let solid = Some((wgpu::CompareFunction::Less, true));
+    [("body", &of_points[..], solid), ("glow", &of_lights[..], None), ("halo", &of_lights[..], None)]
+        .map(|(name, buffers, depth)| shader.pipeline(device, name, strip, buffers, depth))
+}
+
+/// A shader whose entry points are called `…_vertex` and `…_fragment`.
+pub(super) struct Shader {
+    module: wgpu::ShaderModule,
+    layout: wgpu::PipelineLayout,
+}
+
+impl Shader {
+    pub fn new(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, name: &str, source: Cow<'_, str>) -> Self {
+        let source = wgpu::ShaderSource::Wgsl(source);
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source });
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(name),
+            bind_group_layouts: &[Some(layout)],
+            immediate_size: 0,
+        });
+        Self { module, layout }
+    }
+
+    /// Blends what it draws over what is there. `depth`: how it is compared with the depth that is there, and whether it
+    /// leaves its own; without it, in a pass that has none.
+    pub fn pipeline(
+        &self,
+        device: &wgpu::Device,
+        name: &str,
+        topology: wgpu::PrimitiveTopology,
+        buffers: &[Option<wgpu::VertexBufferLayout<'_>>],
+        depth: Option<(wgpu::CompareFunction, bool)>,
+    ) -> wgpu::RenderPipeline {
         device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
             label: Some(name),
-            layout: Some(&pipeline_layout),
+            layout: Some(&self.layout),
             vertex: wgpu::VertexState {
-                module: &module,
+                module: &self.module,
                 entry_point: Some(&format!("{name}_vertex")),
                 compilation_options: Default::default(),
-                buffers: if is_solid { &of_points } else { &of_lights },
+                buffers,
             },
-            primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
-            depth_stencil: is_solid.then(|| wgpu::DepthStencilState {
+            primitive: wgpu::PrimitiveState { topology, ..Default::default() },
+            depth_stencil: depth.map(|(compare, writes)| wgpu::DepthStencilState {
                 format: DEPTH_FORMAT,
-                depth_write_enabled: Some(true),
-                depth_compare: Some(wgpu::CompareFunction::Less),
+                depth_write_enabled: Some(writes),
+                depth_compare: Some(compare),
                 stencil: Default::default(),
                 bias: Default::default(),
             }),
             multisample: Default::default(),
             fragment: Some(wgpu::FragmentState {
-                module: &module,
+                module: &self.module,
                 entry_point: Some(&format!("{name}_fragment")),
                 compilation_options: Default::default(),
                 targets: &[Some(wgpu::ColorTargetState {
@@ -106,5 +131,5 @@ pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -
             multiview_mask: None,
             cache: None,
         })
-    })
+    }
 }
