@@ -5,12 +5,12 @@ use super::{
     cloud::{Cloud, Placed, SINGLES},
     colors::{self, Shade},
     fields::{self, Fields, Part},
-    kit, probes_where, run_ui, tap,
+    kit, run_ui, tap,
     tints::Tints,
 };
 use crate::{
     engine::Exhibit,
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
 use std::{f32::consts::TAU, sync::Arc};
@@ -63,10 +63,6 @@ struct Chosen {
     n: u32,
 }
 
-fn is_angle(shape: &Shape) -> bool {
-    shape.meaning() == Some(Meaning::Angle)
-}
-
 /// Puts angles on the circle, a little inwards or outwards so that neighbours do not hide each other.
 fn on_circle(angles: &[f32], part: &Part) -> Placed<Order> {
     let mut order = Order { parts: vec![0; PARTS], total: angles.len(), ..Order::default() };
@@ -88,19 +84,13 @@ fn on_circle(angles: &[f32], part: &Part) -> Placed<Order> {
 
 impl Circle {
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
-        let chosen = probes_where(exhibit, is_angle).find(|(_, p)| Some(p.name) == self.angle);
-        let (id, probe) = chosen.or_else(|| probes_where(exhibit, is_angle).next())?;
-        let Shape::Field { over, .. } = probe.shape else { return None };
-        Some((id, probe, over))
+        fields::angle(exhibit, self.angle)
     }
 
     fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
         let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
         let tint = self.tint.filter(|t| fields::over(exhibit, over, |_| true).iter().any(|(id, _)| id == t));
-        let mut all: Vec<ProbeId> = [Some(id), fields::mask(exhibit, over), tint].into_iter().flatten().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        fields::wanted([Some(id), fields::mask(exhibit, over), tint])
     }
 
     fn caption(&self, set: &str, n_hidden: u32) -> String {
@@ -120,9 +110,7 @@ impl Circle {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
-        let angles: Vec<_> = probes_where(ctx.exhibit, is_angle).map(|(_, p)| (p.name, fields::label(p))).collect();
-        let mut angle = probe.name;
-        if angles.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut angle, &angles) {
+        if let Some(angle) = fields::angle_ui(ui, ctx, probe.name) {
             self.angle = Some(angle);
             self.clear();
         }

@@ -87,6 +87,48 @@ pub fn mask(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
     over(exhibit, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
 }
 
+/// The field of angles with a name, else the first; and the set it is over.
+pub fn angle(exhibit: &Exhibit, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+    let is_chosen = |(_, probe): &&(ProbeId, &'static ProbeSpec)| Some(probe.name) == chosen;
+    let all = angles(exhibit);
+    let (id, probe) = all.iter().find(is_chosen).or(all.first())?;
+    if let Shape::Field { over, .. } = probe.shape { Some((*id, *probe, over)) } else { None }
+}
+
+/// All fields of angles.
+fn angles(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    probes_where(exhibit, |s| s.meaning() == Some(Meaning::Angle)).collect()
+}
+
+/// Which of several fields of angles, in a toolbar; the one that was chosen now.
+pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, shown: &'static str) -> Option<&'static str> {
+    let all: Vec<_> = angles(ctx.exhibit).into_iter().map(|(_, p)| (p.name, label(p))).collect();
+    let mut chosen = shown;
+    (all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut chosen, &all)).then_some(chosen)
+}
+
+/// What a view wants of some fields it may show, each once.
+pub fn wanted(all: impl IntoIterator<Item = Option<ProbeId>>) -> Vec<ProbeId> {
+    let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Whether values from the lowest to the highest are the same: rounding is no spread.
+pub fn is_flat(low: f32, high: f32) -> bool {
+    low > high || high - low <= 1e-5 * high.abs().max(low.abs())
+}
+
+/// Whether all who take part have the same value. A sample says as much, and costs nothing with many.
+pub fn is_same(values: &[f32], takes_part: impl Fn(usize) -> bool) -> bool {
+    let every = (values.len() / 4096).max(1);
+    let sample = values.iter().enumerate().step_by(every).filter(|(i, v)| v.is_finite() && takes_part(*i));
+    let ends = |(low, high): (f32, f32), (_, v): (usize, &f32)| (low.min(*v), high.max(*v));
+    let (low, high) = sample.fold((f32::INFINITY, f32::NEG_INFINITY), ends);
+    is_flat(low, high)
+}
+
 /// Whether an element takes part: yes, when nobody says.
 pub fn takes_part(mask: Option<&[f32]>, element: usize) -> bool {
     mask.and_then(|m| m.get(element)).is_none_or(|v| *v > 0.5)

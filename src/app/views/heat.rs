@@ -32,8 +32,6 @@ pub struct Heat {
     pub span: Option<(f32, f32)>,
     /// Equal ratios are equal steps of colour.
     pub is_log: bool,
-    /// Behind values.
-    pub unit: String,
 }
 
 /// A heat map's picture.

@@ -49,7 +49,7 @@ impl Matrix {
         let is_signed = values.iter().any(|v| *v < 0.0);
         let inks = if is_signed { Inks::Signed } else { Inks::Ramp(Ramp::Magma) };
         let (rows, columns) = (named(rows), named(columns));
-        self.heat = Some(Heat { rows, columns, values, inks, span: None, is_log: self.is_log, unit: String::new() });
+        self.heat = Some(Heat { rows, columns, values, inks, span: None, is_log: self.is_log });
         self.generation += 1;
     }
 }

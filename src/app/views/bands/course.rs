@@ -4,7 +4,10 @@ use super::{
     summary::{QUANTILES, Raw, State, Summary, summarise},
     thinned::Thinned,
 };
-use crate::{app::views::pool::Errand, sim::ProbeId};
+use crate::{
+    app::views::{fields::is_flat, pool::Errand},
+    sim::ProbeId,
+};
 
 /// More values than this are sorted on the pool, not on the window's thread.
 const AT_ONCE: usize = 20_000;
@@ -97,11 +100,6 @@ impl Course {
     pub fn is_flat(&self) -> bool {
         self.history.entries().iter().all(|(_, s)| is_flat(s.quantiles[0], s.quantiles[QUANTILES.len() - 1]))
     }
-}
-
-/// Whether values from the lowest to the highest are the same: rounding is no spread.
-pub fn is_flat(low: f32, high: f32) -> bool {
-    low > high || high - low <= 1e-5 * high.abs().max(low.abs())
 }
 
 #[cfg(test)]

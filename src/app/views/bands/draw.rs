@@ -8,7 +8,10 @@ use super::{
 use crate::app::{
     theme::Tokens,
     time::Timeline,
-    views::{colors, scatter::axis::Scale},
+    views::{
+        colors,
+        scatter::axis::{Scale, with_margin},
+    },
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, pos2};
 use std::ops::Range;
@@ -53,10 +56,10 @@ pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let is_positive = low > 0.0;
     let is_log = wants_log && is_positive;
     let (a, b) = if is_log { (low.ln(), high.ln()) } else { (low, high) };
-    let margin = if b > a { (b - a) * 0.04 } else { 0.5 * a.abs().max(1e-3) };
+    let (bottom, top) = with_margin(a, b);
     // Nothing below zero is room for nothing.
-    let bottom = if !is_log && low >= 0.0 { (a - margin).max(0.0) } else { a - margin };
-    let [low, high] = [bottom, b + margin].map(|v| if is_log { v.exp() } else { v });
+    let bottom = if !is_log && low >= 0.0 { bottom.max(0.0) } else { bottom };
+    let [low, high] = [bottom, top].map(|v| if is_log { v.exp() } else { v });
     (Scale { low, high, is_log }, is_positive)
 }
 

@@ -98,12 +98,7 @@ impl Bands {
         let Some((id, probe)) = self.probe(exhibit) else { return };
         let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
         let mask = fields::mask(exhibit, set_of(probe)).and_then(|m| self.fields.get(m)).map(|m| m.as_slice());
-        // A sample says as much, and costs nothing with many.
-        let every = (values.len() / 4096).max(1);
-        let sample = values.iter().enumerate().step_by(every);
-        let part = sample.filter(|(i, v)| v.is_finite() && fields::takes_part(mask, *i)).map(|(_, v)| *v);
-        let (low, high) = part.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-        if course::is_flat(low, high) {
+        if fields::is_same(values, |i| fields::takes_part(mask, i)) {
             self.flat.insert(id);
         } else {
             self.flat.remove(&id);

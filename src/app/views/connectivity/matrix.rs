@@ -292,7 +292,6 @@ impl Matrix {
             inks: if self.measure == Measure::Net { Inks::Signed } else { Inks::Ramp(Ramp::Viridis) },
             span: None,
             is_log: !self.is_linear,
-            unit: String::new(),
         });
         self.shown = Some((key, heat.clone(), orders.clone()));
         (key, heat, orders)

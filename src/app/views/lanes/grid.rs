@@ -41,15 +41,8 @@ impl Cut {
 
 /// Samples from one step up to another.
 pub fn within(samples: &Samples, from: f64, to: f64) -> Range<usize> {
-    let index = |t: f64| {
-        let (mut low, mut high) = (0, samples.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if (samples.step(middle) as f64) < t { low = middle + 1 } else { high = middle }
-        }
-        low
-    };
-    index(from)..index(to).max(index(from))
+    let first = samples.index(from);
+    first..samples.index(to).max(first)
 }
 
 /// How far samples usually are from each other.
@@ -80,8 +73,7 @@ impl Grid {
     /// Works them out.
     pub fn of(samples: &Samples, sums: &Sums, window: (f64, f64), pixels: usize) -> Self {
         let cut = Cut::of(samples, window, pixels);
-        let bounds: Vec<usize> =
-            (0..=cut.columns).map(|c| within(samples, cut.begin(c), f64::INFINITY).start).collect();
+        let bounds: Vec<usize> = (0..=cut.columns).map(|c| samples.index(cut.begin(c))).collect();
         let rows = samples.lanes();
         let mean = |lane: usize, ends: &[usize]| sums.over(samples, lane, ends[0]..ends[1]).mean();
         let means = (0..rows).flat_map(|lane| bounds.windows(2).map(move |ends| mean(lane, ends))).collect();

@@ -8,11 +8,11 @@ use super::{
     fields::{self, Fields, Part},
     heat::{Heat, Name, Picture},
     ink::Inks,
-    kit, menu, pool, probes_where, run_ui, tap,
+    kit, menu, pool, run_ui, tap,
 };
 use crate::{
     engine::Exhibit,
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use agree::{Agreement, NONE};
 use egui::{Rect, Response, Sense, Ui, pos2, vec2};
@@ -60,21 +60,16 @@ pub struct Phases {
     heat: Option<(Measure, Heat)>,
     generation: u64,
     picture: Picture,
+    /// The groups of the selected, of this picture and this selection.
+    marked: ((u64, u64), Vec<bool>),
     /// Rows and columns between which a rectangle is drawn.
     dragged: Option<[(usize, usize); 2]>,
     menu: Arc<Vec<u32>>,
 }
 
-fn is_angle(shape: &Shape) -> bool {
-    shape.meaning() == Some(Meaning::Angle)
-}
-
 impl Phases {
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
-        let chosen = probes_where(exhibit, is_angle).find(|(_, p)| Some(p.name) == self.angle);
-        let (id, probe) = chosen.or_else(|| probes_where(exhibit, is_angle).next())?;
-        let Shape::Field { over, .. } = probe.shape else { return None };
-        Some((id, probe, over))
+        fields::angle(exhibit, self.angle)
     }
 
     /// What the order can go by.
@@ -90,11 +85,7 @@ impl Phases {
 
     fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
         let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
-        let all = [Some(id), fields::mask(exhibit, over), self.by(exhibit, over)];
-        let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        fields::wanted([Some(id), fields::mask(exhibit, over), self.by(exhibit, over)])
     }
 
     fn clear(&mut self) {
@@ -145,7 +136,7 @@ impl Phases {
             // Columns are the same groups.
             let columns = vec![Name { text: String::new(), color: None }; n];
             let span = Some(measure.span());
-            Heat { rows, columns, values, inks: measure.inks(), span, is_log: false, unit: String::new() }
+            Heat { rows, columns, values, inks: measure.inks(), span, is_log: false }
         };
         &self.heat.get_or_insert_with(|| (measure, make())).1
     }
@@ -167,9 +158,7 @@ impl Phases {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, probe: &'static ProbeSpec, over: &str) {
-        let angles: Vec<_> = probes_where(ctx.exhibit, is_angle).map(|(_, p)| (p.name, fields::label(p))).collect();
-        let mut angle = probe.name;
-        if angles.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut angle, &angles) {
+        if let Some(angle) = fields::angle_ui(ui, ctx, probe.name) {
             self.angle = Some(angle);
             self.clear();
         }
@@ -230,17 +219,20 @@ impl Phases {
     }
 
     /// Marks beside the groups that somebody selected is in.
-    fn paint_selected(&self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
+    fn paint_selected(&mut self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let n = self.agreement.groups.len().max(1);
-        let mut is_marked = vec![false; n];
-        for element in ctx.selection.of(set.name) {
-            let group = self.agreement.group_of.get(*element as usize).copied().unwrap_or(NONE);
-            if let Some(mark) = is_marked.get_mut(usize::from(group)) {
-                *mark = true;
+        let key = (self.generation, ctx.selection.generation);
+        if self.marked.0 != key || self.marked.1.len() != n {
+            self.marked = (key, vec![false; n]);
+            for element in ctx.selection.of(set.name) {
+                let group = self.agreement.group_of.get(*element as usize).copied().unwrap_or(NONE);
+                if let Some(mark) = self.marked.1.get_mut(usize::from(group)) {
+                    *mark = true;
+                }
             }
         }
         let (width, height) = (cells.width() / n as f32, cells.height() / n as f32);
-        for (i, _) in is_marked.iter().enumerate().filter(|(_, is)| **is) {
+        for (i, _) in self.marked.1.iter().enumerate().filter(|(_, is_marked)| **is_marked) {
             let (x, y) = (cells.left() + i as f32 * width, cells.top() + i as f32 * height);
             let beside = Rect::from_min_size(pos2(cells.left() - 4.0, y), vec2(3.0, height));
             let above = Rect::from_min_size(pos2(x, cells.top() - 4.0), vec2(width, 3.0));

@@ -85,6 +85,11 @@ impl Samples {
         self.lanes.len()
     }
 
+    /// The first sample not before a step.
+    pub fn index(&self, step: f64) -> usize {
+        self.steps.partition_point(|s| (*s as f64) < step)
+    }
+
     /// When a sample was taken.
     pub fn step(&self, i: usize) -> u64 {
         self.steps[i]
@@ -120,15 +125,14 @@ impl Samples {
     /// The same for what a view of time shows, whatever its columns are even in.
     pub fn cuts_along(&self, line: &Timeline, columns: usize) -> Cuts {
         let (t0, t1) = (line.t0, line.t1);
-        let index = |t: f64| self.steps.partition_point(|s| (*s as f64) < t);
-        let (from, to) = (index(t0).saturating_sub(1), (index(t1) + 1).min(self.steps.len()));
+        let (from, to) = (self.index(t0).saturating_sub(1), (self.index(t1) + 1).min(self.steps.len()));
         let columns = columns.max(1);
         if to - from <= columns * 2 {
             let at = |i: usize| (line.share_at(self.steps[i] as f64) * columns as f64) as f32;
             return Cuts { bounds: (from..=to).collect(), places: (from..to).map(at).collect() };
         }
         let mut bounds = vec![from];
-        bounds.extend((1..=columns).map(|c| index(line.step_of(c as f64 / columns as f64))));
+        bounds.extend((1..=columns).map(|c| self.index(line.step_of(c as f64 / columns as f64))));
         Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect() }
     }
 

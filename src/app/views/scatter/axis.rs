@@ -57,7 +57,8 @@ impl Scale {
     }
 }
 
-fn with_margin(a: f32, b: f32) -> (f32, f32) {
+/// A little more at both ends.
+pub fn with_margin(a: f32, b: f32) -> (f32, f32) {
     let margin = if b > a { (b - a) * 0.04 } else { 0.5 * a.abs().max(1e-3) };
     (a - margin, b + margin)
 }

@@ -99,11 +99,7 @@ impl Scatter {
         let Some(set) = self.set(exhibit) else { return vec![] };
         let Some([x, y]) = self.shown(exhibit, set.name) else { return vec![] };
         let tint = self.tint.filter(|t| fields::over(exhibit, set.name, |_| true).iter().any(|(id, _)| id == t));
-        let all = [Some(x), Some(y), fields::mask(exhibit, set.name), tint];
-        let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        fields::wanted([Some(x), Some(y), fields::mask(exhibit, set.name), tint])
     }
 
     /// Passes over fields that say nothing when nobody has chosen them.
@@ -112,13 +108,7 @@ impl Scatter {
         let who = Part::of(exhibit, set.name, &self.fields, &Shown::default());
         for id in self.shown(exhibit, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
-            let part = |(i, v): (usize, &f32)| (v.is_finite() && who.has(i)).then_some(*v);
-            // A sample says as much, and costs nothing with many.
-            let every = (values.len() / 4096).max(1);
-            let part = values.iter().enumerate().step_by(every).filter_map(part);
-            let (low, high) = part.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-            // Rounding is no spread.
-            if low > high || high - low <= 1e-5 * high.abs().max(low.abs()) {
+            if fields::is_same(values, |i| who.has(i)) {
                 self.flat.insert(id);
             } else {
                 self.flat.remove(&id);

@@ -32,8 +32,7 @@ pub struct Statistics {
     lines: lines::Lines,
     /// Power is drawn over time.
     over_time: bool,
-    /// Of power, and of pairs.
-    pictures: [super::heat::Picture; 2],
+    pictures: plots::Pictures,
     n_results: u64,
 }
 
@@ -59,7 +58,7 @@ impl Default for Statistics {
             stats: Pooled::default(),
             lines: lines::Lines::default(),
             over_time: false,
-            pictures: Default::default(),
+            pictures: plots::Pictures::default(),
             n_results: 0,
         }
     }

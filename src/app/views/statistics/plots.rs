@@ -19,6 +19,13 @@ use crate::{
 };
 use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Ui, Vec2, pos2};
 
+/// The pictures among them.
+#[derive(Default)]
+pub struct Pictures {
+    power: sonogram::Sonogram,
+    pairs: Picture,
+}
+
 /// Draws the four in a rectangle.
 pub fn ui(
     ui: &mut Ui,
@@ -27,11 +34,10 @@ pub fn ui(
     set: &ElementSet,
     stats: &Stats,
     bin_ms: f64,
-    pictures: &mut [Picture; 2],
+    pictures: &mut Pictures,
     over_time: bool,
     key: u64,
 ) {
-    let [of_power, of_pairs] = pictures;
     let (middle, gap) = (area.center(), 6.0);
     let part = |left: bool, top: bool| {
         let x = if left { area.left()..=middle.x - gap } else { middle.x + gap..=area.right() };
@@ -41,11 +47,11 @@ pub fn ui(
     intervals_ui(ui, part(true, true), ctx.tokens, stats);
     cvs_ui(ui, part(false, true), ctx.tokens, stats);
     if over_time {
-        sonogram::ui(ui, part(true, false), ctx, stats, of_power, key);
+        sonogram::ui(ui, part(true, false), ctx, stats, &mut pictures.power, key);
     } else {
         power_ui(ui, part(true, false), ctx.tokens, stats);
     }
-    correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, of_pairs, key);
+    correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, &mut pictures.pairs, key);
 }
 
 /// A title over a plot; the rectangle of the plot, or none when there is no room.
@@ -187,15 +193,7 @@ fn correlations_ui(
     // What an element has in common with itself says nothing.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![Name { text: String::new(), color: None }; n];
-    let heat = Heat {
-        rows: names,
-        columns: blank,
-        values,
-        inks: Inks::Signed,
-        span: None,
-        is_log: false,
-        unit: String::new(),
-    };
+    let heat = Heat { rows: names, columns: blank, values, inks: Inks::Signed, span: None, is_log: false };
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max);
     let places = heat.places(ui, canvas);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));

@@ -19,8 +19,15 @@ use egui::{Rect, Ui, Vec2};
 /// More than this below the loudest is silence, times.
 const DEPTH: f32 = 1e4;
 
-/// Draws it.
-pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, picture: &mut Picture, key: u64) {
+/// The picture, prepared once for each result.
+#[derive(Default)]
+pub struct Sonogram {
+    heat: Option<(u64, Heat)>,
+    picture: Picture,
+}
+
+/// Draws it; `key` says when the result is another.
+pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &mut Sonogram, key: u64) {
     let note = stats.spectrogram.as_ref().map_or_else(String::new, |s| {
         let segment = kit::duration(s.segment as f64 * stats.sample_secs);
         let mean = if s.per_column > 1 { format!(", {} averaged per column", s.per_column) } else { String::new() };
@@ -30,7 +37,11 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, picture: &m
     let Some(spectrogram) = &stats.spectrogram else {
         return none_ui(&ui.painter_at(area), plot, ui, ctx.tokens, "needs 64 ms of spikes");
     };
-    let heat = heat(spectrogram);
+    let Sonogram { heat, picture } = prepared;
+    if heat.as_ref().is_some_and(|(of, _)| *of != key) {
+        *heat = None;
+    }
+    let (_, heat) = heat.get_or_insert_with(|| (key, heat_of(spectrogram)));
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max - Vec2::new(0.0, 12.0));
     let places = heat.places(ui, canvas);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
@@ -56,7 +67,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, picture: &m
 }
 
 /// High frequencies at the top.
-fn heat(spectrogram: &Spectrogram) -> Heat {
+fn heat_of(spectrogram: &Spectrogram) -> Heat {
     let height = spectrogram.frequencies.len();
     let columns = spectrogram.density.len() / height;
     let rows: Vec<usize> = (1..height).rev().collect();
@@ -72,6 +83,5 @@ fn heat(spectrogram: &Spectrogram) -> Heat {
         inks: Inks::Ramp(Ramp::Magma),
         span: (top > 0.0).then_some((top / DEPTH, top)),
         is_log: true,
-        unit: String::new(),
     }
 }
