@@ -16,8 +16,10 @@ use neuropil::{
 use stage::{Stage, graphics};
 use std::sync::{Arc, RwLock};
 
-const EFFECTS: &[ChoiceSpec] =
-    &[ChoiceSpec { name: "Poisson", docs: "Kicks." }, ChoiceSpec { name: "SilenceOutgoing", docs: "Cuts." }];
+const EFFECTS: &[ChoiceSpec] = &[
+    ChoiceSpec { name: "Poisson", title: "", docs: "Kicks.", aliases: &[] },
+    ChoiceSpec { name: "SilenceOutgoing", title: "", docs: "Cuts.", aliases: &[] },
+];
 
 fn abilities() -> Abilities {
     let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into() }];

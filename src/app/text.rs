@@ -1,6 +1,7 @@
 //! Numbers and names as people read them.
 
 use crate::choices;
+pub use crate::params::title::{from_name as title, spaced};
 use std::{
     sync::atomic::{AtomicU8, Ordering::Relaxed},
     time::Duration,
@@ -64,20 +65,6 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A name as people read it: `super_class` → `super class`. A symbol keeps its index: `R_J`.
-pub fn spaced(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    let mut parts = name.split('_').peekable();
-    while let Some(part) = parts.next() {
-        out += part;
-        if parts.peek().is_some() {
-            let is_symbol = part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase());
-            out.push(if is_symbol { '_' } else { ' ' });
-        }
-    }
-    out
-}
-
 /// `15.6 GB`, decimal.
 pub fn bytes(n: u64) -> String {
     let (value, unit) = match n {
@@ -126,15 +113,6 @@ pub fn short(x: f64) -> String {
         m if m < 100.0 => format!("{x:.1}"),
         _ => format!("{x:.0}"),
     })
-}
-
-/// `trace_every_ms` → `Trace every`; units are shown elsewhere.
-pub fn title(name: &str) -> String {
-    let base = ["_ms", "_mv", "_hz", "_um", "_pa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
-    let base = base.strip_prefix("n_").unwrap_or(base);
-    let spaced = spaced(base);
-    let mut chars = spaced.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// `ScaleWeights` → `scale weights`.
@@ -190,11 +168,8 @@ mod tests {
 
     #[test]
     fn names_read_well() {
-        assert_eq!(title("trace_every_ms"), "Trace every");
         assert_eq!(words("ScaleWeights"), "scale weights");
-        assert_eq!([spaced("super_class"), spaced("R_J"), spaced("x_")], ["super class", "R_J", "x "]);
         assert_eq!(first_line(&"ä".repeat(80)), format!("{}…", "ä".repeat(60)));
-        assert_eq!(title("n_neurons"), "Neurons");
         assert_eq!(first_sentence(" Time step.\n"), "Time step");
         assert_eq!(first_sentence(" Ends at this time; 0 means\n never. More."), "Ends at this time; 0 means never");
     }

@@ -14,7 +14,8 @@
 //! is the struct with public fields, `Default`, serde with defaults for missing fields, and `ParamGroup`.
 
 /// Declares a parameter group. Keys of `#[param(…)]` are the builder methods of
-/// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides what does not apply.
+/// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides what does not apply; `#[alias("…")]` is a former
+/// name that files, links and `--set` still use.
 #[macro_export]
 macro_rules! params {
     (
@@ -24,7 +25,7 @@ macro_rules! params {
                 $(#[doc = $docs:literal])*
                 #[param($($key:ident = $value:expr),* $(,)?)]
                 $(#[show_if($show:expr)])?
-                $(#[serde($($serde:tt)*)])?
+                $(#[alias($alias:literal)])*
                 $field:ident : $ty:ty = $default:expr
             ),* $(,)?
         }
@@ -33,7 +34,7 @@ macro_rules! params {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         $vis struct $Group {
-            $( $(#[doc = $docs])* $(#[serde($($serde)*)])? pub $field: $ty, )*
+            $( $(#[doc = $docs])* $(#[serde(alias = $alias)])* pub $field: $ty, )*
         }
 
         impl Default for $Group {
@@ -46,7 +47,7 @@ macro_rules! params {
                 use $crate::params::{Apply::*, Scale::*, Unit::*};
                 &[ $( $crate::params::ParamSpec::new(
                     stringify!($field), concat!($($docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
-                ) $(.$key($value))* ),* ]
+                ) $(.$key($value))* .aliases(&[ $($alias),* ]) ),* ]
             };
 
             fn get(&self, i: usize) -> $crate::params::Value {
@@ -79,20 +80,31 @@ macro_rules! params {
     };
 }
 
-/// Declares an enum a parameter can choose from. Names in files and on the command line are the variants'.
+/// Declares an enum a parameter can choose from. Names in files and on the command line are the variants';
+/// `#[title("…")]` is the name on screen where splitting the variant's name reads badly, `#[alias("…")]` a former name.
 #[macro_export]
 macro_rules! choices {
     (
         $(#[doc = $enum_docs:literal])*
-        $vis:vis enum $Name:ident { $( $(#[doc = $docs:literal])* $Variant:ident ),* $(,)? }
+        $vis:vis enum $Name:ident { $(
+            $(#[doc = $docs:literal])*
+            $(#[title($title:literal)])?
+            $(#[alias($alias:literal)])*
+            $Variant:ident
+        ),* $(,)? }
     ) => {
         $(#[doc = $enum_docs])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        $vis enum $Name { $( $(#[doc = $docs])* $Variant, )* }
+        $vis enum $Name { $( $(#[doc = $docs])* $(#[serde(alias = $alias)])* $Variant, )* }
 
         impl $crate::params::ParamValue for $Name {
             const TYPE: $crate::params::ValueType = $crate::params::ValueType::Choice(&[
-                $( $crate::params::ChoiceSpec { name: stringify!($Variant), docs: concat!($($docs, "\n"),*) } ),*
+                $( $crate::params::ChoiceSpec {
+                    name: stringify!($Variant),
+                    title: concat!($($title)?),
+                    docs: concat!($($docs, "\n"),*),
+                    aliases: &[ $($alias),* ],
+                } ),*
             ]);
             fn to_value(&self) -> $crate::params::Value { $crate::params::Value::Choice(*self as u16) }
             fn from_value(value: &$crate::params::Value) -> Option<Self> {
@@ -104,7 +116,8 @@ macro_rules! choices {
 }
 
 /// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list;
-/// `#[show_if(|tree| …)]` hides a group that does not apply.
+/// `#[title("…")]` is its heading, `#[show_if(|tree| …)]` hides a group that does not apply, `#[alias("…")]` is a former
+/// name.
 #[macro_export]
 macro_rules! param_tree {
     (
@@ -112,7 +125,9 @@ macro_rules! param_tree {
         $vis:vis struct $Tree:ident {
             $(
                 $(#[doc = $docs:literal])*
+                $(#[title($title:literal)])?
                 $(#[show_if($show:expr)])?
+                $(#[alias($alias:literal)])*
                 $group:ident : $Group:tt
             ),* $(,)?
         }
@@ -120,13 +135,15 @@ macro_rules! param_tree {
         $(#[doc = $tree_docs])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
-        $vis struct $Tree { $( $(#[doc = $docs])* pub $group: $crate::param_tree!(@type $Group), )* }
+        $vis struct $Tree { $( $(#[doc = $docs])* $(#[serde(alias = $alias)])* pub $group: $crate::param_tree!(@type $Group), )* }
 
         impl $crate::params::Params for $Tree {
             fn groups(&self) -> &'static [$crate::params::GroupSpec] {
                 const GROUPS: &[$crate::params::GroupSpec] = &[ $( $crate::params::GroupSpec {
                     name: stringify!($group),
+                    title: concat!($($title)?),
                     docs: concat!($($docs, "\n"),*),
+                    aliases: &[ $($alias),* ],
                     params: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::SPECS,
                     list: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::LIST,
                 } ),* ];

@@ -12,10 +12,12 @@ pub mod link;
 pub mod path;
 pub mod reference;
 mod spec;
+pub mod title;
 pub mod unit;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub use spec::ParamSpec;
+use std::borrow::Cow;
 pub use unit::Unit;
 
 /// How a slider spreads its range.
@@ -60,8 +62,26 @@ pub enum Value {
 pub struct ChoiceSpec {
     /// As files and `--set` spell it.
     pub name: &'static str,
+    /// Name on screen; empty where splitting `name` reads well ([`ChoiceSpec::label`]).
+    pub title: &'static str,
     /// Tooltip.
     pub docs: &'static str,
+    /// Former names: still read, never written.
+    pub aliases: &'static [&'static str],
+}
+
+impl ChoiceSpec {
+    /// The name on screen: the declared title, else `name` in sentence case.
+    pub fn label(&self) -> Cow<'static, str> {
+        title::or_from_variant(self.title, self.name)
+    }
+
+    /// Whether the choice is or was called this, on screen or in files; case does not matter.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+            || self.title.eq_ignore_ascii_case(name) && !name.is_empty()
+            || self.aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
+    }
 }
 
 /// What a parameter holds: decides the widget and the parser.
@@ -192,12 +212,28 @@ impl ParamId {
 pub struct GroupSpec {
     /// Field name of the group; the RON key.
     pub name: &'static str,
+    /// Heading on screen; empty where the name in sentence case reads well ([`GroupSpec::label`]).
+    pub title: &'static str,
+    /// Former names: still read, never written.
+    pub aliases: &'static [&'static str],
     /// The doc comment: the section's introduction.
     pub docs: &'static str,
     /// Its parameters.
     pub params: &'static [ParamSpec],
     /// Whether the group is a list of items that each have these parameters.
     pub list: bool,
+}
+
+impl GroupSpec {
+    /// The heading on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> Cow<'static, str> {
+        title::or_from_name(self.title, self.name)
+    }
+
+    /// Whether the group is or was called this.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
 }
 
 /// One edit, as the engine is sent it, as `--set` writes it and as a run logs it.

@@ -84,13 +84,13 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
 pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
     let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
     let parts: Vec<&str> = path.split('.').collect();
-    let (g, group) = params.groups().iter().enumerate().find(|(_, s)| s.name == parts[0]).ok_or_else(unknown)?;
+    let (g, group) = params.groups().iter().enumerate().find(|(_, s)| s.is_called(parts[0])).ok_or_else(unknown)?;
     let (item, field) = match (group.list, parts.len()) {
         (false, 2) => (0, parts[1]),
         (true, 3) => (item_of(params, g, parts[1]).ok_or_else(|| no_item(params, g, path, parts[1]))?, parts[2]),
         _ => return Err(unknown()),
     };
-    let (f, spec) = group.params.iter().enumerate().find(|(_, s)| s.name == field).ok_or_else(unknown)?;
+    let (f, spec) = group.params.iter().enumerate().find(|(_, s)| s.is_called(field)).ok_or_else(unknown)?;
     Ok((ParamId { item: item as u16, ..ParamId::of(g, f) }, spec))
 }
 
@@ -140,7 +140,7 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
             }
         }),
         ValueType::Real => Value::Real(spec.unit.parse(text)?),
-        ValueType::Choice(choices) => match choices.iter().position(|c| c.name.eq_ignore_ascii_case(text)) {
+        ValueType::Choice(choices) => match choices.iter().position(|c| c.is_called(text)) {
             Some(i) => Value::Choice(i as u16),
             None => {
                 let names: Vec<&str> = choices.iter().map(|c| c.name).collect();

@@ -58,7 +58,7 @@ fn choices(group: &GroupSpec) -> String {
     for spec in group.params {
         let ValueType::Choice(choices) = spec.kind else { continue };
         let _ = writeln!(out, "`{}` is one of\n", spec.name);
-        for ChoiceSpec { name, docs } in choices {
+        for ChoiceSpec { name, docs, .. } in choices {
             let _ = writeln!(out, "- `{name}`: {}", flat(docs));
         }
         out += "\n";

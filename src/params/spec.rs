@@ -1,12 +1,17 @@
 //! The declaration of one parameter.
 
-use super::{Apply, Scale, Unit, Value, ValueType};
+use super::{Apply, Scale, Unit, Value, ValueType, title};
+use std::borrow::Cow;
 
 /// Everything the program knows about one parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamSpec {
     /// Field name; also the RON key and the last segment of `--set group.name=value`.
     pub name: &'static str,
+    /// Label on screen; empty where the name in sentence case reads well ([`ParamSpec::label`]).
+    pub title: &'static str,
+    /// Former names: still read from files, links and `--set`, never written.
+    pub aliases: &'static [&'static str],
     /// The doc comment: tooltip and reference.
     pub docs: &'static str,
     /// What it holds.
@@ -35,6 +40,8 @@ impl ParamSpec {
         let range = (0.0, 1.0);
         Self {
             name,
+            title: "",
+            aliases: &[],
             docs,
             kind,
             unit: Unit::One,
@@ -46,6 +53,28 @@ impl ParamSpec {
             formula: "",
             source: "",
         }
+    }
+
+    /// Sets the label on screen.
+    pub const fn title(mut self, title: &'static str) -> Self {
+        self.title = title;
+        self
+    }
+
+    /// Sets the former names.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// The label on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> Cow<'static, str> {
+        title::or_from_name(self.title, self.name)
+    }
+
+    /// Whether the parameter is or was called this.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
     }
 
     /// Sets the unit.

@@ -216,9 +216,9 @@ mod tests {
     use crate::{project::Manifest, sim::Shape};
 
     const PROBES: &[ProbeSpec] = &[
-        ProbeSpec { name: "rate", docs: "", unit: "Hz", shape: Shape::Series { of: "" } },
-        ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
-        ProbeSpec { name: "lineage", docs: "", unit: "", shape: Shape::Lineage { over: "cells" } },
+        ProbeSpec { name: "rate", title: "", docs: "", unit: "Hz", shape: Shape::Series { of: "" } },
+        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+        ProbeSpec { name: "lineage", title: "", docs: "", unit: "", shape: Shape::Lineage { over: "cells" } },
     ];
 
     /// Spikes of steps 100..1100, three each; a rate every ten steps; the last rate torn.

@@ -7,12 +7,21 @@ use crate::params::{ParamSpec, Value};
 pub struct ActionSpec {
     /// Stable name, e.g. `kick`.
     pub name: &'static str,
+    /// Label on screen; empty where the name in sentence case reads well ([`ActionSpec::label`]).
+    pub title: &'static str,
     /// Tooltip.
     pub docs: &'static str,
     /// The set whose selected elements it acts on; empty when it acts on the whole simulation.
     pub over: &'static str,
     /// Its arguments.
     pub params: &'static [ParamSpec],
+}
+
+impl ActionSpec {
+    /// The label on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> std::borrow::Cow<'static, str> {
+        crate::params::title::or_from_name(self.title, self.name)
+    }
 }
 
 /// One use of an action.
@@ -34,6 +43,7 @@ macro_rules! actions {
         $vis:vis const $NAME:ident;
         $(
             $(#[doc = $docs:literal])*
+            $(#[title($title:literal)])?
             fn $action:ident (over $over:literal) {
                 $( $(#[doc = $arg_docs:literal])* #[param($($key:ident = $value:expr),* $(,)?)] $arg:ident : $ty:ty ),* $(,)?
             }
@@ -45,6 +55,7 @@ macro_rules! actions {
             use $crate::params::{Apply::*, Scale::*, Unit::*};
             &[ $( $crate::sim::ActionSpec {
                 name: stringify!($action),
+                title: concat!($($title)?),
                 docs: concat!($($docs, "\n"),*),
                 over: $over,
                 params: &[ $( $crate::params::ParamSpec::new(

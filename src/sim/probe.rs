@@ -87,14 +87,23 @@ impl Shape {
 /// One thing a kind can be asked to show and record.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
-    /// Stable name: the legend, the file name of its recording, the key in the project.
+    /// Stable name: the file name of its recording, the key in the project.
     pub name: &'static str,
+    /// Label on screen; empty where the name in sentence case reads well ([`ProbeSpec::label`]).
+    pub title: &'static str,
     /// Tooltip.
     pub docs: &'static str,
     /// Unit suffix.
     pub unit: &'static str,
     /// What it looks like.
     pub shape: Shape,
+}
+
+impl ProbeSpec {
+    /// The label on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> std::borrow::Cow<'static, str> {
+        crate::params::title::or_from_name(self.title, self.name)
+    }
 }
 
 /// Index into [`Simulation::probes`](super::Simulation::probes).
@@ -270,11 +279,17 @@ impl Frame {
 /// the list `PROBES` in the order of the ids.
 #[macro_export]
 macro_rules! probes {
-    ($( $(#[doc = $docs:literal])* $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
+    ($( $(#[doc = $docs:literal])* $(#[title($title:literal)])? $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
         $crate::probes!(@ids 0; $($ID)*);
         /// All probes, in the order of their ids.
         pub const PROBES: &[$crate::sim::ProbeSpec] = &[
-            $( $crate::sim::ProbeSpec { name: $name, docs: concat!($($docs, "\n"),*), unit: $unit, shape: $shape } ),*
+            $( $crate::sim::ProbeSpec {
+                name: $name,
+                title: concat!($($title)?),
+                docs: concat!($($docs, "\n"),*),
+                unit: $unit,
+                shape: $shape,
+            } ),*
         ];
     };
     (@ids $n:expr; $ID:ident $($rest:ident)*) => {

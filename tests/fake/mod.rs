@@ -14,10 +14,11 @@ use std::{sync::Arc, time::Duration};
 
 /// Spikes, a series over elements, a field.
 pub const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
-    ProbeSpec { name: "v", docs: "", unit: "mV", shape: Shape::Series { of: "cells" } },
+    ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+    ProbeSpec { name: "v", title: "", docs: "", unit: "mV", shape: Shape::Series { of: "cells" } },
     ProbeSpec {
         name: "field",
+        title: "",
         docs: "",
         unit: "",
         shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },

@@ -13,20 +13,34 @@ use std::sync::Arc;
 const N: u32 = 4000;
 
 const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", docs: "Spikes of all neurons.", unit: "", shape: Shape::Spikes { over: "neurons" } },
+    ProbeSpec {
+        name: "spikes",
+        title: "",
+        docs: "Spikes of all neurons.",
+        unit: "",
+        shape: Shape::Spikes { over: "neurons" },
+    },
     ProbeSpec {
         name: "rate",
+        title: "",
         docs: "Running rate of every neuron.",
         unit: "Hz",
         shape: Shape::Field { over: "neurons", range: (0.0, 80.0), meaning: Meaning::Number },
     },
     ProbeSpec {
         name: "v",
+        title: "",
         docs: "Membrane potential of chosen neurons.",
         unit: "mV",
         shape: Shape::Series { of: "neurons" },
     },
-    ProbeSpec { name: "class_rates", docs: "Mean rate of every class.", unit: "Hz", shape: Shape::Series { of: "" } },
+    ProbeSpec {
+        name: "class_rates",
+        title: "",
+        docs: "Mean rate of every class.",
+        unit: "Hz",
+        shape: Shape::Series { of: "" },
+    },
 ];
 
 const CLASSES: [&str; 6] = ["optic", "central", "sensory", "ascending", "descending", "motor"];

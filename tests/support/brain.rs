@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 const N: &str = "neurons";
 
 const fn probe(name: &'static str, unit: &'static str, shape: Shape) -> ProbeSpec {
-    ProbeSpec { name, docs: "Made up for this test.", unit, shape }
+    ProbeSpec { name, title: "", docs: "Made up for this test.", unit, shape }
 }
 
 const PROBES: &[ProbeSpec] = &[

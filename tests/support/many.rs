@@ -19,10 +19,11 @@ pub const SPIKES: usize = 0;
 pub const SINCE: usize = 2;
 
 const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", docs: "Spikes.", unit: "", shape: Shape::Spikes { over: "neurons" } },
-    ProbeSpec { name: "rate", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" } },
+    ProbeSpec { name: "spikes", title: "", docs: "Spikes.", unit: "", shape: Shape::Spikes { over: "neurons" } },
+    ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" } },
     ProbeSpec {
         name: "last_spike",
+        title: "",
         docs: "Time since the last spike.",
         unit: "ms",
         shape: Shape::Field { over: "neurons", range: (0.0, 100.0), meaning: Meaning::Since },

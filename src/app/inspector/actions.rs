@@ -29,7 +29,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
 fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
-    let name = text::title(action.name);
+    let name = action.label().into_owned();
     let button = ui.add(Button::new(&name)).accessible_name(&name).on_hover_text(text::unwrap(action.docs));
     for (spec, value) in action.params.iter().zip(values.iter_mut()) {
         argument_ui(ui, action.name, spec, value);

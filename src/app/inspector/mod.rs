@@ -209,7 +209,7 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
 /// A foldable group with its introduction as a tooltip.
 fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
-    let title = group_title(group);
+    let title = group.label();
     let mut state =
         CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("inspector group", group.name)), true);
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 28.0), Sense::click());
@@ -234,11 +234,6 @@ fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut U
     state.show_body_unindented(ui, |ui| {
         Frame::new().inner_margin(Margin { left: 10, right: 8, top: 2, bottom: 8 }).show(ui, body);
     });
-}
-
-fn group_title(group: &GroupSpec) -> String {
-    let sentence = text::first_sentence(group.docs);
-    if sentence.len() <= 36 { sentence } else { text::title(group.name) }
 }
 
 /// One group of anything that is declared, outside the inspector.
@@ -290,7 +285,8 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
     if !app.inspector.search.trim().is_empty() || app.inspector.only_changed {
         return;
     }
-    let group = GroupSpec { name: "project", docs: "The project.", params: &[], list: false };
+    let group =
+        GroupSpec { name: "project", title: "Project", aliases: &[], docs: "The project.", params: &[], list: false };
     let project = &mut app.session.project;
     head_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {

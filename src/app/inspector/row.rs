@@ -254,31 +254,15 @@ fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: 
 
 fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) -> Option<Value> {
     let mut chosen = now;
-    let shown = choices.get(usize::from(now)).map_or("?", |c| c.name);
-    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(words(shown));
+    let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(shown);
     let response = combo.show_ui(ui, |ui| {
         for (i, choice) in choices.iter().enumerate() {
-            ui.selectable_value(&mut chosen, i as u16, words(choice.name)).on_hover_text(text::unwrap(choice.docs));
+            ui.selectable_value(&mut chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
         }
     });
     response.response.accessible_name(name);
     (chosen != now).then_some(Value::Choice(chosen))
-}
-
-/// `SilenceOutgoing` → `Silence outgoing`; `F64` stays.
-fn words(variant: &str) -> String {
-    let mut out = String::new();
-    let mut before = ' ';
-    for c in variant.chars() {
-        if c.is_uppercase() && before.is_lowercase() {
-            out.push(' ');
-            out.extend(c.to_lowercase());
-        } else {
-            out.push(c);
-        }
-        before = c;
-    }
-    out
 }
 
 /// Text is taken up when the field is left or Enter is pressed: half a query means nothing to the engine.
@@ -349,39 +333,11 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
         let (base, index) = spec.symbol.split_once('_').unwrap_or((spec.symbol, ""));
         job.append(base, 0.0, format(12.5, t.text_strong, Align::Center));
         job.append(index, 0.0, format(9.5, t.text_strong, Align::BOTTOM));
-        job.append(&caption(spec), 7.0, format(12.5, t.text_sub, Align::Center));
+        job.append(&spec.label(), 7.0, format(12.5, t.text_sub, Align::Center));
     } else {
-        job.append(&caption(spec), 0.0, format(12.5, t.text, Align::Center));
+        job.append(&spec.label(), 0.0, format(12.5, t.text, Align::Center));
     }
     job
-}
-
-/// A few words: the first clause of the documentation when it is short, else the name.
-fn caption(spec: &ParamSpec) -> String {
-    let sentence = text::first_sentence(spec.docs);
-    let bare = spec
-        .name
-        .split_once('_')
-        .filter(|(head, _)| head.len() == 1 || *head == "tau")
-        .map_or(spec.name, |(_, rest)| rest);
-    let longest = if spec.symbol.is_empty() { 23 } else { 20 };
-    match sentence.chars().count() <= longest {
-        true => sentence,
-        false if bare.len() >= 4 => text::title(bare),
-        false => first_words(&sentence, longest).to_owned(),
-    }
-}
-
-/// As many whole words as fit, without a preposition left hanging.
-fn first_words(sentence: &str, longest: usize) -> &str {
-    let clause = sentence.split([':', ',', ';']).next().unwrap_or_default();
-    let fits = |end: &usize| clause[..*end].chars().count() <= longest;
-    let ends: Vec<usize> = clause.match_indices(' ').map(|(i, _)| i).chain([clause.len()]).collect();
-    let hangs = |end: &usize| {
-        ["of", "the", "per", "to", "a", "with", "for", "in", "on"]
-            .contains(&clause[..*end].rsplit(' ').next().unwrap_or_default())
-    };
-    ends.into_iter().rfind(|e| fits(e) && !hangs(e)).map_or(clause, |end| &clause[..end])
 }
 
 fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
@@ -407,23 +363,4 @@ fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge:
     }
     let ink = if badge.glyph().is_some() { t.warn } else { t.text_sub };
     ui.label(RichText::new(badge.text()).small().color(ink));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn captions_are_short() {
-        let model = crate::kinds::Model::all().remove(0);
-        for group in model.params().groups() {
-            for spec in group.params {
-                assert!(!caption(spec).is_empty(), "{}", spec.name);
-            }
-        }
-        assert_eq!(words("SilenceOutgoing"), "Silence outgoing");
-        assert_eq!(words("F64"), "F64");
-        assert_eq!(first_words("Decay time constant of the synaptic drive g", 22), "Decay time constant");
-        assert_eq!(first_words("Depolarising drive per synapse: an edge", 22), "Depolarising drive");
-    }
 }

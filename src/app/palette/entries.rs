@@ -96,7 +96,7 @@ fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     for (id, score) in fitting(&app.settings, query) {
         let Some(spec) = app.settings.spec(id) else { continue };
         let name = app.settings.path(id);
-        let text = format!("Setting: {}", text::title(spec.name).to_lowercase());
+        let text = format!("Setting: {}", spec.label().to_lowercase());
         let aside = path::show(spec, &app.settings.get(id));
         rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
     }
@@ -133,7 +133,7 @@ fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
         for item in 0..params.len(g as u8) {
             let text = inspector::item_name(params, g, item);
             if let Some(score) = score(&text, query) {
-                let aside = format!("{} of the project", text::title(group.name).to_lowercase());
+                let aside = format!("{} of the project", group.label().to_lowercase());
                 let entry = Entry::Group(group.name);
                 rows.push((score, Row { entry, glyph: icons::SELECTION, text, aside, why_not: None }));
             }

@@ -89,15 +89,17 @@ mod tests {
     use std::sync::Arc;
 
     const PROBES: &[ProbeSpec] = &[
-        ProbeSpec { name: "spikes", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
         ProbeSpec {
             name: "last",
+            title: "",
             docs: "",
             unit: "ms",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Since },
         },
         ProbeSpec {
             name: "v",
+            title: "",
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },

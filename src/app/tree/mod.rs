@@ -146,7 +146,7 @@ fn probes_ui(ui: &mut Ui, app: &mut App) {
         for probe in probes {
             let mut on = record.iter().any(|w| is(w, probe.name));
             let before = on;
-            let name = text::title(probe.name);
+            let name = probe.label();
             let response = leaf(ui, glyph_of(probe.shape), &name, true, |ui| {
                 widgets::switch(ui, &mut on, &format!("Record {name}"));
                 ui.label(widgets::sub(ui, probe.unit).small());

@@ -92,6 +92,7 @@ mod tests {
     fn numbers_are_round_and_angles_are_parts_of_pi() {
         let probe = |meaning| ProbeSpec {
             name: "x",
+            title: "",
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning },

@@ -277,6 +277,7 @@ mod tests {
     fn ranges_leave_outliers_and_angles_alone() {
         let field = |meaning, range| ProbeSpec {
             name: "x",
+            title: "",
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range, meaning },

@@ -68,7 +68,7 @@ pub fn word(probe: &ProbeSpec) -> &'static str {
 
 /// How a field is called.
 pub fn label(probe: &ProbeSpec) -> String {
-    kit::spaced(word(probe))
+    if probe.title.is_empty() { kit::spaced(word(probe)) } else { probe.title.to_owned() }
 }
 
 /// The same with its unit, as at an axis.

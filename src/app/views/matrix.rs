@@ -76,7 +76,7 @@ impl View for Matrix {
     }
 
     fn title(&self, exhibit: &Exhibit) -> String {
-        self.probe(exhibit).map_or_else(|| "Matrix".into(), |(_, p)| crate::app::text::title(p.name))
+        self.probe(exhibit).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
     }
 
     fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {

@@ -183,7 +183,7 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
 
 fn deeds_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
     for (i, effect) in ctx.abilities.effects.iter().enumerate() {
-        let word = text::title(&text::words(effect.name));
+        let word = effect.label();
         if ui.button(word).on_hover_text(text::unwrap(effect.docs)).clicked() {
             take(ctx, set, subject);
             ctx.requests.push(ViewRequest::Intervene(i as u16));
@@ -194,7 +194,7 @@ fn deeds_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subj
         if i == 0 && !ctx.abilities.effects.is_empty() {
             ui.separator();
         }
-        let word = format!("{} once", text::title(action.name));
+        let word = format!("{} once", action.label());
         if ui.button(word).on_hover_text(text::unwrap(action.docs)).clicked() {
             take(ctx, set, subject);
             let elements = subject.elements.to_vec();

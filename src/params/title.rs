@@ -1,0 +1,67 @@
+//! Labels from names, where a declaration gives no title: `tau_m` and `ScaleWeights` as people read them.
+
+use std::borrow::Cow;
+
+/// The declared title, else a field's name in sentence case.
+pub fn or_from_name(title: &'static str, name: &str) -> Cow<'static, str> {
+    if title.is_empty() { from_name(name).into() } else { title.into() }
+}
+
+/// The declared title, else a variant's name in sentence case.
+pub fn or_from_variant(title: &'static str, name: &str) -> Cow<'static, str> {
+    if title.is_empty() { from_variant(name).into() } else { title.into() }
+}
+
+/// `trace_every_ms` → `Trace every`: units are shown beside the value.
+pub fn from_name(name: &str) -> String {
+    let base = ["_ms", "_mv", "_hz", "_um", "_pa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    let base = base.strip_prefix("n_").unwrap_or(base);
+    let spaced = spaced(base);
+    let mut chars = spaced.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// `SilenceOutgoing` → `Silence outgoing`; `F64` stays.
+pub fn from_variant(name: &str) -> String {
+    let mut out = String::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            out.push(' ');
+            out.extend(c.to_lowercase());
+        } else {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
+/// `super_class` → `super class`. A symbol keeps its index: `R_J`.
+pub fn spaced(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut parts = name.split('_').peekable();
+    while let Some(part) = parts.next() {
+        out += part;
+        if parts.peek().is_some() {
+            let is_symbol = part.len() == 1 && part.chars().all(|c| c.is_ascii_uppercase());
+            out.push(if is_symbol { '_' } else { ' ' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_labels() {
+        assert_eq!(from_name("trace_every_ms"), "Trace every");
+        assert_eq!(from_name("n_neurons"), "Neurons");
+        assert_eq!(from_variant("SilenceOutgoing"), "Silence outgoing");
+        assert_eq!(from_variant("F64"), "F64");
+        assert_eq!(or_from_name("Membrane time constant", "tau_m"), "Membrane time constant");
+        assert_eq!([spaced("super_class"), spaced("R_J"), spaced("x_")], ["super class", "R_J", "x "]);
+    }
+}
