@@ -292,9 +292,9 @@ fn the_time_panel_gives_way_in_a_low_window() {
         w.run();
         w.get_by_label("Run").click();
         until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
-        assert_eq!(w.query_by_label("Show the time panel").is_some(), is_low, "{height} points");
+        assert_eq!(w.query_by_label("Expand the timeline").is_some(), is_low, "{height} points");
         if is_low {
-            w.get_by_label("Show the time panel").click();
+            w.get_by_label("Expand the timeline").click();
             w.run_steps(3);
             assert!(w.query_by_label("Range of time").is_some(), "it opens when it is asked for, and stays");
         }

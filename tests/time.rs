@@ -1,5 +1,4 @@
-//! Time in the window, with a simulation of 138,639 elements that costs nothing: scrubbing, what hidden panels cost, and a
-//! finished run on show.
+//! `app/time` and `app/time_panel` with a fake simulation of 138,639 elements: scrubbing, subscriptions, playback.
 
 #[path = "support/harness.rs"]
 mod harness;
@@ -44,9 +43,9 @@ fn command(w: &mut Window, command: UiCommand) {
     w.run_steps(2);
 }
 
-/// Copies the engine makes while it runs on for so many steps.
+/// Copies the engine makes over a number of steps.
 fn copies_over(w: &mut Window, copies: &Copies, steps: u64) -> [u64; 3] {
-    // What was on its way when panels were hidden is none of theirs.
+    // Skip frames that were sent before the panels were hidden.
     let from = w.state().session().live.clock.step + 200;
     until(w, "the panels are hidden", |w| w.state().session().live.clock.step > from);
     let (before, from) = (copies.all(), w.state().session().live.clock.step);
@@ -56,7 +55,7 @@ fn copies_over(w: &mut Window, copies: &Copies, steps: u64) -> [u64; 3] {
 }
 
 #[test]
-fn what_is_not_on_screen_is_not_copied() {
+fn hidden_panels_are_not_copied() {
     let (mut w, copies) = window();
     let shown = copies_over(&mut w, &copies, 1_000);
     assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
@@ -87,7 +86,7 @@ fn the_cursor_goes_back_and_returns() {
     assert_eq!(w.state().time().axis.cursor(), Some(w.state().time().past.oldest() as f64));
     let from = w.state().time().axis.cursor().expect("scrubbed");
     command(&mut w, UiCommand::PlayPast);
-    // What is remembered is short: it may have been played to its end, which is the present.
+    // The history is short: playback may already have reached the live edge.
     until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_none_or(|at| at > from));
     command(&mut w, UiCommand::GoLive);
     assert!(w.state().time().axis.cursor().is_none() && banner(&w) == 0);
@@ -95,7 +94,7 @@ fn the_cursor_goes_back_and_returns() {
     assert_eq!(train.counts.len(), LEN as usize);
 }
 
-/// Records a little of the balanced network without a window.
+/// Records a short run of the balanced network from the command line.
 fn run_folder() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = std::env::temp_dir().join(format!("neuropil-time-{}", std::process::id()));
@@ -120,7 +119,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     until(&mut w, "the run is read", read);
     w.run_steps(4);
     assert!(w.query_by_label("RECORDING").is_some());
-    assert_eq!(w.query_all_by_label_contains("recording neuropil-time").count(), 1);
+    assert_eq!(w.query_all_by_label_contains("Playback of neuropil-time").count(), 1);
     let time = w.state().time();
     assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
     assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));

@@ -1,5 +1,5 @@
-//! The views with a synthetic brain of 138,639 elements: within budget, drawable in both themes, and with the
-//! gestures they promise. Pictures are written when `NEUROPIL_SHOTS` names a folder.
+//! `app/views` with a synthetic brain of 138,639 elements: states, gestures, both themes. Images are written when
+//! `NEUROPIL_SHOTS` names a folder.
 
 #[path = "support/brain.rs"]
 mod brain;
@@ -57,7 +57,7 @@ fn names_and_suggestions() {
     }
 }
 
-/// Every view without a simulation, with one that did not run, and with data: none may panic, none needs a device.
+/// Every view without a simulation, before a run, and with data: no panic, no device.
 #[test]
 fn every_state_draws_without_a_device() {
     for name in NAMES {
@@ -147,7 +147,7 @@ fn close_up_pictures() {
 
         let mut statistics = Stage::new("statistics", exhibit(), (1000.0, 520.0)).on(&graphics, dark);
         statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
-        statistics.press("Take everyone");
+        statistics.press("Use all neurons");
         statistics.settle();
         statistics.choose("power", "spectrogram");
         statistics.settle();
@@ -164,7 +164,7 @@ fn close_up_pictures() {
         );
         brain.drag(pos2(550.0, 300.0), vec2(90.0, -50.0), Modifiers::NONE);
         brain.settle();
-        assert!(!brain.selection().is_empty(), "the lasso caught nothing");
+        assert!(!brain.selection().is_empty(), "the lasso selected nothing");
         brain.shoot(&format!("brain-lasso-{theme}"));
         brain.select(&[20_500, 61_000, 90_123]);
         brain.choose("edges", "both");
@@ -184,10 +184,7 @@ fn close_up_pictures() {
         brain.shoot(&format!("brain-range-{theme}"));
         let marks = ends.map(|end| brain.count_pixels(end));
         let is_more = |(now, before): (usize, usize)| now > before + 3;
-        assert!(
-            marks.into_iter().zip(before).all(is_more),
-            "what lies beyond a range that is kept: {before:?}, {marks:?}"
-        );
+        assert!(marks.into_iter().zip(before).all(is_more), "values beyond a locked range: {before:?}, {marks:?}");
     }
 }
 
@@ -205,9 +202,9 @@ fn a_rectangle_selects_through_depth_and_a_click_selects_one() {
     assert_eq!(stage.selection().len(), 2);
 }
 
-/// The last of the classes is the loudest in the made-up activity.
+/// The last class is the most active in the synthetic data.
 #[test]
-fn the_loudest_lane_is_on_top_and_selects_its_class() {
+fn the_top_lane_selects_its_class() {
     let exhibit = exhibit();
     let mut stage = Stage::new("lanes", exhibit.clone(), (900.0, 420.0)).headless();
     stage.run(2);
@@ -215,16 +212,16 @@ fn the_loudest_lane_is_on_top_and_selects_its_class() {
     (0..20).for_each(|_| stage.feed(500));
     let n = exhibit.lanes[2].len();
     assert!(stage.says(&format!("{n} lanes  |  window 1 s")) && stage.says(&format!("0 of {n} silent in view")));
-    stage.choose("Rows", "by mean in view");
+    stage.choose("Rows", "by visible mean");
     stage.click(pos2(500.0, 54.0), Modifiers::NONE);
-    let (column, loudest) = (exhibit.sets[0].column("super_class").expect("classes"), &exhibit.lanes[2][n - 1]);
-    let class: Vec<u32> = (0..exhibit.sets[0].len).filter(|e| column.label(*e) == loudest).collect();
+    let (column, top) = (exhibit.sets[0].column("super_class").expect("classes"), &exhibit.lanes[2][n - 1]);
+    let class: Vec<u32> = (0..exhibit.sets[0].len).filter(|e| column.label(*e) == top).collect();
     assert_eq!(stage.selection().len(), class.len());
     assert_eq!(stage.selection(), class);
 }
 
 #[test]
-fn what_is_not_needed_is_not_tapped() {
+fn views_subscribe_only_to_what_they_need() {
     let exhibit = exhibit();
     let name = |taps: Vec<neuropil::sim::Tap>| -> Vec<&str> {
         taps.iter().map(|t| exhibit.probes[usize::from(t.probe)].name).collect()
@@ -246,9 +243,9 @@ fn what_is_not_needed_is_not_tapped() {
     assert_eq!(Activity::new(exhibit.clone()).frame(10, 100).clock.step, 10);
 }
 
-/// A run that became ten times as fast: along the wall its first half takes most of the width.
+/// A run that became ten times as fast: on a wall time axis its first half takes most of the width.
 #[test]
-fn curves_are_drawn_along_the_wall() {
+fn rates_are_drawn_over_wall_time() {
     let mut stage = Stage::new("rates", exhibit(), (1100.0, 480.0)).headless();
     stage.run(2);
     let mut secs = 0.0;
@@ -259,11 +256,11 @@ fn curves_are_drawn_along_the_wall() {
     }
     stage.settle();
     assert!(stage.painted_below(0.0).iter().any(|t| t.starts_with("time (")));
-    stage.choose("along", "wall time");
+    stage.choose("Axis", "wall time");
     stage.settle();
     let texts = stage.painted_below(0.0);
     assert!(texts.iter().any(|t| t == "wall time (s)"), "{texts:?}");
-    assert!(stage.says("pauses left out"));
+    assert!(stage.says("pauses excluded"));
     // Nine tenths of the way to the right the first hundred frames are not over yet.
     stage.pause();
     stage.wheel_once(pos2(60.0 + 0.85 * 850.0, 200.0), 0.0, Modifiers::NONE);
@@ -274,7 +271,7 @@ fn curves_are_drawn_along_the_wall() {
     assert!(ms < 500.0, "{chip}: the first half of the run");
 }
 
-/// What was looked at before is gone back to with its key, and a view that was kept is forgotten again.
+/// A saved view is restored with its key, and deleted.
 #[test]
 fn a_view_that_was_kept_is_gone_back_to() {
     let mut stage = Stage::new("brain", exhibit(), (1200.0, 600.0)).headless();

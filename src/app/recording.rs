@@ -135,7 +135,7 @@ impl App {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
             self.time.axis.is_recorded = true;
             self.time.past.begin(recorded.first);
-            self.time.axis.place(first);
+            self.time.axis.set_cursor(first);
             self.time.axis.line.show(first, last);
         }
         self.list_runs();

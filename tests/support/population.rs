@@ -11,7 +11,7 @@ use std::f32::consts::PI;
 pub const CELLS: &str = "cells";
 
 const fn probe(name: &'static str, shape: Shape) -> ProbeSpec {
-    ProbeSpec { name, docs: "", unit: "", shape }
+    ProbeSpec { name, title: "", docs: "", unit: "", shape }
 }
 
 const fn field(name: &'static str, range: (f32, f32), meaning: Meaning) -> ProbeSpec {

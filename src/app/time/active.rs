@@ -2,16 +2,16 @@
 
 use crate::sim::Spike;
 
-/// The elements that have spiked since the run or the view began.
+/// The elements that have spiked since the start of the run.
 #[derive(Clone, Default)]
-pub struct Active {
+pub struct ActiveElements {
     words: Vec<u64>,
     count: u32,
 }
 
-impl Active {
-    /// Notes who spiked.
-    pub fn note(&mut self, spikes: &[Spike]) {
+impl ActiveElements {
+    /// Marks the elements that spiked.
+    pub fn mark(&mut self, spikes: &[Spike]) {
         for lane in spikes.iter().map(|s| s.lane as usize) {
             if lane / 64 >= self.words.len() {
                 self.words.resize(lane / 64 + 1, 0);
@@ -27,7 +27,7 @@ impl Active {
         self.words.get(element as usize / 64).is_some_and(|word| word >> (element % 64) & 1 == 1)
     }
 
-    /// How many have spiked.
+    /// Number of elements that have spiked.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn counts_each_once() {
-        let mut active = Active::default();
+        let mut active = ActiveElements::default();
         let spike = |lane| Spike { step: 0, lane };
-        active.note(&[spike(3), spike(70), spike(3)]);
+        active.mark(&[spike(3), spike(70), spike(3)]);
         assert!(active.contains(70) && !active.contains(69) && active.count() == 2);
     }
 }

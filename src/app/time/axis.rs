@@ -1,46 +1,46 @@
-//! The axis all views of time share until one of them is unlinked, with its cursor and its chosen range.
+//! The time axis shared by all linked views, with the time cursor and the selected range.
 
-use super::{Timeline, Walls};
+use super::{Timeline, WallClock};
 use std::sync::Arc;
 
-/// What all linked views show.
+/// The shared time axis.
 #[derive(Clone, Debug, Default)]
-pub struct Axis {
-    /// Times in view.
+pub struct TimeAxis {
+    /// The visible times.
     pub line: Timeline,
-    /// A range someone chose, steps.
+    /// The selected range, steps.
     pub range: Option<(f64, f64)>,
-    /// Whether playing starts over at the end of the range.
+    /// Whether playback repeats the range.
     pub is_looping: bool,
-    /// Whether a finished run is on show: there is no present to go back to, only an end.
+    /// Whether a finished run is shown: it has an end, but no live edge.
     pub is_recorded: bool,
-    /// The time under the pointer in some view, and the pass in which it was.
+    /// The time under the pointer in some view, and the egui pass it was set in.
     hover: Option<(f64, u64)>,
     cursor: Option<f64>,
 }
 
-impl Axis {
-    /// Where the user has gone back to; `None` at the live edge.
+impl TimeAxis {
+    /// The time cursor; `None` at the live edge.
     pub fn cursor(&self) -> Option<f64> {
         self.cursor
     }
 
-    /// Goes back to a step, or to the live edge when it is not in the past. The cursor stays in view.
+    /// Moves the cursor to a step, or to the live edge when the step is not in the past. The cursor stays in view.
     pub fn scrub(&mut self, step: f64, oldest: f64, now: f64) {
         if step >= now && !self.is_recorded {
             return self.go_live();
         }
-        self.place(step.clamp(oldest, now.max(oldest)));
+        self.set_cursor(step.clamp(oldest, now.max(oldest)));
     }
 
-    /// The same without a live edge: recordings end where they end.
-    pub fn place(&mut self, step: f64) {
+    /// Moves the cursor to a step, also when that is the last one.
+    pub fn set_cursor(&mut self, step: f64) {
         self.cursor = Some(step);
         self.line.stop_following();
         self.line.keep_in_view(step);
     }
 
-    /// Back to the present.
+    /// Returns to the live edge.
     pub fn go_live(&mut self) {
         if self.is_recorded {
             return;
@@ -49,79 +49,79 @@ impl Axis {
         self.line.follow = true;
     }
 
-    /// The pointer is at this time, in pass `pass` of the window.
-    pub fn point_at(&mut self, step: f64, pass: u64) {
+    /// Sets the time under the pointer, in egui pass `pass`.
+    pub fn set_pointer(&mut self, step: f64, pass: u64) {
         self.hover = Some((step, pass));
     }
 
-    /// The time under the pointer in any view, if it was there in this pass or the one before.
-    pub fn pointed(&self, pass: u64) -> Option<f64> {
+    /// The time under the pointer in any view, if it was set in this pass or the one before.
+    pub fn pointer_step(&self, pass: u64) -> Option<f64> {
         self.hover.filter(|(_, at)| pass.saturating_sub(*at) <= 1).map(|(step, _)| step)
     }
 
-    /// Views show the chosen range.
+    /// Zooms the views to the selected range.
     pub fn zoom_to_range(&mut self) {
         if let Some((from, to)) = self.range.filter(|(from, to)| to > from) {
             self.line.show(from, to);
         }
     }
 
-    /// A new simulation or a new epoch.
+    /// Starts over for a new simulation or a new epoch.
     pub fn reset(&mut self) {
         *self = Self { line: Timeline::across(self.line.span), is_looping: self.is_looping, ..Self::default() };
     }
 }
 
-/// Whether a view shares the axis, or has times of its own.
+/// Whether a view shares the axis or has its own visible times.
 #[derive(Clone, Debug, Default)]
-pub struct Link {
+pub struct TimeLink {
     own: Option<Timeline>,
-    /// The view draws steps when they were taken on the clock of the wall.
-    pub along: Option<Arc<Walls>>,
+    /// Steps are drawn at their wall times.
+    pub wall_clock: Option<Arc<WallClock>>,
 }
 
-impl Link {
-    /// Whether it shares the axis.
+impl TimeLink {
+    /// Whether the view shares the axis.
     pub fn is_linked(&self) -> bool {
         self.own.is_none()
     }
 
-    /// Shares it, or starts from what it shows at the moment.
-    pub fn toggle(&mut self, axis: &Axis) {
+    /// Links the view to the axis, or unlinks it at its present times.
+    pub fn toggle(&mut self, axis: &TimeAxis) {
         self.own = if self.is_linked() { Some(axis.line.clone()) } else { None };
     }
 
-    /// The times the view shows.
-    pub fn line<'a>(&'a self, axis: &'a Axis) -> &'a Timeline {
+    /// The visible times.
+    pub fn line<'a>(&'a self, axis: &'a TimeAxis) -> &'a Timeline {
         self.own.as_ref().unwrap_or(&axis.line)
     }
 
-    /// Takes the gestures over a plot, and says what it shows.
+    /// Handles gestures over a plot and returns the visible times.
     pub fn interact(
         &mut self,
         ui: &egui::Ui,
         response: &egui::Response,
         plot: egui::Rect,
-        axis: &mut Axis,
+        axis: &mut TimeAxis,
         now: f64,
     ) -> Timeline {
-        let line = self.line(axis).drawn_along(self.along.clone());
+        let line = self.line(axis).with_wall_clock(self.wall_clock.clone());
         if !super::paint::choose_range(response, plot, &line, axis) {
             self.line_mut(axis).gestures(ui, response, plot);
         }
         self.update(ui, now);
-        self.line(axis).drawn_along(line.along)
+        self.line(axis).with_wall_clock(line.wall_clock)
     }
 
-    /// Follows the present and ends its own moves; the shared axis does so once for all views.
+    /// Follows the live edge and advances transitions; the shared axis does this once for all views.
     pub fn update(&mut self, ui: &egui::Ui, now: f64) {
         if let Some(line) = &mut self.own {
             line.update(ui, now);
         }
     }
 
-    /// To move them.
-    pub fn line_mut<'a>(&'a mut self, axis: &'a mut Axis) -> &'a mut Timeline {
+    /// The visible times, mutable.
+    pub fn line_mut<'a>(&'a mut self, axis: &'a mut TimeAxis) -> &'a mut Timeline {
         self.own.as_mut().unwrap_or(&mut axis.line)
     }
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn scrubbing_leaves_the_present_and_comes_back() {
-        let mut axis = Axis::default();
+        let mut axis = TimeAxis::default();
         axis.scrub(4_000.0, 1_000.0, 9_000.0);
         assert!(axis.cursor() == Some(4_000.0) && !axis.line.follow);
         axis.scrub(10.0, 1_000.0, 9_000.0);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_unlinked_view_keeps_its_times() {
-        let (mut axis, mut link) = (Axis::default(), Link::default());
+        let (mut axis, mut link) = (TimeAxis::default(), TimeLink::default());
         link.toggle(&axis);
         axis.line.show(5.0, 10.0);
         axis.line.settle(1.0, true);

@@ -1,4 +1,4 @@
-//! Fields as they were: few, evenly spread over the run, within a bounded memory.
+//! Past states of fields, evenly spread over the run, in bounded memory.
 
 use crate::sim::{Clock, ProbeId};
 use std::{
@@ -6,27 +6,27 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes kept of all fields together.
+/// Memory limit of all fields together, bytes.
 pub const CAPACITY: usize = 64 << 20;
-/// Seconds between two kept states at first; twice as long whenever the memory is full.
-const EVERY_SECS: f64 = 0.05;
+/// Initial seconds between two kept states; doubled whenever the memory is full.
+const INTERVAL_SECS: f64 = 0.05;
 
-/// One field at some steps.
+/// The states of one field by step.
 type States = VecDeque<(u64, Arc<Vec<f32>>)>;
 
-/// The kept states of all fields that were on screen.
+/// The kept states of all subscribed fields.
 #[derive(Default)]
-pub struct Fields {
+pub struct FieldHistory {
     states: BTreeMap<ProbeId, States>,
     every: u64,
     n_bytes: usize,
 }
 
-impl Fields {
-    /// Keeps a state when it is time to.
+impl FieldHistory {
+    /// Keeps a state if the last one is old enough.
     pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &[f32]) {
         if self.every == 0 {
-            self.every = ((EVERY_SECS / clock.secs_per_step) as u64).max(1);
+            self.every = ((INTERVAL_SECS / clock.secs_per_step) as u64).max(1);
         }
         let states = self.states.entry(probe).or_default();
         if states.back().is_some_and(|(last, _)| clock.step < last + self.every) {
@@ -39,7 +39,7 @@ impl Fields {
         }
     }
 
-    /// Forgets every second state.
+    /// Removes every second state.
     fn thin(&mut self) {
         self.every = self.every.saturating_mul(2);
         for states in self.states.values_mut() {
@@ -52,21 +52,21 @@ impl Fields {
         self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
     }
 
-    /// A field as it was at a step, or the last time before that it was kept, and when that was.
+    /// The last kept state of a field at or before a step, with its step.
     pub fn at(&self, probe: ProbeId, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&probe)?;
         let after = states.partition_point(|(at, _)| *at <= step);
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
-    /// The kept states of a field after a step, or all of them.
+    /// The kept states of a field after a step; all of them without a step.
     pub fn after(&self, probe: ProbeId, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
         let states = self.states.get(&probe).into_iter();
         let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));
         states.flat_map(move |s| s.range(from(s)..)).map(|(at, values)| (*at, values))
     }
 
-    /// Bytes held.
+    /// Memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_run_is_kept_thinly_and_to_its_beginning() {
-        let mut fields = Fields::default();
+    fn a_long_run_is_thinned_and_keeps_its_start() {
+        let mut fields = FieldHistory::default();
         let state = vec![0.5_f32; 200_000];
         for step in 0..2_000 {
             let mut state = state.clone();

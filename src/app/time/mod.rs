@@ -1,29 +1,29 @@
-//! Time as the whole window sees it: one axis with one cursor for all views of time, what is remembered of the run,
-//! and what happened to it (stimuli, edits).
+//! Time in the window: one axis with one cursor for all time views, the history of the run, and its interventions
+//! and edits.
 
 mod active;
 mod axis;
-mod band;
+mod event_density;
 mod fields;
 pub mod paint;
 mod past;
 mod scrub;
 pub mod spikes;
 mod timeline;
-mod walls;
+mod wall_clock;
 
-pub use active::Active;
-pub use axis::{Axis, Link};
-pub use band::Band;
-pub use fields::{CAPACITY as FIELDS_CAPACITY, Fields};
+pub use active::ActiveElements;
+pub use axis::{TimeAxis, TimeLink};
+pub use event_density::EventDensity;
+pub use fields::{CAPACITY as FIELDS_CAPACITY, FieldHistory};
 pub use past::{Past, Train};
 pub use scrub::Player;
 pub use timeline::Timeline;
-pub use walls::Walls;
+pub use wall_clock::WallClock;
 
 use crate::{engine::Exhibit, sim::Frame};
 
-/// A span over which something was done to the simulation.
+/// A stimulus or a silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     /// Its name.
@@ -32,28 +32,28 @@ pub struct Span {
     pub from: f64,
     /// First step after; infinite when it never ends.
     pub to: f64,
-    /// When it was added: before that it did nothing.
+    /// When it was added; it had no effect before.
     pub since: f64,
-    /// Whether it takes activity away rather than bringing some.
+    /// Whether it silences rather than stimulates.
     pub is_lesion: bool,
-    /// Steps from pulse to pulse and in a pulse; none without a break.
+    /// Steps from pulse to pulse and per pulse; `None` when continuous.
     pub pulses: Option<(f64, f64)>,
 }
 
-/// More pulses than this in view are one bar.
-const MOST_PULSES: f64 = 500.0;
+/// More visible pulses than this are drawn as one bar.
+const MAX_PULSES: f64 = 500.0;
 
 impl Span {
-    /// Whether it begins or ends during the run: what lasts all the time needs no shading.
+    /// Whether it starts or stops during the run: only then it is shaded.
     pub fn is_bounded(&self) -> bool {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
-    /// What of it lies between two steps: first steps, and first steps after.
+    /// Its parts between two steps: first step, and first step after.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
         let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
-            self.pulses.filter(|(every, _)| (to - from) / every < MOST_PULSES).unwrap_or((f64::MAX, f64::MAX));
+            self.pulses.filter(|(every, _)| (to - from) / every < MAX_PULSES).unwrap_or((f64::MAX, f64::MAX));
         let (start, end, since) = (self.from, self.to, self.since);
         let first = ((from - start) / every).floor().max(0.0) as u64;
         let begin = move |n: u64| start + n as f64 * every;
@@ -61,7 +61,7 @@ impl Span {
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
-    /// The steps at which it begins, up to a step.
+    /// Its onsets up to a step.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
         let to = to.min(self.to);
         let (every, start) = match self.pulses {
@@ -72,35 +72,35 @@ impl Span {
     }
 }
 
-/// An edit the running simulation took up.
+/// An edit applied while the simulation ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// When.
+    /// The step before which it was applied.
     pub step: u64,
-    /// In words.
+    /// Description.
     pub label: String,
 }
 
-/// The one time of the window.
+/// The time state of the window.
 #[derive(Default)]
 pub struct Time {
-    /// What is in view, and the cursor.
-    pub axis: Axis,
-    /// What is remembered.
+    /// The visible times and the cursor.
+    pub axis: TimeAxis,
+    /// The history of the run.
     pub past: Past,
-    /// Stimuli and lesions.
+    /// Stimuli & silencing.
     pub spans: Vec<Span>,
-    /// Parameters changed while it ran.
+    /// Edits applied while the simulation ran.
     pub edits: Vec<Edit>,
-    /// Plays what is remembered.
+    /// Moves the cursor during playback.
     pub player: Player,
-    /// Whose states the views show: those of a step, or of the present.
+    /// The step whose states the views show; `None` for the present.
     shown_states: Option<u64>,
     epoch: u64,
 }
 
 impl Time {
-    /// Takes in what is new.
+    /// Adds a frame.
     pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
         self.past.absorb(exhibit, frame);
@@ -110,7 +110,7 @@ impl Time {
         }
     }
 
-    /// A run of this many steps is to come: all of it is in view when that is less than what is in view at first.
+    /// Prepares for a run of this many steps: all of it is visible when it is shorter than the default span.
     pub fn expect(&mut self, steps: Option<u64>, secs_per_step: f64) {
         if self.axis.line == Timeline::default() {
             self.axis.line.fit(secs_per_step);
@@ -119,7 +119,7 @@ impl Time {
         }
     }
 
-    /// A new simulation or a new epoch: nothing is remembered.
+    /// Clears everything for a new simulation or a new epoch.
     pub fn reset(&mut self) {
         self.axis.reset();
         self.past = Past::default();
@@ -128,7 +128,7 @@ impl Time {
         self.shown_states = None;
     }
 
-    /// The step that is shown: where the cursor is, else the present.
+    /// The displayed step: the cursor, else the present.
     pub fn shown(&self, now: u64) -> u64 {
         self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)
     }
@@ -150,13 +150,13 @@ mod tests {
         assert_eq!(pulsed.onsets(700.5).collect::<Vec<_>>(), [100, 400, 700]);
         let late = Span { since: 420.0, ..pulsed.clone() };
         assert_eq!(late.parts(0.0, 5000.0).collect::<Vec<_>>(), [(420.0, 450.0), (700.0, 750.0)]);
-        assert_eq!(late.onsets(1e9).collect::<Vec<_>>(), [700], "the beginning of that pulse did nothing");
+        assert_eq!(late.onsets(1e9).collect::<Vec<_>>(), [700], "the start of that pulse had no effect");
         let added = Span { since: 300.0, ..steady.clone() };
         assert_eq!(
             (added.parts(0.0, 5000.0).collect::<Vec<_>>(), added.onsets(1e9).next()),
             (vec![(300.0, 1000.0)], Some(300))
         );
         let dense = Span { to: f64::INFINITY, pulses: Some((2.0, 1.0)), ..steady };
-        assert_eq!(dense.parts(0.0, 1e6).count(), 1, "a bar instead of a hatching");
+        assert_eq!(dense.parts(0.0, 1e6).count(), 1, "drawn as one bar");
     }
 }

@@ -1,11 +1,18 @@
-//! What all views of time have in common: spans and the chosen range behind the data; cursor, pointer and edits over it.
+//! Overlays of all time views: interventions and the selected range behind the data; cursor, pointer and edits over it.
 
-use super::{Axis, Time, Timeline};
+use super::{Time, TimeAxis, Timeline};
 use crate::app::{theme::Tokens, views::kit};
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Vec2, pos2};
 
-/// Spans of stimuli and lesions, and the chosen range. `seen` are the first and the last step in view.
-pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, seen: (f64, f64), x: impl Fn(f64) -> f32) {
+/// Stimuli, silencing and the selected range. `seen` is the first and the last visible step.
+pub fn background(
+    painter: &Painter,
+    plot: Rect,
+    time: &Time,
+    tokens: &Tokens,
+    seen: (f64, f64),
+    x: impl Fn(f64) -> f32,
+) {
     let across = |from: f64, to: f64| {
         let (left, right) = (x(from).max(plot.left()), x(to.min(1e15)).min(plot.right()));
         (left < right).then(|| Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())))
@@ -26,14 +33,14 @@ pub fn behind(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, seen:
     }
 }
 
-/// The cursor, the time under the pointer in whichever view, and edits as ticks at the top.
-pub fn before(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+/// The cursor, the time under the pointer in any view, and edits as ticks at the top.
+pub fn overlay(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let inside = |step: f64| Some(x(step)).filter(|x| plot.x_range().contains(*x));
     for at in time.edits.iter().filter_map(|edit| inside(edit.step as f64)) {
         painter.vline(at, plot.top()..=plot.top() + 6.0, (1.5, tokens.accent.gamma_multiply(0.8)));
     }
     let pass = painter.ctx().cumulative_pass_nr();
-    if let Some(at) = time.axis.pointed(pass).and_then(inside) {
+    if let Some(at) = time.axis.pointer_step(pass).and_then(inside) {
         painter.vline(at, plot.y_range(), (1.0, tokens.text_sub.gamma_multiply(0.4)));
     }
     if let Some(at) = time.axis.cursor().and_then(inside) {
@@ -41,7 +48,7 @@ pub fn before(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: im
     }
 }
 
-/// A time in a chip under the axis.
+/// A time label under the axis.
 pub fn chip(painter: &Painter, plot: Rect, x: f32, text: String, font: &FontId, tokens: &Tokens) {
     let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_strong);
     let half = galley.size().x / 2.0 + 5.0;
@@ -51,14 +58,14 @@ pub fn chip(painter: &Painter, plot: Rect, x: f32, text: String, font: &FontId, 
     painter.galley(chip.min + Vec2::new(5.0, 2.0), galley, tokens.text_strong);
 }
 
-/// Notes the pointer's time for all views.
-pub fn point(response: &Response, plot: Rect, line: &Timeline, axis: &mut Axis) {
+/// Shares the pointer's time with all views.
+pub fn point(response: &Response, plot: Rect, line: &Timeline, axis: &mut TimeAxis) {
     if let Some(at) = pointer(response, plot) {
-        axis.point_at(line.step_at(plot, at.x), response.ctx.cumulative_pass_nr());
+        axis.set_pointer(line.step_at(plot, at.x), response.ctx.cumulative_pass_nr());
     }
 }
 
-/// The pointer's time in a chip, over everything else.
+/// The pointer's time in a label, over everything else.
 pub fn pointer_chip(
     painter: &Painter,
     response: &Response,
@@ -69,8 +76,8 @@ pub fn pointer_chip(
     let Some(at) = pointer(response, plot) else { return };
     let step = line.step_at(plot, at.x);
     let mut text = line.unit(clock).text(step * clock.secs_per_step, clock.secs_per_step);
-    if let Some(walls) = &line.along {
-        text += &format!(" after {}", kit::duration(walls.secs_at(step)));
+    if let Some(wall_clock) = &line.wall_clock {
+        text += &format!(" after {}", kit::duration(wall_clock.secs_at(step)));
     }
     chip(painter, plot, at.x, text, font, tokens);
 }
@@ -79,8 +86,8 @@ fn pointer(response: &Response, plot: Rect) -> Option<Pos2> {
     response.hover_pos().filter(|p| plot.x_range().contains(p.x) && !response.dragged())
 }
 
-/// Dragging along the axis under a plot chooses a range. Whether this drag is one.
-pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut Axis) -> bool {
+/// Selects a range by dragging along the axis under a plot. Returns whether this drag does.
+pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut TimeAxis) -> bool {
     let origin = response.ctx.input(|i| i.pointer.press_origin());
     let (Some(from), Some(to)) = (origin, response.interact_pointer_pos()) else { return false };
     if from.y <= plot.bottom() || !response.dragged() {
@@ -94,7 +101,7 @@ pub fn choose_range(response: &Response, plot: Rect, line: &Timeline, axis: &mut
     true
 }
 
-/// Labels of spans, inside their left edges.
+/// Labels of interventions, inside their left edges.
 pub fn span_labels(painter: &Painter, plot: Rect, time: &Time, font: &FontId, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let mut free = plot.left();
     for span in time.spans.iter().filter(|s| s.is_bounded()) {

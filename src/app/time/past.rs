@@ -1,6 +1,6 @@
-//! What the window remembers of the run: bounded, in memory, shared by all views.
+//! The history of the run: in bounded memory, shared by all views.
 
-use super::{Active, Band, Fields, Walls, spikes::History};
+use super::{ActiveElements, EventDensity, FieldHistory, WallClock, spikes::History};
 use crate::{
     engine::Exhibit,
     sim::{Frame, ProbeId, Reading, Shape},
@@ -10,41 +10,41 @@ use std::{collections::BTreeMap, sync::Arc};
 /// The spikes of one probe.
 #[derive(Default)]
 pub struct Train {
-    /// Those kept.
+    /// The spikes in memory.
     pub history: History,
-    /// Who has spiked since the run began.
-    pub active: Active,
-    /// Spikes of each element since the run began.
+    /// The elements that have spiked since the start of the run.
+    pub active: ActiveElements,
+    /// Spikes per element since the start of the run.
     pub counts: Vec<u32>,
-    /// How dense they were over the whole run.
-    pub band: Band,
-    /// Spikes that came while nobody took them.
+    /// Spike density over the whole run.
+    pub density: EventDensity,
+    /// Spikes dropped while the window was busy or hidden.
     pub skipped: u64,
 }
 
-/// What is remembered.
+/// The history of the run.
 #[derive(Default)]
 pub struct Past {
     trains: BTreeMap<ProbeId, Train>,
-    /// Fields, decimated.
-    pub fields: Fields,
-    /// When it was where, on the clock of the wall.
-    walls: Arc<Walls>,
+    /// Past states of fields, decimated.
+    pub fields: FieldHistory,
+    /// The wall time of each step.
+    wall_clock: Arc<WallClock>,
     /// The newest state of each field.
     latest: BTreeMap<ProbeId, Vec<f32>>,
-    /// Where the run was when the window first heard of it.
+    /// The step of the first frame.
     first: Option<u64>,
-    /// Where it was last.
+    /// The step of the last frame.
     last: u64,
 }
 
 impl Past {
-    /// Takes in what is new.
+    /// Adds a frame.
     pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
         self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
         if frame.ran_secs > 0.0 {
-            Arc::make_mut(&mut self.walls).push(frame.clock.step, frame.ran_secs);
+            Arc::make_mut(&mut self.wall_clock).push(frame.clock.step, frame.ran_secs);
         }
         for (id, reading) in &frame.readings {
             match reading {
@@ -54,9 +54,9 @@ impl Past {
                     train.history.push(spikes, frame.clock.step);
                     let origin = train.history.origin();
                     for new in train.history.after(known) {
-                        train.band.push(new, origin);
+                        train.density.push(new, origin);
                     }
-                    train.active.note(spikes);
+                    train.active.mark(spikes);
                     train.skipped += frame.skipped;
                     let shape = exhibit.probes.get(usize::from(*id)).map(|p| p.shape);
                     if let Some(Shape::Spikes { over }) = shape {
@@ -77,34 +77,34 @@ impl Past {
         }
     }
 
-    /// Where the run began, when it is known before the first data.
+    /// Sets the first step of the run before the first frame.
     pub fn begin(&mut self, step: u64) {
         self.first = Some(step);
     }
 
-    /// Whether nothing has been heard of the run yet.
+    /// Whether no frame has been added yet.
     pub fn is_blank(&self) -> bool {
         self.first.is_none()
     }
 
-    /// The spikes of a probe, when any came.
+    /// The spikes of a probe, if there are any.
     pub fn train(&self, probe: ProbeId) -> Option<&Train> {
         self.trains.get(&probe)
     }
 
-    /// The same, to note which elements have rows.
+    /// The spikes of a probe, mutable.
     pub fn train_mut(&mut self, probe: ProbeId) -> Option<&mut Train> {
         self.trains.get_mut(&probe)
     }
 
-    /// All trains.
+    /// The spikes of all probes.
     pub fn trains(&self) -> impl Iterator<Item = (ProbeId, &Train)> {
         self.trains.iter().map(|(id, train)| (*id, train))
     }
 
-    /// When it was where, on the clock of the wall.
-    pub fn walls(&self) -> &Arc<Walls> {
-        &self.walls
+    /// The wall time of each step.
+    pub fn wall_clock(&self) -> &Arc<WallClock> {
+        &self.wall_clock
     }
 
     /// The newest state of a field.
@@ -112,7 +112,7 @@ impl Past {
         self.latest.get(&probe)
     }
 
-    /// The oldest step that can be gone back to.
+    /// The oldest step the cursor can be moved to.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
         let kept = |train: &Train| {
@@ -122,17 +122,17 @@ impl Past {
         self.trains.values().filter_map(kept).max().map_or(first, |kept| kept.max(first))
     }
 
-    /// The step up to which the run has been seen.
+    /// The newest step.
     pub fn newest(&self) -> u64 {
         self.last
     }
 
-    /// Steps seen, those that are no longer kept included.
+    /// Steps since the first frame, including those no longer in memory.
     pub fn seen(&self) -> u64 {
         self.last - self.first.unwrap_or(self.last).min(self.last)
     }
 
-    /// Bytes held.
+    /// Memory used, bytes.
     pub fn n_bytes(&self) -> usize {
         let of = |train: &Train| train.history.len() * 8 + train.counts.len() * 4;
         let latest: usize = self.latest.values().map(|v| v.len() * 4).sum();

@@ -1,4 +1,4 @@
-//! The past as a frame: what the views would have been told at the cursor.
+//! Past states as a frame: the readings at the time cursor.
 
 use super::{Past, Time};
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape},
 };
 
-/// The last spike of an element is looked for this far back, seconds of simulated time; longer ago nothing glows.
+/// How far back the last spike of an element is searched, seconds of simulated time.
 const LOOK_BACK_SECS: f64 = 1.5;
-/// And among this many spikes.
-const MOST_SPIKES: usize = 400_000;
+/// How many spikes are searched at most.
+const MAX_SPIKES: usize = 400_000;
 
 impl Time {
-    /// The states at the cursor, once whenever it has moved; those of the present, once when it came back to it. `None` while
-    /// nothing changes.
+    /// The states at the cursor after it has moved, or at the live edge after it has returned; `None` while nothing
+    /// changes.
     pub fn states_to_show(&mut self, exhibit: &Exhibit, clock: Clock) -> Option<Frame> {
         let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
         if self.shown_states == wanted {
@@ -36,7 +36,7 @@ impl Time {
     }
 }
 
-/// Milliseconds since the last spike of each element of a set, from the remembered spikes.
+/// Milliseconds since the last spike of each element of a set, from the spikes in memory.
 fn since(past: &Past, exhibit: &Exhibit, over: &str, at: Clock) -> Option<Vec<f32>> {
     let is_of = |id: &ProbeId| {
         matches!(exhibit.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(())
@@ -46,21 +46,21 @@ fn since(past: &Past, exhibit: &Exhibit, over: &str, at: Clock) -> Option<Vec<f3
     let back = (LOOK_BACK_SECS / at.secs_per_step).min(f64::from(u32::MAX)) as u32;
     let n = exhibit.set(over)?.len as usize;
     let ms = (at.secs_per_step * 1e3) as f32;
-    let mut since = train.history.since_last(relative, back, MOST_SPIKES, n);
+    let mut since = train.history.since_last(relative, back, MAX_SPIKES, n);
     since.iter_mut().filter(|v| **v > 0.0).for_each(|v| *v *= ms);
     Some(since)
 }
 
-/// Plays what is remembered, or a recording.
+/// Playback of the history or of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Player {
-    /// Whether the cursor moves by itself.
+    /// Whether playback runs.
     pub is_playing: bool,
 }
 
 impl Time {
-    /// Moves the cursor by so much simulated time. At the end of a range that loops it starts over; at the newest step it
-    /// stops: live again, or at the end of a recording. Whether it goes on.
+    /// Moves the cursor by a number of steps. Repeats a looped range; at the newest step it returns to the live edge, or
+    /// stops at the end of a recording. Returns whether playback continues.
     pub fn play(&mut self, steps: f64) -> bool {
         let Some(cursor) = self.axis.cursor().filter(|_| self.player.is_playing) else {
             self.player.is_playing = false;
@@ -73,10 +73,10 @@ impl Time {
             next = range.0;
         }
         if next < newest {
-            self.axis.place(next);
+            self.axis.set_cursor(next);
         } else {
             self.player.is_playing = false;
-            if self.axis.is_recorded { self.axis.place(newest) } else { self.axis.go_live() }
+            if self.axis.is_recorded { self.axis.set_cursor(newest) } else { self.axis.go_live() }
         }
         self.player.is_playing
     }
@@ -151,7 +151,7 @@ mod tests {
         assert!(time.play(600.0) && !time.play(600.0));
         assert_eq!((time.axis.cursor(), time.axis.line.follow), (None, true));
         time.axis.is_recorded = true;
-        time.axis.place(900.0);
+        time.axis.set_cursor(900.0);
         time.player.is_playing = true;
         assert!(!time.play(600.0));
         assert_eq!(time.axis.cursor(), Some(1_000.0));

@@ -1,14 +1,14 @@
-//! The spikes kept in memory: chunks in time order, oldest dropped first.
+//! Spikes in memory: chunks in time order, the oldest dropped first.
 
 use crate::sim::Spike;
 use std::{collections::VecDeque, sync::Arc};
 
 /// Spikes per chunk.
 pub const CHUNK: usize = 1 << 16;
-/// Spikes kept: 160 MB.
+/// Maximum number of spikes in memory: 160 MB.
 pub const CAPACITY: usize = 20_000_000;
 
-/// All spikes since a step, sorted by step. Chunks are shared with jobs on the pool, the tail is not.
+/// The newest spikes, sorted by step. Chunks are shared with jobs on the pool; the tail is copied.
 pub struct History {
     chunks: VecDeque<Arc<Vec<Spike>>>,
     tail: Vec<Spike>,
@@ -25,13 +25,13 @@ impl Default for History {
 }
 
 impl History {
-    /// Keeps at most about this many spikes.
+    /// A history of at most about this many spikes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { chunks: VecDeque::new(), tail: vec![], len: 0, dropped: 0, origin: None, capacity }
     }
 
-    /// Appends spikes whose steps are given modulo 2³², the newest not after `now`. Steps are kept relative to
-    /// [`History::origin`], so they never wrap in what is kept.
+    /// Appends spikes whose steps are modulo 2³², the newest not after `now`. Steps are stored relative to
+    /// [`History::origin`], so they never wrap.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         let Some(first) = spikes.first() else { return };
         let first = full_step(first.step, now);
@@ -57,47 +57,47 @@ impl History {
         }
     }
 
-    /// Number of spikes kept.
+    /// Number of spikes in memory.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Spikes that were here and had to go.
+    /// Number of spikes dropped from memory.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The step that relative step 0 stands for.
+    /// The absolute step of relative step 0.
     pub fn origin(&self) -> u64 {
         self.origin.unwrap_or(0)
     }
 
-    /// The slices that hold relative steps `from..to`, in time order.
+    /// The slices with relative steps `from..to`, in time order.
     pub fn slices(&self, from: u32, to: u32) -> impl Iterator<Item = &[Spike]> {
         let chunks = self.chunks_between(from, to).map(|(_, c)| c.as_slice());
         let slices = chunks.chain(std::iter::once(self.tail.as_slice()));
         slices.map(move |c| between(c, from, to)).filter(|s| !s.is_empty())
     }
 
-    /// How many spikes have relative steps `from..to`. Costs four searches.
+    /// Number of spikes with relative steps `from..to`, by four binary searches.
     pub fn count(&self, from: u32, to: u32) -> usize {
         self.before(to).saturating_sub(self.before(from))
     }
 
-    /// How many of those kept have a relative step before this one.
+    /// Number of spikes in memory before a relative step.
     fn before(&self, step: u32) -> usize {
         let full = self.chunks.partition_point(|c| c.last().is_some_and(|s| s.step < step));
         let rest = self.chunks.get(full).map_or(self.tail.as_slice(), |c| c.as_slice());
-        // Chunks are all of one length.
+        // All chunks have the same length.
         full * CHUNK + rest.partition_point(|s| s.step < step)
     }
 
-    /// The full chunks that may hold relative steps `from..to`, each with its number since the history began.
+    /// The full chunks that may hold relative steps `from..to`, each with its sequence number.
     pub fn chunks_between(
         &self,
         from: u32,
@@ -109,16 +109,16 @@ impl History {
         self.chunks.range(start..end).enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
-    /// How many spikes ever came: a place in the sequence for [`History::after`].
+    /// Number of spikes ever added: a position for [`History::after`].
     pub fn sequence(&self) -> u64 {
         self.dropped + self.len as u64
     }
 
-    /// The slices of spikes that came after a place in the sequence.
+    /// The slices of spikes added after a position.
     pub fn after(&self, sequence: u64) -> impl Iterator<Item = &[Spike]> {
         let skip = sequence.saturating_sub(self.dropped) as usize;
         let chunks = self.chunks.iter().map(|c| c.as_slice()).chain(std::iter::once(self.tail.as_slice()));
-        // Chunks are all of one length.
+        // All chunks have the same length.
         chunks.skip(skip / CHUNK).enumerate().map(move |(i, c)| {
             let from = if i == 0 { skip % CHUNK } else { 0 };
             c.get(from..).unwrap_or(&[])
@@ -135,18 +135,18 @@ impl History {
         self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
     }
 
-    /// The full chunks, each with its number since the history began.
+    /// The full chunks, each with its sequence number.
     pub fn chunks(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
         self.chunks_between(0, u32::MAX)
     }
 
-    /// The spikes that do not fill a chunk yet.
+    /// The newest spikes, which do not fill a chunk yet.
     pub fn tail(&self) -> &[Spike] {
         &self.tail
     }
 
-    /// For each of `n` elements the steps since its last spike before relative step `at`; −1 where there is none within
-    /// `steps` before, or among the last `most` spikes.
+    /// Steps since the last spike before relative step `at` of each of `n` elements; −1 without a spike within `steps`
+    /// or among the last `most` spikes.
     pub fn since_last(&self, at: u32, steps: u32, most: usize, n: usize) -> Vec<f32> {
         let mut since = vec![-1.0; n];
         let mut left = most;
@@ -166,7 +166,7 @@ impl History {
         since
     }
 
-    /// What a job on the pool takes with it: the chunks shared, the tail copied.
+    /// The spikes with relative steps `from..to` for a job on the pool: chunks shared, the tail copied.
     pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
         let mut shared: Vec<_> = self.chunks_between(from, to).map(|(_, c)| c.clone()).collect();
         let tail = between(&self.tail, from, to);

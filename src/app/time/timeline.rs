@@ -1,6 +1,6 @@
-//! The times a view shows: following the newest data, or moved by hand, or on their way somewhere.
+//! The visible times of a view: following the newest data, moved by the user, or in a transition.
 
-use super::Walls;
+use super::WallClock;
 use crate::{
     app::{theme::Tokens, views::kit},
     sim::Clock,
@@ -8,64 +8,64 @@ use crate::{
 use egui::{Key, Painter, PointerButton, Rect, Response, Ui};
 use std::sync::Arc;
 
-/// A change of range takes this long, seconds; none where motion is reduced.
+/// Duration of a transition, seconds; none with reduced motion.
 const EASE_SECS: f64 = 0.12;
-/// Shortest and longest window, steps.
+/// Shortest and longest visible span, steps.
 const SPANS: std::ops::RangeInclusive<f64> = 20.0..=4e9;
 
-/// Steps in view at first.
+/// Default visible span, steps.
 const SPAN: f64 = 10_000.0;
-/// The same where steps have no length.
+/// Default visible span where steps have no duration.
 const SPAN_STEPS: f64 = 1_000.0;
 
-/// Times in view, absolute steps.
+/// The visible times, absolute steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// Left edge.
     pub t0: f64,
     /// Right edge.
     pub t1: f64,
-    /// Whether the right edge is the present.
+    /// Whether the right edge is the live edge.
     pub follow: bool,
-    /// Steps across.
+    /// Visible steps.
     pub span: f64,
-    /// Steps are not drawn evenly, but when they were taken on the clock of the wall.
-    pub along: Option<Arc<Walls>>,
+    /// Wall times to draw steps at, instead of evenly.
+    pub wall_clock: Option<Arc<WallClock>>,
     ease: Option<Ease>,
 }
 
-/// On the way from one range to another.
+/// A transition from one range to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ease {
     from: (f64, f64),
     to: (f64, f64),
-    /// The share of the way, 0 to 1.
+    /// Progress, 0 to 1.
     done: f64,
 }
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, along: None, ease: None }
+        Self { t0: 0.0, t1: SPAN, follow: true, span: SPAN, wall_clock: None, ease: None }
     }
 }
 
 impl Timeline {
-    /// From step 0, following the present.
+    /// From step 0, following the live edge.
     pub fn across(span: f64) -> Self {
         Self { t1: span, span, ..Self::default() }
     }
 
-    /// These steps, wherever the present is.
+    /// Fixed steps.
     pub fn between(t0: f64, t1: f64) -> Self {
         Self { t0, t1, follow: false, span: t1 - t0, ..Self::default() }
     }
 
-    /// The same steps, drawn evenly in something else.
-    pub fn drawn_along(&self, along: Option<Arc<Walls>>) -> Self {
-        Self { along, ..self.clone() }
+    /// The same steps, drawn at wall times.
+    pub fn with_wall_clock(&self, wall_clock: Option<Arc<WallClock>>) -> Self {
+        Self { wall_clock, ..self.clone() }
     }
 
-    /// Takes gestures over a plot; the caller follows the present afterwards.
+    /// Handles gestures over a plot; the caller updates it afterwards.
     pub fn gestures(&mut self, ui: &Ui, response: &Response, plot: Rect) {
         if response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle) {
             let steps = -f64::from(response.drag_delta().x) * self.span / f64::from(plot.width().max(1.0));
@@ -79,7 +79,7 @@ impl Timeline {
         }
     }
 
-    /// Goes on with the way it is on, and follows the present.
+    /// Advances a transition and follows the live edge.
     pub fn update(&mut self, ui: &Ui, now: f64) {
         if self.settle(f64::from(ui.input(|i| i.stable_dt.min(0.05))), is_motion_reduced(ui)) {
             ui.ctx().request_repaint();
@@ -90,7 +90,7 @@ impl Timeline {
         }
     }
 
-    /// Takes the next bit of the way to a new range; whether there is more to come.
+    /// Advances a transition; returns whether it continues.
     pub fn settle(&mut self, dt_secs: f64, at_once: bool) -> bool {
         let Some(Ease { from, to, done }) = self.ease else { return false };
         let done = if at_once { 1.0 } else { (done + dt_secs / EASE_SECS).min(1.0) };
@@ -102,40 +102,40 @@ impl Timeline {
         self.ease.is_some()
     }
 
-    /// Goes to a range.
+    /// Starts a transition to a range.
     pub fn show(&mut self, from: f64, to: f64) {
         self.follow = false;
         let span = (to - from).clamp(*SPANS.start(), *SPANS.end());
         self.ease = Some(Ease { from: (self.t0, self.t1), to: (from, from + span), done: 0.0 });
     }
 
-    /// The newest second, or the newest thousand steps where steps have no length.
+    /// The newest second, or the newest thousand steps where steps have no duration.
     pub fn fit(&mut self, secs_per_step: f64) {
         self.ease = None;
         self.span = if secs_per_step >= 1.0 { SPAN_STEPS } else { SPAN };
         self.follow = true;
     }
 
-    /// Moves by steps; it no longer follows.
+    /// Moves by steps and stops following.
     pub fn pan(&mut self, steps: f64) {
         self.stop_following();
         self.t0 += steps;
         self.t1 += steps;
     }
 
-    /// Stays where it is.
+    /// Stops following and any transition.
     pub fn stop_following(&mut self) {
         self.follow = false;
         self.ease = None;
     }
 
-    /// Moves no further than needed for a step to be in view.
+    /// Moves just as far as needed to make a step visible.
     pub fn keep_in_view(&mut self, step: f64) {
-        let air = self.span * 0.05;
+        let margin = self.span * 0.05;
         let shift = if step < self.t0 {
-            step - self.t0 - air
+            step - self.t0 - margin
         } else if step > self.t1 {
-            step - self.t1 + air
+            step - self.t1 + margin
         } else {
             return;
         };
@@ -152,7 +152,7 @@ impl Timeline {
         }
     }
 
-    /// Shrinks (factor < 1) or grows around a share of the width; around the present while it follows.
+    /// Zooms around a fraction of the width, or around the live edge while following.
     pub fn zoom(&mut self, factor: f64, at: f64) {
         self.ease = None;
         let span = (self.span * factor).clamp(*SPANS.start(), *SPANS.end());
@@ -172,32 +172,32 @@ impl Timeline {
         self.step_of(f64::from((x - plot.left()) / plot.width().max(1.0)))
     }
 
-    /// How far a step is from the left edge to the right.
+    /// The fraction of the width at a step.
     pub fn share_at(&self, step: f64) -> f64 {
-        match &self.along {
+        match &self.wall_clock {
             None => (step - self.t0) / (self.t1 - self.t0),
-            Some(walls) => {
-                let [at, from, to] = [step, self.t0, self.t1].map(|s| walls.secs_at(s));
+            Some(wall_clock) => {
+                let [at, from, to] = [step, self.t0, self.t1].map(|s| wall_clock.secs_at(s));
                 (at - from) / (to - from)
             }
         }
     }
 
-    /// The step so far from the left edge.
+    /// The step at a fraction of the width.
     pub fn step_of(&self, share: f64) -> f64 {
-        match &self.along {
+        match &self.wall_clock {
             None => self.t0 + share * (self.t1 - self.t0),
-            Some(walls) => {
-                let [from, to] = [self.t0, self.t1].map(|s| walls.secs_at(s));
-                walls.step_at(from + share * (to - from))
+            Some(wall_clock) => {
+                let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
+                wall_clock.step_at(from + share * (to - from))
             }
         }
     }
 
     /// The axis under a plot.
     pub fn paint_axis(&self, painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, clock: Clock) {
-        if let Some(walls) = &self.along {
-            let [from, to] = [self.t0, self.t1].map(|s| walls.secs_at(s));
+        if let Some(wall_clock) = &self.wall_clock {
+            let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
             let unit = kit::TimeUnit::of(0.0, to, to - from);
             let title = format!("wall time ({})", unit.name);
             return kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
@@ -208,13 +208,13 @@ impl Timeline {
         kit::x_axis(painter, plot, font, tokens, secs(self.t0) * unit.scale, secs(self.t1) * unit.scale, &title);
     }
 
-    /// How times in view are written.
+    /// The unit of the visible times.
     pub fn unit(&self, clock: Clock) -> kit::TimeUnit {
         kit::TimeUnit::of(clock.secs_per_step, self.t1 * clock.secs_per_step, self.span * clock.secs_per_step)
     }
 }
 
-/// Whether the user wants things to jump rather than to glide.
+/// Whether the user prefers reduced motion.
 fn is_motion_reduced(ui: &Ui) -> bool {
     ui.style().animation_time <= 0.0
 }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_range_is_reached_in_time_or_at_once() {
+    fn transitions_end_in_time_or_immediately() {
         let mut line = Timeline::default();
         line.show(100.0, 300.0);
         assert!(line.settle(EASE_SECS * 0.5, false) && line.t0 > 0.0 && line.t0 < 100.0);

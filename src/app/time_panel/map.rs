@@ -1,17 +1,17 @@
-//! The run from its oldest remembered step to the present, and what the pointer does on it.
+//! The map of the run, from its oldest step in memory to the present, and its pointer input.
 
-use super::{App, UiCommand, paint, sense};
+use super::{App, UiCommand, interact_area, paint};
 use egui::{PointerButton, Rect, Response, Ui, pos2};
 
 /// Height of the ruler.
 const RULER: f32 = 24.0;
-/// Height of the lane of stimuli.
+/// Height of a row of interventions.
 const SPANS: f32 = 12.0;
 
-/// Where steps are on the panel.
+/// The mapping between steps and screen.
 #[derive(Clone, Copy)]
 pub struct Map {
-    /// Everything.
+    /// The whole area.
     pub all: Rect,
     /// First step.
     pub from: f64,
@@ -20,18 +20,18 @@ pub struct Map {
 }
 
 impl Map {
-    /// The ruler on top.
+    /// The ruler.
     pub fn ruler(&self) -> Rect {
         self.all.with_max_y(self.all.top() + RULER.min(self.all.height()))
     }
 
-    /// Event densities.
+    /// The event densities.
     pub fn bands(&self) -> Rect {
         let bottom = (self.all.bottom() - SPANS - 4.0).max(self.ruler().bottom());
         Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
     }
 
-    /// Stimuli.
+    /// The interventions.
     pub fn spans(&self) -> Rect {
         Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
     }
@@ -53,11 +53,11 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiComman
     let (from, newest) = (past.oldest() as f64, past.newest() as f64);
     let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
     let map = Map { all, from, to };
-    let ruler = sense(ui, map.ruler(), "Time cursor");
+    let ruler = interact_area(ui, map.ruler(), "Time cursor");
     cursor(&ruler, app, &map, newest);
-    if !app.time_panel.is_folded {
+    if !app.time_panel.is_collapsed {
         let body = Rect::from_min_max(map.bands().min, map.spans().max);
-        let body = sense(ui, body, "Range of time");
+        let body = interact_area(ui, body, "Range of time");
         range(&body, app, &map, newest);
         menu(&body, app, queue);
         paint::labels_ui(&body, app, &map);
@@ -78,7 +78,7 @@ fn cursor(ruler: &Response, app: &mut App, map: &Map, newest: f64) {
     ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
 }
 
-/// Dragging chooses a range; a click moves the cursor; a double click clears the range.
+/// Drag: select a range. Click: move the cursor. Double click: clear the range.
 fn range(body: &Response, app: &mut App, map: &Map, newest: f64) {
     let origin = body.ctx.input(|i| i.pointer.press_origin());
     if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())

@@ -1,5 +1,5 @@
-//! The time panel: the whole remembered run at the bottom of the window, with its events, what was done to it, the cursor and
-//! the chosen range.
+//! The time panel at the bottom of the window: the run in memory with its events, interventions and edits, the cursor
+//! and the selected range.
 
 mod map;
 mod paint;
@@ -11,49 +11,49 @@ use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBui
 pub use stats::Stats;
 use std::collections::BTreeMap;
 
-/// With bands.
+/// Height with event densities.
 const HEIGHT: f32 = 96.0;
-/// Below this height of the window only the ruler is shown, points.
+/// In a lower window only the ruler is shown, points.
 const FITS: f32 = 840.0;
-/// Only the ruler.
+/// Height of the ruler alone.
 const RULER_ONLY: f32 = 28.0;
 /// The column of buttons at the left.
 const SIDE: f32 = 156.0;
 
-/// How the panel is shown.
+/// The state of the panel.
 #[derive(Default)]
 pub struct TimePanel {
-    /// Only the ruler: costs nothing on the engine.
-    pub is_folded: bool,
+    /// Only the ruler is shown.
+    pub is_collapsed: bool,
     low: Narrow,
-    /// When stimuli and lesions were added while it ran.
+    /// The step at which an intervention was added while the simulation ran.
     added: BTreeMap<String, u64>,
-    /// The highest density, followed slowly so that bands do not jump.
+    /// The smoothed highest density per stream, so that the scale does not jump.
     highest: Vec<f32>,
     stats: Stats,
-    /// How many logged commands the edits were made of.
+    /// Number of logged commands already turned into edits.
     n_logged: usize,
 }
 
 impl TimePanel {
-    /// In a low window the panel is folded until it is asked for.
+    /// Collapses the panel in a low window until the user opens it.
     fn fit(&mut self, height: f32) {
-        let mut is_open = !self.is_folded;
+        let mut is_open = !self.is_collapsed;
         self.low.fit(height < FITS, &mut is_open);
-        self.is_folded = !is_open;
+        self.is_collapsed = !is_open;
     }
 }
 
-/// Draws the panel when there is a simulation.
+/// Draws the panel if a simulation is loaded.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     if !app.session.live.is_loaded() || app.workspace.is_home {
         return;
     }
-    app.note_marks();
+    app.update_marks();
     app.play_past(ui);
     let t = Tokens::of(ui.ctx());
     app.time_panel.fit(ui.ctx().content_rect().height());
-    let height = if app.time_panel.is_folded { RULER_ONLY } else { HEIGHT };
+    let height = if app.time_panel.is_collapsed { RULER_ONLY } else { HEIGHT };
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(0, 0));
     Panel::bottom("time").exact_size(height).frame(frame).show(ui, |ui| {
         let all = ui.max_rect();
@@ -68,7 +68,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// Play, loop, live; what is remembered.
+/// Play, loop, live; the extent of the history.
 fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing = egui::vec2(2.0, 1.0);
@@ -92,18 +92,18 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let folded = app.time_panel.is_folded;
+            let folded = app.time_panel.is_collapsed;
             let (glyph, name) = if folded {
-                (icons::CARET_RIGHT, "Show the time panel")
+                (icons::CARET_RIGHT, "Expand the timeline")
             } else {
-                (icons::CARET_DOWN, "Fold the time panel to its ruler")
+                (icons::CARET_DOWN, "Collapse the timeline")
             };
             if widgets::icon_button(ui, glyph, name).clicked() {
-                app.time_panel.is_folded = !folded;
+                app.time_panel.is_collapsed = !folded;
             }
         });
     });
-    if app.time_panel.is_folded {
+    if app.time_panel.is_collapsed {
         return;
     }
     let small = |text: String| RichText::new(text).small().color(t.text_sub);
@@ -111,12 +111,12 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     if app.time.axis.range.is_some() {
         range_ui(ui, app, queue);
     } else {
-        let hint = "drag: range · ruler: cursor";
+        let hint = "Drag: range · Ruler: cursor";
         ui.label(RichText::new(hint).small().color(Tokens::fade(t.text_sub, 0.7)));
     }
 }
 
-/// The chosen range: how long, and what can be done with it.
+/// The selected range: its duration and its buttons.
 fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let Some((from, to)) = app.time.axis.range else { return };
@@ -126,7 +126,7 @@ fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         if ui.add(small("Zoom")).on_hover_text(UiCommand::ZoomToRange.tooltip()).clicked() {
             queue.push(UiCommand::ZoomToRange);
         }
-        let button = ui.add(small("Stats")).on_hover_text("Statistics of the range");
+        let button = ui.add(small("Stats")).on_hover_text("Show statistics of the range");
         egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
             stats::ui(ui, app, (from, to));
         });
@@ -136,7 +136,7 @@ fn range_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// Above the views while the cursor is in the past.
+/// The banner above the views while the cursor is in the past.
 pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let Some(cursor) = app.time.axis.cursor().filter(|_| app.session.live.is_loaded()) else { return };
     let t = Tokens::of(ui.ctx());
@@ -148,8 +148,8 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             match &app.session.live.recorded {
                 Some(run) => recording_ui(ui, run, &at, &of, queue),
                 None => {
-                    ui.label(RichText::new(format!("scrubbed: {at} of {of}")).color(t.text_strong));
-                    let back = ui.add(egui::Link::new(RichText::new("back to LIVE").color(t.warn)));
+                    ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
+                    let back = ui.add(egui::Link::new(RichText::new("Back to LIVE").color(t.warn)));
                     if back.on_hover_text("End").clicked() {
                         queue.push(UiCommand::GoLive);
                     }
@@ -163,30 +163,30 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// What is on show is not running.
+/// The banner of a playback.
 fn recording_ui(ui: &mut Ui, run: &super::recorded::Recorded, at: &str, of: &str, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.label(icons::rich(icons::FLASK).color(t.warn));
-    ui.label(RichText::new(format!("recording {}: {at} of {of}", run.name())).color(t.text_strong));
+    ui.label(RichText::new(format!("Playback of {}: {at} of {of}", run.name())).color(t.text_strong));
     if run.fraction < 1.0 {
         ui.add(egui::ProgressBar::new(run.fraction).desired_width(120.0).desired_height(6.0).fill(t.accent));
-        ui.label(widgets::sub(ui, "reading…").small());
+        ui.label(widgets::sub(ui, "Reading…").small());
     }
-    let live = ui.add(egui::Link::new(RichText::new("run its project").color(t.warn)));
-    if live.on_hover_text("Builds the simulation from the project as it was at step 0").clicked() {
+    let live = ui.add(egui::Link::new(RichText::new("Rerun project").color(t.warn)));
+    if live.on_hover_text("Builds the simulation from the recorded project and runs it from step 0").clicked() {
         queue.push(UiCommand::Rebuild);
     }
 }
 
 impl App {
-    /// A step as a time.
+    /// Formats a step as a time.
     pub(crate) fn time_text(&self, step: f64) -> String {
         let secs_per_step = self.session.live.clock.secs_per_step;
         let newest = self.time.past.newest() as f64 * secs_per_step;
         kit::TimeUnit::of(secs_per_step, newest, 1.0).text(step * secs_per_step, secs_per_step)
     }
 
-    /// A number of steps as a duration.
+    /// Formats a number of steps as a duration.
     fn span_text(&self, steps: f64) -> String {
         match self.session.live.clock.secs_per_step {
             secs if secs >= 1.0 => format!("{} steps", kit::thousands(steps.round() as u64)),
@@ -194,7 +194,7 @@ impl App {
         }
     }
 
-    /// How much of the run can be gone back to.
+    /// The extent of the history.
     fn kept_text(&self) -> String {
         let past = &self.time.past;
         let kept = past.newest().saturating_sub(past.oldest());
@@ -207,11 +207,11 @@ impl App {
         let n_spikes: usize = past.trains().map(|(_, t)| t.history.len()).sum();
         let every = self.span_text(past.fields.every() as f64);
         let fields = match past.fields.n_bytes() {
-            0 => "no fields kept yet".to_owned(),
-            n => format!("fields every {every}, {}", bytes(n as u64)),
+            0 => "no fields in memory".to_owned(),
+            n => format!("field states every {every}, {}", bytes(n as u64)),
         };
         format!(
-            "Remembered in {}: {} events (at most {} in {}), {fields} (at most {}). The oldest events go first; fields thin out",
+            "History: {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
             bytes(past.n_bytes() as u64),
             kit::thousands(n_spikes as u64),
             kit::thousands(time::spikes::CAPACITY as u64),
@@ -220,7 +220,7 @@ impl App {
         )
     }
 
-    /// From when the states are that the views show.
+    /// The step of the displayed field states.
     fn state_note(&self, cursor: f64) -> String {
         let exhibit = &self.session.live.exhibit;
         let is_kept = |id: usize| {
@@ -230,11 +230,11 @@ impl App {
         let fields = &self.time.past.fields;
         let kept = (0..exhibit.probes.len()).filter(|id| is_kept(*id));
         let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
-        newest.map_or_else(String::new, |step| format!("fields as of {}", self.time_text(step as f64)))
+        newest.map_or_else(String::new, |step| format!("FieldHistory at {}", self.time_text(step as f64)))
     }
 
-    /// Stimuli as they are declared, edits as they were taken up.
-    fn note_marks(&mut self) {
+    /// Updates the declared interventions and the applied edits.
+    fn update_marks(&mut self) {
         let live = &self.session.live;
         let model = &self.session.project.model;
         self.time.spans = super::interventions::spans(model.params(), live.clock.secs_per_step.max(f64::MIN_POSITIVE));
@@ -254,7 +254,7 @@ impl App {
                 None => params.path(change.id),
             },
             Logged::Act(action) => action.name.clone(),
-            Logged::Rewind => "rewound".to_owned(),
+            Logged::Rewind => "Rewind".to_owned(),
         };
         self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
         let began = live.since_zero().filter(|since| since.project.model.name() == model.name());
@@ -264,7 +264,7 @@ impl App {
         self.time_panel.n_logged = log.len();
     }
 
-    /// Moves the cursor while it plays, at the run's speed or in real time.
+    /// Moves the cursor during playback, at the run's speed or in real time.
     fn play_past(&mut self, ui: &Ui) {
         if !self.time.player.is_playing {
             return;
@@ -280,7 +280,7 @@ impl App {
         }
     }
 
-    /// Moves the cursor by so many steps from where it is, or from the present.
+    /// Moves the cursor by steps, from the live edge if there is no cursor.
     pub(crate) fn move_cursor(&mut self, steps: f64) {
         let (oldest, now) = (self.time.past.oldest() as f64, self.time.past.newest() as f64);
         let from = self.time.axis.cursor().unwrap_or(now);
@@ -288,32 +288,32 @@ impl App {
         self.time.axis.scrub(from + steps, oldest, now);
     }
 
-    /// Plays from the cursor, from the start of the range, or from the oldest step; or stops.
+    /// Starts playback at the cursor, at the start of the range or at the oldest step; or stops it.
     pub(crate) fn toggle_playback(&mut self) {
         let is_playing = &mut self.time.player.is_playing;
         *is_playing = !*is_playing;
         let is_at_end = self.time.axis.cursor().is_none_or(|at| at >= self.time.past.newest() as f64);
         if *is_playing && is_at_end {
             let start = self.time.axis.range.map_or(self.time.past.oldest() as f64, |(from, _)| from);
-            self.time.axis.place(start);
+            self.time.axis.set_cursor(start);
         }
     }
 }
 
-/// Where steps have no length, so many are played per second.
+/// Playback speed where steps have no duration, steps per second.
 const STEPS_PER_SEC: f64 = 100.0;
 
-/// What the panel needs of the engine: the events it shows. Folded, nothing.
+/// The subscription of the panel: all event streams.
 pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
-    if app.time_panel.is_folded || app.workspace.is_home || app.pacing.updates_are_off {
+    if app.time_panel.is_collapsed || app.workspace.is_home || app.pacing.updates_are_off {
         return vec![];
     }
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
     super::views::probes_where(&app.session.live.exhibit, is_events).map(|(id, _)| super::views::tap(id)).collect()
 }
 
-/// Room for a name on the map.
-fn sense(ui: &Ui, rect: Rect, name: &str) -> egui::Response {
+/// A named interactive area.
+fn interact_area(ui: &Ui, rect: Rect, name: &str) -> egui::Response {
     let response = ui.interact(rect, ui.scope_id().with(name), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, name));
     response

@@ -1,4 +1,4 @@
-//! How the time panel looks.
+//! Painting of the time panel.
 
 use super::{App, map::Map};
 use crate::app::{
@@ -8,13 +8,13 @@ use crate::app::{
 use crate::sim::Shape;
 use egui::{Align2, Mesh, Painter, Rect, Response, Shape as Drawn, Stroke, Ui, pos2, vec2};
 
-/// How fast the scale of a band follows the data, per frame.
+/// Smoothing factor of the scale, per frame.
 const SMOOTH: f32 = 0.2;
 
 pub(super) fn paint(ui: &Ui, app: &mut App, map: &Map) {
     let t = Tokens::of(ui.ctx());
     let painter = ui.painter_at(map.all.expand2(vec2(8.0, 0.0)));
-    if !app.time_panel.is_folded {
+    if !app.time_panel.is_collapsed {
         painter.rect_filled(map.bands(), 0.0, t.canvas);
         bands(ui, &painter, app, map, &t);
         spans(&painter, app, map, &t, &kit::small(ui));
@@ -24,13 +24,13 @@ pub(super) fn paint(ui: &Ui, app: &mut App, map: &Map) {
     marks(&painter, app, map, &t);
 }
 
-/// One band per stream of events: density per bucket of a point, the few never invisible.
+/// One density lane per event stream: a bucket per point, single events stay visible.
 fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
     let area = map.bands();
     let streams: Vec<_> = probes_where(&app.session.live.exhibit, |s| matches!(s, Shape::Spikes { .. })).collect();
     if streams.is_empty() {
-        let how = "This simulation publishes no events";
-        painter.text(area.center(), Align2::CENTER_CENTER, how, kit::small(ui), t.text_sub);
+        let hint = "This simulation has no events";
+        painter.text(area.center(), Align2::CENTER_CENTER, hint, kit::small(ui), t.text_sub);
     }
     app.time_panel.highest.resize(streams.len(), 0.0);
     let height = area.height() / streams.len().max(1) as f32;
@@ -39,7 +39,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
         let lane = Rect::from_min_max(pos2(area.left(), top + 2.0), pos2(area.right(), top + height - 1.0));
         if let Some(train) = app.time.past.train(*id) {
             let n = lane.width() as usize;
-            let density = train.band.buckets(map.from, map.to, n);
+            let density = train.density.buckets(map.from, map.to, n);
             let highest = density.iter().copied().fold(0.0, f32::max);
             let shown = &mut app.time_panel.highest[i];
             *shown += (highest - *shown) * if *shown == 0.0 { 1.0 } else { SMOOTH };
@@ -67,7 +67,7 @@ fn train_is_empty(app: &App, id: u16) -> bool {
     app.time.past.train(id).is_none_or(|t| t.history.is_empty())
 }
 
-/// Stimuli and lesions, each a bar with its name.
+/// Stimuli and silencing, each a bar with its name.
 fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontId) {
     let (lane, mut free) = (map.spans(), map.spans().left());
     for span in &app.time.spans {
@@ -83,7 +83,7 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
                 Rect::from_x_y_ranges(map.x(from).max(left)..=map.x(to).min(right).max(left + 1.0), bar.y_range());
             painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
         }
-        // Names of those at the same time stand side by side.
+        // Names of overlapping bars are placed side by side.
         let at = pos2((bar.left() + 4.0).max(free), bar.center().y);
         if bar.right() - at.x > 30.0 {
             let text = kit::elide(painter, &span.label, font, bar.right() - at.x - 4.0);
@@ -92,7 +92,7 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
     }
 }
 
-/// What the views show, and the chosen range.
+/// The visible times and the selected range.
 fn window(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
     let body = Rect::from_min_max(map.ruler().min, map.all.max);
     let across = |from: f64, to: f64| {
@@ -154,7 +154,7 @@ fn marks(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
     }
 }
 
-/// The time under the pointer.
+/// The label of the time under the pointer.
 pub(super) fn chip(ui: &Ui, app: &App, map: &Map, x: f32) {
     let t = Tokens::of(ui.ctx());
     let painter = ui.painter();
@@ -166,7 +166,7 @@ pub(super) fn chip(ui: &Ui, app: &App, map: &Map, x: f32) {
     painter.galley(chip.min + vec2(5.0, 1.5), galley, t.text_strong);
 }
 
-/// Names of what is under the pointer: edits within reach, spans.
+/// Tooltip: edits near the pointer, and interventions under it.
 pub(super) fn labels_ui(body: &Response, app: &App, map: &Map) {
     let Some(at) = body.hover_pos().filter(|_| !body.dragged()) else { return };
     let step = map.step(at.x);

@@ -1,4 +1,4 @@
-//! Figures of the chosen range, counted on the pool.
+//! Counts of the selected range, computed on the pool.
 
 use super::App;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 use egui::{Grid, RichText, Ui};
 use std::sync::Arc;
 
-/// What was counted of one stream.
+/// Counts of one event stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Figures {
     events: u64,
@@ -23,7 +23,7 @@ struct Figures {
 type Key = (u64, u64, u64);
 type Counted = Vec<(ProbeId, Figures)>;
 
-/// The figures last counted, and the job that counts others.
+/// The last counts, and the job that computes new ones.
 #[derive(Default)]
 pub struct Stats {
     shown: Option<(Key, Counted)>,
@@ -76,7 +76,7 @@ impl Stats {
 pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
     let sequence = app.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
-    // What came after the range changes nothing in it.
+    // Later spikes do not change a past range.
     let sequence = if to < app.time.past.newest() as f64 { 0 } else { sequence };
     let mut stats = std::mem::take(&mut app.time_panel.stats);
     stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
@@ -97,14 +97,14 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
             };
             row(&kit::spaced(spec.name), kit::thousands(figures.events));
             let active = f64::from(figures.active) / f64::from(set.len.max(1)) * 100.0;
-            row("active", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
+            row("ActiveElements", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
             if app.session.live.clock.secs_per_step < 1.0 {
                 let rate = |n: f64| kit::with_unit(n / secs, "Hz");
-                row("mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
-                row("mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));
+                row("Mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
+                row("Mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));
             }
             row(
-                "busiest",
+                "Most active",
                 format!("{} ({})", set.label(figures.busiest.0), kit::thousands(u64::from(figures.busiest.1))),
             );
         });

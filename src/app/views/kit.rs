@@ -225,7 +225,7 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
 }
 
 /// LIVE and link of a time view: whether it follows the newest data, and whether it shares the axis of the others.
-pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::Link) {
+pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::TimeLink) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
     let mut follow = link.line(axis).follow;
     if !axis.is_recorded {

@@ -1,7 +1,7 @@
-//! How a distribution went: a summary of each state that was seen, worked out on the pool when elements are many.
+//! A distribution over time: a summary of each state, computed on the pool for large sets.
 
 use super::{
-    summary::{QUANTILES, Raw, State, Summary, summarise},
+    summary::{QUANTILES, RawState, State, Summary, summarise},
     thinned::Thinned,
 };
 use crate::{
@@ -9,40 +9,46 @@ use crate::{
     sim::ProbeId,
 };
 
-/// More values than this are sorted on the pool, not on the window's thread.
-const AT_ONCE: usize = 20_000;
+/// More values than this are sorted on the pool.
+const MAX_INLINE: usize = 20_000;
 
-/// What a course is of: it starts over when any of these is another.
+/// The source of a series of summaries; a change starts over.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Of {
+pub struct Source {
     /// The field.
     pub probe: ProbeId,
-    /// A number that changes with who is shown.
+    /// The generation of the filter.
     pub filter: u64,
-    /// Whether negative values say that there is none.
+    /// Whether negative values mean "none".
     pub skip_negative: bool,
 }
 
-/// The summaries of a run.
+/// The summaries of a run over time.
 #[derive(Default)]
-pub struct Course {
-    of: Option<Of>,
+pub struct SummarySeries {
+    of: Option<Source>,
     history: Thinned<State>,
-    /// The state that is shown: the latest, or that at the cursor.
+    /// The displayed state: the latest, or the one at the cursor.
     front: Option<Summary>,
-    /// The values that were worked out last.
+    /// The generation of the last summarised values.
     taken: Option<u64>,
     errand: Errand<(u64, u64), Vec<Option<Summary>>>,
-    /// Counts up with every start: what was begun before is of no use.
+    /// Increments with every restart: results of earlier jobs are dropped.
     start: u64,
-    /// Counts up with every change.
+    /// Increments with every change.
     pub generation: u64,
 }
 
-impl Course {
-    /// Catches up. `values` is a number that changes with the values, and `raws` are those after a step, the ones that
-    /// are shown last.
-    pub fn update(&mut self, ctx: &egui::Context, of: Of, values: u64, raws: impl FnOnce(Option<u64>) -> Vec<Raw>) {
+impl SummarySeries {
+    /// Summarises new states. `values` is the generation of the values; `raws` returns the states after a step, the
+    /// displayed one last.
+    pub fn update(
+        &mut self,
+        ctx: &egui::Context,
+        of: Source,
+        values: u64,
+        raws: impl FnOnce(Option<u64>) -> Vec<RawState>,
+    ) {
         let arrived = self.errand.arrived();
         if self.of != Some(of) {
             self.clear();
@@ -58,7 +64,7 @@ impl Course {
         let raws = raws(self.history.last());
         let n: usize = raws.iter().map(|r| r.values.len()).sum();
         let work = move || raws.iter().map(|raw| summarise(raw, of.skip_negative)).collect();
-        if n <= AT_ONCE {
+        if n <= MAX_INLINE {
             self.take(values, work());
         } else {
             self.errand.begin(ctx, key, work);
@@ -74,29 +80,29 @@ impl Course {
         self.generation += 1;
     }
 
-    /// Forgets everything; a result that is on its way is passed over.
+    /// Clears everything and drops a running job's result.
     pub fn clear(&mut self) {
         (self.of, self.history, self.front, self.taken) = (None, Thinned::default(), None, None);
         self.start += 1;
         self.generation += 1;
     }
 
-    /// The states that are kept.
+    /// The kept states.
     pub fn history(&self) -> &Thinned<State> {
         &self.history
     }
 
-    /// The state that is shown.
+    /// The displayed state.
     pub fn front(&self) -> Option<&Summary> {
         self.front.as_ref()
     }
 
-    /// Whether the first states are still being worked out.
-    pub fn is_coming(&self) -> bool {
+    /// Whether the first states are being computed.
+    pub fn is_computing_first(&self) -> bool {
         self.errand.is_busy() && self.history.entries().is_empty()
     }
 
-    /// Whether in no state that is kept one had another value than the rest.
+    /// Whether all values were equal in every kept state.
     pub fn is_flat(&self) -> bool {
         self.history.entries().iter().all(|(_, s)| is_flat(s.quantiles[0], s.quantiles[QUANTILES.len() - 1]))
     }
@@ -108,15 +114,15 @@ mod tests {
     use crate::app::views::{fields::Part, pool};
     use std::sync::Arc;
 
-    fn raw(step: u64, n: usize) -> Raw {
+    fn raw(step: u64, n: usize) -> RawState {
         let values = (0..n).map(|i| (i as u64 + step) as f32).collect();
-        Raw { step, values: Arc::new(values), part: Part::default() }
+        RawState { step, values: Arc::new(values), part: Part::default() }
     }
 
     #[test]
     fn states_come_in_and_another_field_starts_over() {
-        let (ctx, mut course) = (egui::Context::default(), Course::default());
-        let of = |probe| Of { probe, filter: 0, skip_negative: false };
+        let (ctx, mut course) = (egui::Context::default(), SummarySeries::default());
+        let of = |probe| Source { probe, filter: 0, skip_negative: false };
         course.update(&ctx, of(1), 1, |after| {
             assert_eq!(after, None);
             vec![raw(10, 5), raw(20, 5)]
@@ -128,19 +134,19 @@ mod tests {
         });
         assert_eq!(course.history().entries().len(), 2, "the cursor went back");
         assert_eq!(course.front().map(|f| (f.step, f.members[2].value)), Some((15, 19.0)));
-        course.update(&ctx, of(2), 2, |_| vec![raw(20, AT_ONCE + 1)]);
-        assert!(course.is_coming() && course.front().is_none());
+        course.update(&ctx, of(2), 2, |_| vec![raw(20, MAX_INLINE + 1)]);
+        assert!(course.is_computing_first() && course.front().is_none());
         let since = std::time::Instant::now();
-        while course.is_coming() && since.elapsed().as_secs() < 20 {
+        while course.is_computing_first() && since.elapsed().as_secs() < 20 {
             course.update(&ctx, of(2), 2, |_| vec![]);
         }
         assert_eq!(course.history().entries().len(), 1);
-        course.update(&ctx, of(2), 3, |_| vec![raw(30, AT_ONCE + 1)]);
+        course.update(&ctx, of(2), 3, |_| vec![raw(30, MAX_INLINE + 1)]);
         course.clear();
         while pool::is_busy(&ctx) && since.elapsed().as_secs() < 20 {
             std::thread::yield_now();
         }
         course.update(&ctx, of(2), 3, |after| vec![raw(after.map_or(1, |_| 99), 3)]);
-        assert_eq!(course.history().last(), Some(1), "what was begun before is passed over");
+        assert_eq!(course.history().last(), Some(1), "results of earlier jobs are dropped");
     }
 }

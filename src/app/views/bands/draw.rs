@@ -1,9 +1,9 @@
-//! The bands: what they are drawn on, filled from quantile to quantile, lines over them.
+//! Painting of the bands between quantiles, and of the lines over them.
 
 use super::{
+    history_lines::HistoryLines,
     summary::{MEDIAN, QUANTILES, State},
     thinned::Thinned,
-    trails::Trails,
 };
 use crate::app::{
     theme::Tokens,
@@ -16,14 +16,14 @@ use crate::app::{
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, pos2};
 use std::ops::Range;
 
-/// Pairs of quantiles with a band between them, and how much of it covers what is behind.
+/// Pairs of quantiles with a band between them, and its opacity.
 const BANDS: [(usize, usize, f32); 2] = [(1, 5, 0.20), (2, 4, 0.34)];
-/// Which of the categorical colours they have.
-const INK: usize = 1;
-/// A state by itself is this wide, points.
-const ALONE: f32 = 3.0;
+/// Index of their categorical colour.
+const COLOR: usize = 1;
+/// Width of a single state, points.
+const SINGLE_WIDTH: f32 = 3.0;
 
-/// Where values at times are drawn.
+/// The mapping of times and values to the screen.
 pub struct Chart<'a> {
     /// The area.
     pub plot: Rect,
@@ -34,19 +34,19 @@ pub struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// Where a step is.
+    /// Screen x of a step.
     pub fn x(&self, step: u64) -> f32 {
         self.line.x_of(self.plot, step as f64)
     }
 
-    /// Where a value is; at the bottom when it has no logarithm.
+    /// Screen y of a value; the bottom when it has no logarithm.
     pub fn y(&self, value: f32) -> f32 {
         let at = self.scale.at(value);
         self.plot.bottom() - if at.is_finite() { at } else { 0.0 } * self.plot.height()
     }
 }
 
-/// The scale of the states in view, with a margin; whether they have logarithms.
+/// The scale of the visible states, with a margin; and whether all values are positive.
 pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let ends = states.iter().map(|(_, s)| (s.quantiles[0], s.quantiles[QUANTILES.len() - 1]));
     let (low, high) = ends.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));
@@ -57,15 +57,15 @@ pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let is_log = wants_log && is_positive;
     let (a, b) = if is_log { (low.ln(), high.ln()) } else { (low, high) };
     let (bottom, top) = with_margin(a, b);
-    // Nothing below zero is room for nothing.
+    // Non-negative values start at zero at the lowest.
     let bottom = if !is_log && low >= 0.0 { bottom.max(0.0) } else { bottom };
     let [low, high] = [bottom, top].map(|v| if is_log { v.exp() } else { v });
     (Scale { low, high, is_log }, is_positive)
 }
 
-/// Bands, median, lowest and highest of the states in view.
+/// Bands, median, minimum and maximum of the visible states.
 pub fn bands(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, seen: Range<usize>, tokens: &Tokens) {
-    let color = tokens.categorical[INK];
+    let color = tokens.categorical[COLOR];
     let mut mesh = Mesh::default();
     for piece in history.pieces(seen) {
         let states = &history.entries()[piece];
@@ -74,7 +74,7 @@ pub fn bands(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, see
         }
         let line = |q: usize, stroke: Stroke| {
             let points: Vec<Pos2> = states.iter().map(|(at, s)| pos2(chart.x(*at), chart.y(s.quantiles[q]))).collect();
-            stretch(painter, points, stroke);
+            polyline(painter, points, stroke);
         };
         line(0, Stroke::new(1.0, color.gamma_multiply(0.6)));
         line(QUANTILES.len() - 1, Stroke::new(1.0, color.gamma_multiply(0.6)));
@@ -88,7 +88,7 @@ fn fill(mesh: &mut Mesh, chart: &Chart<'_>, states: &[(u64, State)], (low, high)
     let side = |step: u64, s: &State, by: f32| {
         [s.quantiles[low], s.quantiles[high]].map(|v| pos2(chart.x(step) + by, chart.y(v)))
     };
-    let alone = if states.len() == 1 { ALONE / 2.0 } else { 0.0 };
+    let alone = if states.len() == 1 { SINGLE_WIDTH / 2.0 } else { 0.0 };
     let ends = states.first().map(|(at, s)| side(*at, s, -alone)).into_iter();
     let sides = ends.chain(states.iter().map(|(at, s)| side(*at, s, alone)));
     for (i, [bottom, top]) in sides.enumerate() {
@@ -102,35 +102,35 @@ fn fill(mesh: &mut Mesh, chart: &Chart<'_>, states: &[(u64, State)], (low, high)
     }
 }
 
-/// A line; one of a single point is a dash.
-fn stretch(painter: &Painter, points: Vec<Pos2>, stroke: Stroke) {
+/// A line; a single point is a dash.
+fn polyline(painter: &Painter, points: Vec<Pos2>, stroke: Stroke) {
     match points.as_slice() {
         [] => {}
-        [one] => drop(painter.hline(one.x - ALONE..=one.x + ALONE, one.y, stroke)),
+        [one] => drop(painter.hline(one.x - SINGLE_WIDTH..=one.x + SINGLE_WIDTH, one.y, stroke)),
         _ => drop(painter.line(points, stroke)),
     }
 }
 
-/// The median alone, over a picture.
+/// The median alone, over the heat map.
 pub fn median(painter: &Painter, chart: &Chart<'_>, history: &Thinned<State>, seen: Range<usize>, color: Color32) {
     for piece in history.pieces(seen) {
         let states = history.entries()[piece].iter();
         let points = states.map(|(at, s)| pos2(chart.x(*at), chart.y(s.quantiles[MEDIAN]))).collect();
-        stretch(painter, points, Stroke::new(1.25, color));
+        polyline(painter, points, Stroke::new(1.25, color));
     }
 }
 
-/// A line for each of the selected, interrupted where it took no part.
-pub fn trails(painter: &Painter, chart: &Chart<'_>, trails: &Trails, tokens: &Tokens) {
-    let kept = trails.kept();
+/// A line per selected element, interrupted where it is masked out.
+pub fn history_lines(painter: &Painter, chart: &Chart<'_>, history_lines: &HistoryLines, tokens: &Tokens) {
+    let kept = history_lines.kept();
     let pieces = kept.pieces(kept.within(chart.line.t0, chart.line.t1));
-    for (i, piece) in pieces.iter().flat_map(|p| (0..trails.elements().len()).map(move |i| (i, p.clone()))) {
+    for (i, piece) in pieces.iter().flat_map(|p| (0..history_lines.elements().len()).map(move |i| (i, p.clone()))) {
         let rows = &kept.entries()[piece];
-        // The bands have one of the colours.
-        let color = colors::categorical(if i < INK { i } else { i + 1 }, tokens);
+        // The bands use one of the colours.
+        let color = colors::categorical(if i < COLOR { i } else { i + 1 }, tokens);
         let stroke = Stroke::new(1.25, color);
         for part in rows.split(|(_, row)| !row[i].is_finite()) {
-            stretch(painter, part.iter().map(|(at, row)| pos2(chart.x(*at), chart.y(row[i]))).collect(), stroke);
+            polyline(painter, part.iter().map(|(at, row)| pos2(chart.x(*at), chart.y(row[i]))).collect(), stroke);
         }
     }
 }

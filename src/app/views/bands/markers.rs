@@ -1,4 +1,4 @@
-//! Who has the lowest, the median and the highest value: marks at the state that is shown, to be clicked.
+//! Markers of the elements with the lowest, median and highest value of the displayed state.
 
 use super::{
     draw::Chart,
@@ -13,17 +13,17 @@ use crate::{
 };
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Sense, Ui, Vec2, WidgetInfo, pos2};
 
-/// How the three are called, as [`Summary::members`] has them.
+/// Their names, in the order of [`Summary::members`].
 pub const NAMES: [&str; 3] = ["lowest", "median", "highest"];
-/// Points right of the plot for their names and values.
-pub const ROOM: f32 = 112.0;
+/// Width of their labels right of the plot, points.
+pub const LABEL_WIDTH: f32 = 112.0;
 /// Height of a name.
 const HEIGHT: f32 = 15.0;
-/// Radius of a mark, and of what takes clicks around it.
+/// Radius of a marker, and of its click area.
 const RADIUS: [f32; 2] = [3.5, 7.0];
 
-/// Draws the marks of the state that is shown, if it is in view, and takes what the pointer does with them. `opened` is
-/// the one the context menu was opened on. Who is under the pointer.
+/// Draws the markers of the displayed state, if visible, and handles pointer input. `opened` is the element the context
+/// menu was opened on. Returns the element under the pointer.
 pub fn ui(
     ui: &Ui,
     chart: &Chart<'_>,
@@ -43,9 +43,9 @@ pub fn ui(
     for (i, member) in front.members.into_iter().enumerate() {
         let label = has_room.then(|| {
             let corner = pos2(chart.plot.right() + 10.0, rows[i] - HEIGHT / 2.0);
-            Rect::from_min_size(corner, Vec2::new(ROOM - 12.0, HEIGHT))
+            Rect::from_min_size(corner, Vec2::new(LABEL_WIDTH - 12.0, HEIGHT))
         });
-        let response = touch(ui, places[i], label, NAMES[i]);
+        let response = interact(ui, places[i], label, NAMES[i]);
         paint(ui, places[i], label, (NAMES[i], member), response.hovered(), chart.plot, ctx.tokens);
         found = found.or(response.hovered().then_some(member.element));
         work(response, member, (set, probe), opened, ctx);
@@ -53,7 +53,7 @@ pub fn ui(
     found
 }
 
-/// Rows of the three names: where their values are, but not over each other.
+/// Label positions: at their values, without overlap.
 fn spread(places: [f32; 3], plot: Rect) -> [f32; 3] {
     let half = HEIGHT / 2.0;
     let (top, bottom) = (plot.top() + half, (plot.bottom() - half).max(plot.top() + half));
@@ -63,19 +63,19 @@ fn spread(places: [f32; 3], plot: Rect) -> [f32; 3] {
     [lowest, middle, highest]
 }
 
-/// The mark and its name are one button.
-fn touch(ui: &Ui, at: Pos2, label: Option<Rect>, name: &str) -> Response {
+/// The marker and its label as one button.
+fn interact(ui: &Ui, at: Pos2, label: Option<Rect>, name: &str) -> Response {
     let area = Rect::from_center_size(at, Vec2::splat(2.0 * RADIUS[1]));
     let mark = ui.interact(area, ui.scope_id().with(("mark", name)), Sense::click());
-    let told = |text: String| move || WidgetInfo::labeled(egui::Role::Button, true, text.clone());
+    let tooltip_text = |text: String| move || WidgetInfo::labeled(egui::Role::Button, true, text.clone());
     let Some(label) = label else {
-        mark.widget_info(told(format!("Select the {name}")));
+        mark.widget_info(tooltip_text(format!("Select the {name}")));
         return mark;
     };
-    mark.widget_info(told(format!("Mark of the {name}")));
+    mark.widget_info(tooltip_text(format!("Mark of the {name}")));
     let words = ui.interact(label, ui.scope_id().with(("name", name)), Sense::click());
-    words.widget_info(told(format!("Select the {name}")));
-    // The one that is pointed at is asked for its menu and its tooltip.
+    words.widget_info(tooltip_text(format!("Select the {name}")));
+    // The hovered part handles the menu and the tooltip.
     if words.hovered() || words.clicked() || words.secondary_clicked() || words.context_menu_opened() {
         words
     } else if mark.hovered() || mark.clicked() || mark.secondary_clicked() || mark.context_menu_opened() {
@@ -115,13 +115,13 @@ fn words(
     (small, mono): (&FontId, &FontId),
     (is_hovered, tokens): (bool, &Tokens),
 ) {
-    let ink = if is_hovered { tokens.text_strong } else { tokens.text };
-    let end = painter.text(label.left_center(), Align2::LEFT_CENTER, name, small.clone(), ink).right();
+    let color = if is_hovered { tokens.text_strong } else { tokens.text };
+    let end = painter.text(label.left_center(), Align2::LEFT_CENTER, name, small.clone(), color).right();
     let value = kit::elide(painter, &kit::reading(value), mono, label.right() - end - 6.0);
     painter.text(pos2(end + 6.0, label.center().y), Align2::LEFT_CENTER, value, mono.clone(), tokens.text_strong);
 }
 
-/// Click, right click and tooltip.
+/// Click, context menu and tooltip.
 fn work(
     response: Response,
     member: Member,
@@ -142,7 +142,7 @@ fn work(
             ctx.selection.replace(set.name, vec![member.element]);
         }
     }
-    // While the menu is open, somebody else may come to be the lowest.
+    // The menu keeps its element while the extremes change.
     if response.secondary_clicked() {
         *opened = Some(member.element);
     }

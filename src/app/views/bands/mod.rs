@@ -1,13 +1,13 @@
-//! How the values of a field are distributed over a set, over time: bands between quantiles, or a heat map.
+//! Distribution of a field's values over time: bands between quantiles, or a heat map.
 
 mod course;
 mod draw;
+mod heat_map;
+mod history_lines;
 mod markers;
-mod ridge;
 mod summary;
+mod text;
 mod thinned;
-mod trails;
-mod words;
 
 use super::{
     Selection, Subject, View, ViewCtx,
@@ -15,45 +15,45 @@ use super::{
     kit, menu, probes_where, run_ui, scatter, states, tap,
 };
 use crate::{
-    app::time::{Link, paint},
+    app::time::{TimeLink, paint},
     engine::Exhibit,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
-use course::{Course, Of};
+use course::{Source, SummarySeries};
 use draw::Chart;
 use egui::{Rect, Response, Sense, Ui, Vec2};
+use history_lines::HistoryLines;
 use std::{collections::BTreeSet, sync::Arc};
-use summary::Raw;
-use trails::Trails;
+use summary::RawState;
 
-/// A canvas as wide as this has room for names beside the marks.
+/// Minimum width for labels beside the markers.
 const WIDE: f32 = 420.0;
-/// The axis below, and the title above the plot.
+/// Height of the axis below and of the title above the plot.
 const FRAME: [f32; 2] = [21.0, 24.0];
 
 /// The distribution over time.
 #[derive(Default)]
 pub struct Bands {
     field: Option<&'static str>,
-    /// Fields that had the same value everywhere when they came: not what one wants to see first.
+    /// Fields whose values were all equal: not the default choice.
     flat: BTreeSet<ProbeId>,
     fields: Fields,
-    /// When the values that are held were measured.
+    /// The step of the current values.
     at: u64,
-    course: Course,
-    trails: Trails,
+    course: SummarySeries,
+    history_lines: HistoryLines,
     is_log: bool,
-    /// Whether what was in view last has logarithms.
+    /// Whether the visible values were all positive.
     is_positive: bool,
-    is_ridge: bool,
-    picture: ridge::Picture,
-    link: Link,
+    is_heat_map: bool,
+    image: heat_map::HeatMapImage,
+    link: TimeLink,
     under_pointer: Option<u32>,
-    /// The one the context menu was opened on.
+    /// The element the context menu was opened on.
     opened: Option<u32>,
 }
 
-/// Fields with numbers, then those with times since something.
+/// Fields of numbers, then fields of times since an event.
 fn candidates(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let of = |meaning| probes_where(exhibit, move |s| s.meaning() == Some(meaning));
     of(Meaning::Number).chain(of(Meaning::Since)).collect()
@@ -63,25 +63,25 @@ fn set_of(probe: &ProbeSpec) -> &'static str {
     if let Shape::Field { over, .. } = probe.shape { over } else { "" }
 }
 
-/// The remembered states of a field after a step, then the values that are held, which are of the step `at`.
-fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64, after: Option<u64>) -> Vec<Raw> {
+/// The states of a field in the history after a step, then the current values, of step `at`.
+fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64, after: Option<u64>) -> Vec<RawState> {
     let (past, filter) = (&ctx.time.past.fields, ctx.filter.shown());
     let mask = fields::mask(ctx.exhibit, set);
     let then = |(step, values): (u64, &Arc<Vec<f32>>)| {
         let mask = mask.and_then(|m| past.at(m, step)).map(|(_, mask)| mask.clone());
-        Raw { step, values: values.clone(), part: Part::then(mask, set, filter) }
+        RawState { step, values: values.clone(), part: Part::then(mask, set, filter) }
     };
     let newest = held.get(probe);
     let is_old = |(step, _): &(u64, &Arc<Vec<f32>>)| newest.is_none() || *step != at;
-    let mut raws: Vec<Raw> = past.after(probe, after).filter(is_old).map(then).collect();
+    let mut raws: Vec<RawState> = past.after(probe, after).filter(is_old).map(then).collect();
     if let Some(values) = newest {
-        raws.push(Raw { step: at, values: values.clone(), part: Part::of(ctx.exhibit, set, held, filter) });
+        raws.push(RawState { step: at, values: values.clone(), part: Part::of(ctx.exhibit, set, held, filter) });
     }
     raws
 }
 
 impl Bands {
-    /// The field shown: as chosen, else the first that is not the same everywhere.
+    /// The displayed field: as chosen, else the first with differing values.
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
         let all = candidates(exhibit);
         let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
@@ -93,7 +93,7 @@ impl Bands {
         [Some(id), fields::mask(exhibit, set_of(probe))].into_iter().flatten().collect()
     }
 
-    /// Passes over a field that says nothing when nobody has chosen it, and it never said anything.
+    /// Marks a field whose values were always all equal, so that it is not the default choice.
     fn note_flat(&mut self, exhibit: &Exhibit) {
         let Some((id, probe)) = self.probe(exhibit) else { return };
         let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
@@ -105,15 +105,15 @@ impl Bands {
         }
     }
 
-    /// Takes in what is new, also of what the window remembers from before.
-    fn catch_up(&mut self, ui: &Ui, (id, probe): (ProbeId, &ProbeSpec), ctx: &ViewCtx<'_>) {
+    /// Summarises new states, including those in the history.
+    fn add_new_states(&mut self, ui: &Ui, (id, probe): (ProbeId, &ProbeSpec), ctx: &ViewCtx<'_>) {
         let skip_negative = probe.shape.meaning() == Some(Meaning::Since);
-        let of = Of { probe: id, filter: ctx.filter.shown().generation, skip_negative };
+        let of = Source { probe: id, filter: ctx.filter.shown().generation, skip_negative };
         let (set, at, held) = (set_of(probe), self.at, &self.fields);
         let raws = |after| raws(ctx, held, (id, set), at, after);
         self.course.update(ui.ctx(), of, held.generation, raws);
         let selected = (ctx.selection.of(set), ctx.selection.generation);
-        self.trails.update(of, selected, held.generation, raws);
+        self.history_lines.update(of, selected, held.generation, raws);
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
@@ -131,14 +131,14 @@ impl Bands {
             self.field = Some(chosen);
         }
         let pictures = [(false, "bands".to_owned()), (true, "heat map".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "As", &mut self.is_ridge, &pictures);
-        let hint = "Logarithmic values, where all in view are above zero";
+        kit::choice_ui(ui, ctx.tokens, "As", &mut self.is_heat_map, &pictures);
+        let hint = "Logarithmic scale, if all visible values are positive";
         ui.add_enabled_ui(self.is_positive, |ui| {
             ui.toggle_value(&mut self.is_log, "Log").on_hover_text(hint).on_disabled_hover_text(hint);
         });
     }
 
-    /// Everything inside the canvas.
+    /// Draws the chart.
     fn chart_ui(
         &mut self,
         ui: &mut Ui,
@@ -155,7 +155,7 @@ impl Bands {
         let (scale, _) = draw::scale_of(&self.course.history().entries()[seen(self, ctx)], self.is_log);
         let has_room = canvas.width() >= WIDE;
         let left = scatter::axis::gutter(ui, &scale, canvas.height() - FRAME[0] - FRAME[1]);
-        let right = if has_room { markers::ROOM } else { 14.0 };
+        let right = if has_room { markers::LABEL_WIDTH } else { 14.0 };
         let plot = Rect::from_min_max(canvas.min + Vec2::new(left, FRAME[1]), canvas.max - Vec2::new(right, FRAME[0]));
         let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
@@ -168,8 +168,8 @@ impl Bands {
             let subject = Subject::at(ctx, set, None);
             menu::ui(ui, ctx, set, &subject);
         });
-        let look = (ctx.clock, &kit::mono(ui), ctx.tokens);
-        paint::pointer_chip(&ui.painter_at(canvas), &response, plot, &line, look);
+        let style = (ctx.clock, &kit::mono(ui), ctx.tokens);
+        paint::pointer_chip(&ui.painter_at(canvas), &response, plot, &line, style);
         self.tooltip(&response, &chart, (probe, set), ctx);
         self.markers_ui(ui, &chart, (probe, set), has_room, ctx);
     }
@@ -187,32 +187,32 @@ impl Bands {
         let (plot, mono, line) = (chart.plot, kit::mono(ui), chart.line);
         let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
         let history = self.course.history();
-        if self.is_ridge {
+        if self.is_heat_map {
             let generation = self.course.generation;
-            self.picture.paint(&inside, chart, (history, seen.clone()), generation, tokens);
+            self.image.paint(&inside, chart, (history, seen.clone()), generation, tokens);
             draw::median(&inside, chart, history, seen, tokens.text_strong.gamma_multiply(0.7));
         }
-        paint::behind(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
-        if !self.is_ridge {
+        paint::background(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
+        if !self.is_heat_map {
             let seen = history.within(line.t0, line.t1);
             draw::bands(&inside, chart, history, seen, tokens);
         }
-        draw::trails(&inside, chart, &self.trails, tokens);
+        draw::history_lines(&inside, chart, &self.history_lines, tokens);
         let title = fields::title(probe);
         let fonts = (&mono, &kit::small(ui));
         scatter::axis::y(&painter, canvas.left() + 8.0, plot, fonts, tokens, &chart.scale, &title);
         line.paint_axis(&painter, plot, &mono, tokens, ctx.clock);
-        paint::before(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
+        paint::overlay(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
     }
 
-    /// The values of the state under the pointer.
+    /// The tooltip of the state under the pointer.
     fn tooltip(&self, response: &Response, chart: &Chart<'_>, of: (&ProbeSpec, &ElementSet), ctx: &ViewCtx<'_>) {
         let Some(at) = response.hover_pos().filter(|at| chart.plot.contains(*at) && !response.dragged()) else {
             return;
         };
         let step = chart.line.step_at(chart.plot, at.x);
         let Some(i) = self.course.history().nearest(step) else { return };
-        let text = self.told(i, of, chart, ctx);
+        let text = self.tooltip_text(i, of, chart, ctx);
         response.clone().on_hover_text_at_pointer(text);
     }
 
@@ -226,7 +226,7 @@ impl Bands {
     ) {
         let Some(front) = self.course.front() else { return };
         let found = markers::ui(ui, chart, front, (set, probe), &mut self.opened, has_room, ctx);
-        // Who was pointed at is no longer.
+        // The pointer has left the marker.
         if found.is_none() && self.under_pointer.is_some() && ctx.selection.hovered == self.under_pointer {
             ctx.selection.hovered = None;
         }
@@ -252,7 +252,7 @@ impl View for Bands {
         self.fields.clear();
         self.flat.clear();
         self.course.clear();
-        self.trails.clear();
+        self.history_lines.clear();
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
@@ -264,7 +264,7 @@ impl View for Bands {
         if wanted.first().is_some_and(is_field) {
             self.at = frame.clock.step;
         }
-        // Before the first step nothing may have been measured yet.
+        // Before the first step fields may not be measured yet.
         if frame.clock.step > 0 {
             self.note_flat(exhibit);
         }
@@ -274,23 +274,23 @@ impl View for Bands {
         let found = self.probe(ctx.exhibit).and_then(|(id, p)| Some((id, p, ctx.exhibit.set(set_of(p))?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This view shows how the values of a field are distributed over time";
-            kit::empty_ui(ui, canvas, ctx, "Nothing to distribute", how, None);
+            let how = "This simulation has no field of numbers";
+            kit::empty_ui(ui, canvas, ctx, "No field", how, None);
             return;
         };
-        self.catch_up(ui, (id, probe), ctx);
+        self.add_new_states(ui, (id, probe), ctx);
         let caption = self.caption(&set, ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
-        if self.course.is_coming() {
-            states::busy_ui(ui, canvas, ctx.tokens, "Working out quantiles", None);
+        if self.course.is_computing_first() {
+            states::busy_ui(ui, canvas, ctx.tokens, "Computing quantiles", None);
             return;
         }
         if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {
-            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have values", None);
+            kit::empty_ui(ui, canvas, ctx, "Nothing shown", "The filter hides all elements with values", None);
             return;
         }
         if self.course.history().entries().is_empty() {
-            let how = "Run the model to see how values are distributed over time";
+            let how = "Run to see the distribution over time";
             return run_ui(ui, canvas, ctx, "No values yet", how);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
@@ -316,14 +316,12 @@ impl View for Bands {
     }
 
     fn help(&self) -> &'static str {
-        "# Distribution over time\n\nHow the values of a field are distributed over those who take part and whom the \
+        "# Distribution over time\n\nThe values of a field over all living elements that the \
          filter shows. Bands reach from the 5 % to the 95 % quantile and from 25 % to 75 %, the strong line is the \
-         median, the thin ones the lowest and the highest value. *heat map* shows instead which share of all has which \
-         value.\n\nStates are taken while the view is on screen, and from what the window remembers; where none was seen \
-         there is a gap. Of a long run they are thinned evenly; the caption says how many there are. Up to eight selected \
-         elements have a line of their own.\n\n\
-         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right click: what can \
-         be done with it\n\
+         median, the thin ones are minimum and maximum. *heat map* shows the share of elements per value bin.\n\nStates come from the history of the run; missing times are gaps. Long runs are thinned evenly; the caption gives \
+         the number of states. Up to eight selected elements have a line each.\n\n\
+         - click *lowest*, *median* or *highest*: select that element · Ctrl+click: add or remove · right-click: \
+         menu\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

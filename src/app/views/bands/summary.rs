@@ -1,58 +1,58 @@
-//! What is kept of the values of one state: quantiles, and how many lie where.
+//! The summary of one state: quantiles, and edges of bins with equal counts.
 
 use crate::app::views::fields::Part;
 use std::sync::Arc;
 
-/// Which quantiles: from the lowest to the highest.
+/// The quantiles, ascending.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0];
-/// Where in [`QUANTILES`] half of all are below.
+/// Index of the median in [`QUANTILES`].
 pub const MEDIAN: usize = 3;
-/// Parts of equal number that the values are cut into.
+/// Number of bins with equal counts.
 pub const PARTS: usize = 64;
 
-/// A state to be worked out.
-pub struct Raw {
-    /// When it was.
+/// A state to summarise.
+pub struct RawState {
+    /// Its step.
     pub step: u64,
     /// The value of every element.
     pub values: Arc<Vec<f32>>,
-    /// Whose values count.
+    /// The elements included.
     pub part: Part,
 }
 
-/// How the values of a state are distributed.
+/// The distribution of the values of a state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// Values that count.
+    /// Number of values.
     pub n: u32,
-    /// At [`QUANTILES`], between two values where they fall between.
+    /// Values at [`QUANTILES`], interpolated.
     pub quantiles: [f32; QUANTILES.len()],
-    /// Values at the ends of [`PARTS`] parts of equal number: close together where many are.
+    /// Edges of [`PARTS`] bins with equal counts.
     pub edges: [f32; PARTS + 1],
 }
 
-/// Somebody, and its value.
+/// An element and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// Who.
+    /// The element.
     pub element: u32,
     /// Its value.
     pub value: f32,
 }
 
-/// A state, and who is at its ends and in its middle.
+/// A state and its extreme and median elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// When it was.
+    /// Its step.
     pub step: u64,
-    /// How its values are distributed.
+    /// The distribution of its values.
     pub state: State,
-    /// Who has the lowest, the median and the highest value; of equals the first.
+    /// The elements with the lowest, median and highest value; the first of equals.
     pub members: [Member; 3],
 }
 
-/// Works out a state; none when nobody has a value.
-pub fn summarise(raw: &Raw, skip_negative: bool) -> Option<Summary> {
+/// Summarises a state; `None` without values.
+pub fn summarise(raw: &RawState, skip_negative: bool) -> Option<Summary> {
     let counts = |i: usize, v: f32| v.is_finite() && !(skip_negative && v < 0.0) && raw.part.has(i);
     let all = raw.values.iter().enumerate().filter(|(i, v)| counts(*i, **v));
     let mut sorted: Vec<Member> = all.map(|(i, v)| Member { element: i as u32, value: *v }).collect();
@@ -68,15 +68,14 @@ pub fn summarise(raw: &Raw, skip_negative: bool) -> Option<Summary> {
     Some(Summary { step: raw.step, state, members: [sorted[0], sorted[last / 2], sorted[highest]] })
 }
 
-/// A quantile of sorted values: on a straight line between the two it falls between.
+/// A quantile of sorted values, linearly interpolated.
 fn quantile(sorted: &[Member], q: f64) -> f32 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize].value, sorted[at.ceil() as usize].value);
     (f64::from(below) + (f64::from(above) - f64::from(below)) * at.fract()) as f32
 }
 
-/// Adds the shares of a state, 1 together, to bins, as far as its values have a place: `place` is 0 at the first bin and
-/// 1 behind the last.
+/// Adds the shares of a state, which sum to 1, to bins. `place` maps a value to 0 at the first bin and 1 behind the last.
 pub fn fill(bins: &mut [f32], edges: &[f32; PARTS + 1], place: impl Fn(f32) -> f32) {
     let n = bins.len() as f32;
     for pair in edges.windows(2) {
@@ -85,7 +84,7 @@ pub fn fill(bins: &mut [f32], edges: &[f32; PARTS + 1], place: impl Fn(f32) -> f
             continue;
         }
         for (i, bin) in bins.iter_mut().enumerate().take(to as usize + 1).skip(from.max(0.0) as usize) {
-            // Many of the same value lie in one bin, the others evenly over what they span.
+            // Equal values fall into one bin; others are spread evenly.
             let inside = (to.min(i as f32 + 1.0) - from.max(i as f32)).max(0.0);
             *bin += if to - from > 1e-6 { inside / (to - from) } else { 1.0 } / PARTS as f32;
         }
@@ -98,11 +97,11 @@ mod tests {
 
     fn of(values: Vec<f32>, mask: Option<Vec<f32>>, skip_negative: bool) -> Option<Summary> {
         let part = Part::masked(mask.map(Arc::new));
-        summarise(&Raw { step: 7, values: Arc::new(values), part }, skip_negative)
+        summarise(&RawState { step: 7, values: Arc::new(values), part }, skip_negative)
     }
 
     #[test]
-    fn quantiles_are_those_of_who_takes_part() {
+    fn quantiles_are_of_the_included_elements() {
         let values: Vec<f32> = (0..101).rev().map(|i| i as f32).chain([1e9, f32::NAN]).collect();
         let mask: Vec<f32> = (0..103).map(|i| f32::from(i != 101)).collect();
         let found = of(values, Some(mask), false).unwrap();
@@ -121,7 +120,7 @@ mod tests {
             "the lower of the two in the middle"
         );
         let same = of(vec![-1.0, 5.0, 5.0, 5.0], None, true).unwrap();
-        assert_eq!((same.state.n, same.members.map(|m| m.element)), (3, [1, 2, 1]), "never is no value");
+        assert_eq!((same.state.n, same.members.map(|m| m.element)), (3, [1, 2, 1]), "negative times mean never");
         assert!(of(vec![-1.0, f32::NAN], None, true).is_none() && of(vec![], None, false).is_none());
     }
 
@@ -138,7 +137,7 @@ mod tests {
         assert!(bins[5] > 0.85 && bins[0] > 0.05 && bins[7] == 0.0, "{bins:?}");
         let mut bins = vec![0.0; 4];
         fill(&mut bins, &even.state.edges, |v| if v > 0.5 { 2.0 * v - 1.0 } else { f32::NAN });
-        assert!((bins.iter().sum::<f32>() - 0.5).abs() < 0.05, "what has no place is left out");
+        assert!((bins.iter().sum::<f32>() - 0.5).abs() < 0.05, "values without a position are left out");
         fill(&mut [], &even.state.edges, |v| v);
     }
 }

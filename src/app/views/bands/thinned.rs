@@ -1,13 +1,13 @@
-//! A record of a run of any length in a bounded memory: evenly thinned, up to its newest entry.
+//! A series over a run of any length in bounded memory: evenly thinned, plus the newest entry.
 
 use std::ops::Range;
 
-/// Entries kept at most: even.
+/// Maximum number of entries, even.
 pub const CAPACITY: usize = 2048;
-/// A distance this many times those around it is one over which nothing was seen.
+/// A distance this many times its neighbours' is a gap.
 const GAP: u64 = 8;
 
-/// Entries with their steps. When it is full every second one goes, and from then on every second one is kept.
+/// Entries with their steps. When full, every second entry is removed and the interval doubles.
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     entries: Vec<(u64, T)>,
@@ -22,12 +22,12 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// Adds an entry; one that is not newer than the last is left out. Whether it was added.
+    /// Adds an entry newer than the last. Returns whether it was added.
     pub fn push(&mut self, step: u64, entry: T) -> bool {
         if self.last().is_some_and(|last| step <= last) {
             return false;
         }
-        // The newest is always there, and stays when it is its turn.
+        // The newest entry is always present; it is replaced unless its index is due.
         if self.n > 0 && !(self.n - 1).is_multiple_of(self.every) {
             self.entries.pop();
         }
@@ -48,12 +48,12 @@ impl<T> Thinned<T> {
         });
     }
 
-    /// What is kept, oldest first.
+    /// The entries, oldest first.
     pub fn entries(&self) -> &[(u64, T)] {
         &self.entries
     }
 
-    /// One in how many is kept.
+    /// One in this many entries is kept.
     pub fn every(&self) -> u64 {
         self.every
     }
@@ -63,7 +63,7 @@ impl<T> Thinned<T> {
         self.entries.last().map(|(step, _)| *step)
     }
 
-    /// Entries between two steps, and the next beyond both ends.
+    /// Entries between two steps, plus the next beyond each end.
     pub fn within(&self, from: f64, to: f64) -> Range<usize> {
         let first = self.entries.partition_point(|(step, _)| (*step as f64) < from).saturating_sub(1);
         let end = self.entries.partition_point(|(step, _)| *step as f64 <= to);
@@ -80,8 +80,8 @@ impl<T> Thinned<T> {
             .min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 
-    /// Whether nothing was seen between an entry and the one before: it is much farther off than its neighbours are from
-    /// theirs. A run that goes on faster has no gap.
+    /// Whether there is a gap before an entry: its distance is much larger than its neighbours'. A run that becomes faster
+    /// has no gap.
     pub fn is_gap(&self, i: usize) -> bool {
         let between = |i: usize| Some(self.entries.get(i)?.0 - self.entries.get(i.checked_sub(1)?)?.0);
         let Some(here) = between(i) else { return false };
@@ -89,7 +89,7 @@ impl<T> Thinned<T> {
         around.is_some_and(|around| here > around.saturating_mul(GAP))
     }
 
-    /// Pieces of a range without a gap.
+    /// Parts of a range without gaps.
     pub fn pieces(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = vec![];
         for i in range {
@@ -112,7 +112,7 @@ mod tests {
         for step in 0..100_001u64 {
             assert!(kept.push(step * 10, step));
         }
-        assert!(!kept.push(999_990, 1), "what is not newer is left out");
+        assert!(!kept.push(999_990, 1), "entries that are not newer are left out");
         assert!(kept.entries().len() <= CAPACITY && kept.entries().len() > CAPACITY / 2 && kept.every() == 64);
         assert_eq!((kept.entries()[0].0, kept.last()), (0, Some(1_000_000)));
         let regular = &kept.entries()[..kept.entries().len() - 1];
@@ -128,7 +128,7 @@ mod tests {
         }
         assert_eq!(kept.within(10.5, 505.0), 1..6);
         assert_eq!(kept.within(0.0, 1e9), 0..10);
-        assert_eq!(kept.pieces(0..10), [0..4, 4..10], "a pause is a gap, going faster is none");
+        assert_eq!(kept.pieces(0..10), [0..4, 4..10], "a pause is a gap, a faster run is not");
         assert_eq!((kept.nearest(270.0), kept.nearest(200.0), kept.nearest(1e9)), (Some(4), Some(3), Some(9)));
         assert_eq!(Thinned::<()>::default().nearest(0.0), None);
     }

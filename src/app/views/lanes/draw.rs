@@ -1,4 +1,4 @@
-//! The picture of lanes over time: cells, the names of the rows, what is under the pointer.
+//! Painting of lanes over time: cells and row names.
 
 use super::grid::Grid;
 use crate::app::{
@@ -8,27 +8,27 @@ use crate::app::{
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
-/// Room right of the cells, for the colour bar and its numbers.
+/// Width right of the cells for the colour bar and its numbers.
 const BAR: f32 = 66.0;
-/// Names take at most this part of the width.
+/// Maximum fraction of the width for names.
 const NAMES: f32 = 0.3;
-/// Rows lower than that have not each a name.
+/// In lower rows not every row has a name.
 const NAME_HEIGHT: f32 = 11.0;
-/// Above the cells, and below them.
+/// Margin above and below the cells.
 const FRAME: [f32; 2] = [20.0, 21.0];
 
-/// Where the parts are.
+/// The areas of the view.
 pub struct Layout {
     /// The cells.
     pub plot: Rect,
     /// The colour bar.
     pub bar: Rect,
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
 }
 
 impl Layout {
-    /// In a canvas, with room for these names.
+    /// The layout of a canvas for these names.
     pub fn of(ui: &Ui, canvas: Rect, names: &[Name]) -> Self {
         let font = kit::small(ui);
         let width = |n: &Name| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
@@ -48,25 +48,25 @@ impl Layout {
         Rect::from_min_max(pos2(self.plot.left(), top), pos2(self.plot.right(), top + height))
     }
 
-    /// The row a height is in.
+    /// The row at a screen y.
     pub fn row_at(&self, y: f32) -> Option<usize> {
         let at = (y - self.plot.top()) / self.plot.height() * self.rows as f32;
         (at >= 0.0 && at < self.rows as f32).then_some(at as usize)
     }
 }
 
-/// Of the values; whether the ground is dark; the range where it was fixed.
+/// The generation of the values, the theme, and a fixed range.
 type Generation = (u64, bool, Option<(f32, f32)>);
 
-/// The cells as a texture, made anew only when they are others.
+/// The cells as a texture, updated when they change.
 #[derive(Default)]
-pub struct Picture {
+pub struct LanesImage {
     texture: Option<TextureHandle>,
     generation: Option<Generation>,
 }
 
-impl Picture {
-    /// Draws cells at their times: `values` row by row, their rows in an order. `generation` says when anything is other.
+impl LanesImage {
+    /// Draws cells at their times: `values` row-major, and the order of the rows. `generation` changes with them.
     pub fn paint(
         &mut self,
         ui: &Ui,
@@ -126,7 +126,7 @@ mod tests {
     use super::{super::grid, *};
 
     #[test]
-    fn the_loud_row_is_where_it_was_sorted_to() {
+    fn rows_are_painted_in_sorted_order() {
         let values = [1.0, 1.0, f32::NAN, 8.0, 9.0, 10.0, 0.0, 0.0, 0.0];
         let range = grid::range(&values, false).expect("values");
         let ink = Ink::new(grid::inks(range), false, range, None, &Tokens::dark());

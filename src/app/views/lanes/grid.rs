@@ -1,38 +1,39 @@
-//! Means of lanes in columns of time, and how even they are.
+//! Means of lanes per time column, and their evenness.
 
 use super::sums::{Sum, Sums};
 use crate::app::views::{colors::Ramp, ink::Inks, plot::samples::Samples};
 use std::ops::Range;
 
-/// Distances between samples that are looked at to tell the usual one.
-const LOOK_AT: usize = 65;
+/// Number of sample distances used to estimate the median.
+const MAX_DISTANCES: usize = 65;
 
-/// Columns of time. They begin at multiples of their width, so that a window that moves shows the same ones again.
+/// Time columns, starting at multiples of their width so that a moving window keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cut {
-    /// The first, counted from step 0.
+    /// Index of the first column, counted from step 0.
     pub first: i64,
-    /// How many.
+    /// Number of columns.
     pub columns: usize,
-    /// Steps of each.
+    /// Steps per column.
     pub steps: f64,
 }
 
 impl Cut {
-    /// Columns for a window: at most one per pixel, and none narrower than samples are apart.
+    /// Columns for a window: at most one per pixel, and not narrower than the sample distance.
     pub fn of(samples: &Samples, (t0, t1): (f64, f64), pixels: usize) -> Self {
-        let steps = ((t1 - t0) / pixels.max(1) as f64).max(usual(samples, within(samples, t0, t1)) as f64).max(1e-9);
+        let steps =
+            ((t1 - t0) / pixels.max(1) as f64).max(median_distance(samples, within(samples, t0, t1)) as f64).max(1e-9);
         let first = (t0 / steps).floor() as i64;
         let end = (t1 / steps).ceil() as i64;
         Self { first, columns: (end - first).max(1) as usize, steps }
     }
 
-    /// When a column begins.
+    /// First step of a column.
     pub fn begin(&self, column: usize) -> f64 {
         (self.first + column as i64) as f64 * self.steps
     }
 
-    /// The column a step is in.
+    /// The column of a step.
     pub fn column(&self, step: f64) -> Option<usize> {
         let at = (step / self.steps).floor() - self.first as f64;
         (at >= 0.0 && at < self.columns as f64).then_some(at as usize)
@@ -45,9 +46,9 @@ pub fn within(samples: &Samples, from: f64, to: f64) -> Range<usize> {
     first..samples.index(to).max(first)
 }
 
-/// How far samples usually are from each other.
-fn usual(samples: &Samples, range: Range<usize>) -> u64 {
-    let every = (range.len() / LOOK_AT).max(1);
+/// The median distance between samples.
+fn median_distance(samples: &Samples, range: Range<usize>) -> u64 {
+    let every = (range.len() / MAX_DISTANCES).max(1);
     let pairs = range.clone().skip(1).step_by(every);
     let mut apart: Vec<u64> = pairs.map(|i| samples.step(i) - samples.step(i - 1)).collect();
     apart.sort_unstable();
@@ -59,35 +60,35 @@ fn usual(samples: &Samples, range: Range<usize>) -> u64 {
 pub struct Grid {
     /// The columns.
     pub cut: Cut,
-    /// How many lanes.
+    /// Number of lanes.
     pub rows: usize,
-    /// Lane by lane; not a number where there is no sample.
+    /// Lane-major; NaN without a sample.
     pub means: Vec<f32>,
-    /// Of each lane, all samples in view.
+    /// The sum of the visible samples of each lane.
     pub totals: Vec<Sum>,
-    /// Samples in view, of each lane.
+    /// Number of visible samples per lane.
     pub n: usize,
 }
 
 impl Grid {
-    /// Works them out.
+    /// Computes the means.
     pub fn of(samples: &Samples, sums: &Sums, window: (f64, f64), pixels: usize) -> Self {
         let cut = Cut::of(samples, window, pixels);
         let bounds: Vec<usize> = (0..=cut.columns).map(|c| samples.index(cut.begin(c))).collect();
         let rows = samples.lanes();
         let mean = |lane: usize, ends: &[usize]| sums.over(samples, lane, ends[0]..ends[1]).mean();
         let means = (0..rows).flat_map(|lane| bounds.windows(2).map(move |ends| mean(lane, ends))).collect();
-        let seen = within(samples, window.0, window.1);
-        let totals = (0..rows).map(|lane| sums.over(samples, lane, seen.clone())).collect();
-        Self { cut, rows, means, totals, n: seen.len() }
+        let visible = within(samples, window.0, window.1);
+        let totals = (0..rows).map(|lane| sums.over(samples, lane, visible.clone())).collect();
+        Self { cut, rows, means, totals, n: visible.len() }
     }
 
-    /// Whether nothing in view is below zero.
+    /// Whether no visible mean is negative.
     pub fn is_positive(&self) -> bool {
         self.means.iter().all(|v| v.is_nan() || *v >= 0.0)
     }
 
-    /// The same, each column divided by its sum.
+    /// The means, each column divided by its sum.
     pub fn shares(&self) -> Vec<f32> {
         let n = self.cut.columns;
         let mut sums = vec![0.0_f32; n];
@@ -98,7 +99,7 @@ impl Grid {
         self.means.iter().enumerate().map(share).collect()
     }
 
-    /// Lanes in their order, or from the highest mean in view to the lowest.
+    /// Lanes in their order, or by descending visible mean.
     pub fn order(&self, by_mean: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.rows).collect();
         if by_mean {
@@ -110,18 +111,18 @@ impl Grid {
     }
 }
 
-/// How evenly lanes share what there is.
+/// How evenly the lanes are distributed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Balance {
-    /// Entropy of the shares over that of equal ones: 1 when all have the same, 0 when one has all.
+    /// Normalised entropy of the shares: 1 for equal lanes, 0 for a single one.
     pub evenness: f64,
     /// The highest mean over the mean of all.
     pub imbalance: f64,
-    /// Lanes with nothing.
+    /// Number of lanes that are zero throughout.
     pub silent: usize,
 }
 
-/// The balance of means that are not negative; none when all are zero, or there is but one.
+/// The balance of non-negative means; `None` when all are zero or there is only one lane.
 pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     let means: Vec<f64> = means.map(|m| if m.is_finite() { f64::from(m) } else { 0.0 }).collect();
     let (sum, n) = (means.iter().sum::<f64>(), means.len() as f64);
@@ -135,13 +136,13 @@ pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     Some(Balance { evenness: entropy / n.ln(), imbalance: highest / (sum / n), silent })
 }
 
-/// Along a ramp; or away from zero where there is something below it.
+/// A sequential colormap, or a diverging one with negative values.
 pub fn inks((low, _): (f32, f32)) -> Inks {
     if low < 0.0 { Inks::Signed } else { Inks::Ramp(Ramp::Cividis) }
 }
 
-/// The range of their colours; none when there are none. What is nothing is the lowest colour where values reach far
-/// enough down, so that the silent are told from the faint.
+/// The colour range of values; `None` without any. It starts at zero where values come close to it, so that silent lanes
+/// differ from faint ones.
 pub fn range(values: &[f32], is_log: bool) -> Option<(f32, f32)> {
     let lowest = values.iter().copied().filter(|v| v.is_finite()).fold(f32::INFINITY, f32::min);
     let (low, high) = inks((lowest, 0.0)).range(values, is_log)?;
@@ -172,7 +173,7 @@ mod tests {
         assert!((0..100).all(|c| (shares[c] + shares[100 + c] + shares[200 + c] - 1.0).abs() < 1e-5));
         assert_eq!((grid.order(false), grid.order(true)), (vec![0, 1, 2], vec![0, 1, 2]));
         let early = Grid::of(&samples, &sums, (0.0, 30.0), 100);
-        assert_eq!((early.cut.columns, early.order(true)), (3, vec![1, 0, 2]), "no narrower than samples are apart");
+        assert_eq!((early.cut.columns, early.order(true)), (3, vec![1, 0, 2]), "not narrower than the sample distance");
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! Series with fixed lanes as a heat map: a row per lane, times to the right. Rates of classes, use of experts, whatever
-//! many share.
+//! Series with fixed lanes as a heat map: a row per lane, times across. For example rates of classes, or expert load.
 
 mod draw;
 mod grid;
 mod sums;
-mod words;
+mod text;
 
 use super::{
     Selection, Subject, View, ViewCtx,
@@ -19,11 +18,11 @@ use super::{
     tints::Tints,
 };
 use crate::{
-    app::time::{Link, Timeline, paint},
+    app::time::{TimeLink, Timeline, paint},
     engine::Exhibit,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
-use draw::{Layout, Picture};
+use draw::{LanesImage, Layout};
 use egui::{Rect, Response, Sense, Ui};
 use grid::{Balance, Grid};
 use std::{collections::BTreeMap, sync::Arc};
@@ -36,28 +35,28 @@ struct Row {
     sums: Sums,
 }
 
-/// What can be chosen.
+/// The settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Look {
+struct Settings {
     is_share: bool,
     is_log: bool,
     by_mean: bool,
 }
 
-/// What is in view was worked out of: probe, samples, window, pixels, settings.
-type Key = (ProbeId, u64, [u64; 2], usize, Look);
+/// The key of a result: probe, samples, window, pixels, settings.
+type Key = (ProbeId, u64, [u64; 2], usize, Settings);
 
-/// What is in view.
+/// The visible result.
 #[derive(Default)]
-struct Seen {
+struct Visible {
     key: Option<Key>,
     grid: Grid,
-    /// As they are coloured.
+    /// The coloured values.
     values: Vec<f32>,
     order: Vec<usize>,
     is_positive: bool,
     balance: Option<Balance>,
-    /// Counts up when any of it is other.
+    /// Increments with every change.
     generation: u64,
 }
 
@@ -66,11 +65,11 @@ struct Seen {
 pub struct Lanes {
     chosen: Option<&'static str>,
     series: BTreeMap<ProbeId, Row>,
-    look: Look,
-    seen: Seen,
-    picture: Picture,
-    link: Link,
-    /// What the context menu was opened on.
+    settings: Settings,
+    visible: Visible,
+    image: LanesImage,
+    link: TimeLink,
+    /// The subject of the context menu.
     opened: Option<Subject>,
 }
 
@@ -80,19 +79,19 @@ pub fn probes(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
     probes_where(exhibit, |s| matches!(s, Shape::Series { of: "" })).filter(|(id, _)| is_wide(*id)).collect()
 }
 
-impl Seen {
+impl Visible {
     fn update(&mut self, key: Key, row: &Row, line: &Timeline) {
         if self.key == Some(key) {
             return;
         }
-        let (.., pixels, look) = key;
+        let (.., pixels, settings) = key;
         self.grid = Grid::of(&row.samples, &row.sums, (line.t0, line.t1), pixels);
         self.is_positive = self.grid.is_positive();
-        self.values = match look.is_share && self.is_positive {
+        self.values = match settings.is_share && self.is_positive {
             true => self.grid.shares(),
             false => self.grid.means.clone(),
         };
-        self.order = self.grid.order(look.by_mean);
+        self.order = self.grid.order(settings.by_mean);
         let means = self.grid.totals.iter().map(|t| t.mean());
         self.balance = self.is_positive.then(|| grid::balance(means)).flatten();
         self.key = Some(key);
@@ -101,12 +100,12 @@ impl Seen {
 
     /// Whether the cells are shares of their columns.
     fn is_share(&self) -> bool {
-        self.key.is_some_and(|(.., look)| look.is_share) && self.is_positive
+        self.key.is_some_and(|(.., settings)| settings.is_share) && self.is_positive
     }
 }
 
 impl Lanes {
-    /// The probe shown: as chosen, else the first.
+    /// The displayed probe: as chosen, else the first.
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
         let all = probes(exhibit);
         all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
@@ -120,25 +119,25 @@ impl Lanes {
         if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &options) {
             self.chosen = Some(chosen);
         }
-        let orders = [(false, "as given".to_owned()), (true, "by mean in view".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "Rows", &mut self.look.by_mean, &orders);
-        let hint = "Each column divided by its sum, where nothing in view is below zero";
-        ui.add_enabled_ui(self.seen.is_positive, |ui| {
-            ui.toggle_value(&mut self.look.is_share, "Share").on_hover_text(hint).on_disabled_hover_text(hint);
+        let orders = [(false, "as given".to_owned()), (true, "by visible mean".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "Rows", &mut self.settings.by_mean, &orders);
+        let hint = "Divide each column by its sum, if no visible value is negative";
+        ui.add_enabled_ui(self.visible.is_positive, |ui| {
+            ui.toggle_value(&mut self.settings.is_share, "Share").on_hover_text(hint).on_disabled_hover_text(hint);
         });
-        let hint = "Equal ratios are equal steps of colour";
-        ui.toggle_value(&mut self.look.is_log, "Log").on_hover_text(hint);
-        if let Some(range) = grid::range(&self.seen.values, self.look.is_log) {
+        let hint = "Logarithmic colour scale";
+        ui.toggle_value(&mut self.settings.is_log, "Log").on_hover_text(hint);
+        if let Some(range) = grid::range(&self.visible.values, self.settings.is_log) {
             ctx.tints.range_ui(ui, self.variable(probe), range);
         }
     }
 
-    /// Under which the range of the colours is remembered.
+    /// The name under which the colour range is stored.
     fn variable(&self, probe: &ProbeSpec) -> &'static str {
-        if self.seen.is_share() { "share" } else { probe.name }
+        if self.visible.is_share() { "share" } else { probe.name }
     }
 
-    /// Everything inside the canvas.
+    /// Draws the chart.
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
         let lanes = ctx.exhibit.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
         let colors = lane_colors(ctx.exhibit, lanes, ctx.tokens);
@@ -153,9 +152,9 @@ impl Lanes {
         let Some(row) = self.series.get(&id).filter(|r| r.samples.lanes() == names.len()) else { return };
         let n = row.samples.dropped() + row.samples.len() as u64;
         let pixels = (plot.width() * ui.pixels_per_point()) as usize;
-        self.seen.update((id, n, [line.t0, line.t1].map(f64::to_bits), pixels, self.look), row, &line);
+        self.visible.update((id, n, [line.t0, line.t1].map(f64::to_bits), pixels, self.settings), row, &line);
         self.paint(ui, canvas, &layout, &line, (probe, &names), &response, ctx);
-        self.work(&response, &layout, &line, (probe, lanes), ctx);
+        self.handle_pointer(&response, &layout, &line, (probe, lanes), ctx);
     }
 
     fn paint(
@@ -169,19 +168,19 @@ impl Lanes {
         ctx: &ViewCtx<'_>,
     ) {
         let (painter, mono, plot, tokens) = (ui.painter_at(canvas), kit::mono(ui), layout.plot, ctx.tokens);
-        let seen = &self.seen;
-        let ordered: Vec<&Name> = seen.order.iter().filter_map(|lane| names.get(*lane)).collect();
+        let visible = &self.visible;
+        let ordered: Vec<&Name> = visible.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
         let fixed = ctx.tints.of(self.variable(probe)).range;
-        if let Some(range) = grid::range(&seen.values, self.look.is_log) {
-            let ink = Ink::new(grid::inks(range), self.look.is_log, range, fixed, tokens);
-            let cells = (&seen.grid, seen.values.as_slice(), seen.order.as_slice());
-            self.picture.paint(ui, layout, line, cells, &ink, (seen.generation, tokens.dark, fixed));
-            let unit = if seen.is_share() { "share" } else { probe.unit };
-            ink.bar(ui, layout.bar, unit, ink.beyond(&seen.values), tokens);
+        if let Some(range) = grid::range(&visible.values, self.settings.is_log) {
+            let ink = Ink::new(grid::inks(range), self.settings.is_log, range, fixed, tokens);
+            let cells = (&visible.grid, visible.values.as_slice(), visible.order.as_slice());
+            self.image.paint(ui, layout, line, cells, &ink, (visible.generation, tokens.dark, fixed));
+            let unit = if visible.is_share() { "share" } else { probe.unit };
+            ink.bar(ui, layout.bar, unit, ink.beyond(&visible.values), tokens);
         }
         let inside = ui.painter_at(plot);
-        paint::behind(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
+        paint::background(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
         draw::names(ui, canvas, layout, &ordered, hovered, tokens);
         if let Some(i) = hovered.filter(|_| !response.dragged()) {
             inside.rect_stroke(
@@ -192,12 +191,12 @@ impl Lanes {
             );
         }
         line.paint_axis(&painter, plot, &mono, tokens, ctx.clock);
-        paint::before(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
+        paint::overlay(&painter, plot, ctx.time, tokens, |step| line.x_of(plot, step));
         paint::pointer_chip(&painter, response, plot, line, (ctx.clock, &mono, tokens));
     }
 
-    /// Tooltip, click and right click on a row.
-    fn work(
+    /// Tooltip, click and context menu of a row.
+    fn handle_pointer(
         &mut self,
         response: &Response,
         layout: &Layout,
@@ -207,7 +206,7 @@ impl Lanes {
     ) {
         let at = response.hover_pos().or(response.interact_pointer_pos());
         let row = at.and_then(|at| Some((at, layout.row_at(at.y)?)));
-        let found = row.and_then(|(at, row)| Some((at, *self.seen.order.get(row)?)));
+        let found = row.and_then(|(at, row)| Some((at, *self.visible.order.get(row)?)));
         let class = |lane: usize| class_of(ctx.exhibit, lanes, lane);
         if let Some((_, lane)) = found.filter(|_| response.clicked())
             && let Some((set, subject)) = class(lane)
@@ -222,12 +221,12 @@ impl Lanes {
         self.menu_ui(response, lanes, ctx);
         if let Some((at, lane)) = found.filter(|_| response.hovered() && !response.dragged()) {
             let step = line.step_at(layout.plot, at.x.clamp(layout.plot.left(), layout.plot.right()));
-            let text = self.told(lane, step, (probe, lanes), line, ctx);
+            let text = self.tooltip_text(lane, step, (probe, lanes), line, ctx);
             response.clone().on_hover_text_at_pointer(text);
         }
     }
 
-    /// The menu of the class a lane is named after.
+    /// The context menu of the class a lane is named after.
     fn menu_ui(&self, response: &Response, lanes: &[String], ctx: &mut ViewCtx<'_>) {
         let set = column_of(ctx.exhibit, lanes).and_then(|(set, _)| ctx.exhibit.set(set.name)).cloned();
         let Some((set, subject)) = set.zip(self.opened.clone()) else { return };
@@ -235,7 +234,7 @@ impl Lanes {
     }
 }
 
-/// Everyone of the category a lane is named after, and their set.
+/// All elements of the category a lane is named after, and their set.
 fn class_of(exhibit: &Exhibit, lanes: &[String], lane: usize) -> Option<(&'static str, Subject)> {
     let (set, column) = column_of(exhibit, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;
@@ -261,7 +260,7 @@ impl View for Lanes {
 
     fn reset(&mut self, _: &Exhibit) {
         self.series.clear();
-        self.seen = Seen { generation: self.seen.generation + 1, ..Seen::default() };
+        self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 
     fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
@@ -277,14 +276,14 @@ impl View for Lanes {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((id, probe)) = self.probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation publishes no series with several lanes";
-            kit::empty_ui(ui, canvas, ctx, "Nothing to compare over time", how, None);
+            let how = "This simulation has no series with several lanes";
+            kit::empty_ui(ui, canvas, ctx, "No lanes", how, None);
             return;
         };
         let caption = self.caption(ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
         if self.series.get(&id).is_none_or(|r| r.samples.len() == 0) && !ctx.running {
-            return run_ui(ui, canvas, ctx, "No samples yet", "Run the model to see its lanes over time");
+            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see lanes over time");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -295,7 +294,7 @@ impl View for Lanes {
 
     fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
         let (_, probe) = self.probe(exhibit)?;
-        let range = grid::range(&self.seen.values, self.look.is_log)?;
+        let range = grid::range(&self.visible.values, self.settings.is_log)?;
         Some(tints.toggle(self.variable(probe), range))
     }
 
@@ -316,12 +315,11 @@ impl View for Lanes {
     fn help(&self) -> &'static str {
         "# Lanes over time\n\nA series with several lanes as a heat map: a row per lane, the mean of the samples in each \
          column as its colour. Columns are a pixel wide, or as wide as samples are apart; one without a sample is left \
-         blank. Values below zero are drawn away from zero, one way and the other.\n\n\
-         *Share* divides each column by its sum: who takes how much of what there is at a time. *Rows* sorts by the mean \
-         in view. The caption tells of what is in view: *evenness* is the entropy of the shares over that of equal ones, \
-         1 when all take the same and 0 when one takes all; *imbalance* is the highest mean over the mean of all; *silent* \
-         are lanes that are zero throughout.\n\n\
-         - click a row named after a class: select the class · Ctrl+click: add it · right click: what can be done with it\n\
+         blank. Negative values use a diverging colormap.\n\n\
+         *Share* divides each column by its sum. *Rows* sorts by the visible mean. The caption describes the visible \
+         times: *evenness* is the normalised entropy of the shares, 1 for equal lanes and 0 for a single one; \
+         *imbalance* is the highest mean over the mean of all; *silent* lanes are zero throughout.\n\n\
+         - click a row named after a class: select the class · Ctrl+click: add it · right-click: menu\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data"
     }
 }

@@ -1,18 +1,17 @@
-//! Running sums of samples, so that the mean over any stretch of half a million of them is worked out from two numbers
-//! and a few samples.
+//! Prefix sums of samples, so that the mean over any range is computed from two sums and a few samples.
 
 use crate::app::views::plot::samples::Samples;
 use std::ops::Range;
 
-/// Samples per kept sum. Samples are forgotten in multiples of it.
+/// Samples per prefix sum; a divisor of the number of samples dropped at once.
 const BLOCK: usize = 16;
 
-/// Sum and number of the finite samples up to a place.
+/// Sum and number of finite samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// Their sum.
+    /// The sum.
     pub sum: f64,
-    /// How many they are.
+    /// The number.
     pub n: u64,
 }
 
@@ -23,27 +22,27 @@ impl Sum {
         }
     }
 
-    /// The mean; not a number of none.
+    /// The mean; NaN without samples.
     pub fn mean(self) -> f32 {
         (self.sum / self.n as f64) as f32
     }
 }
 
-/// The running sums of all lanes.
+/// The prefix sums of all lanes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Of each lane, what is before each block.
+    /// Per lane, the sum before each block.
     lanes: Vec<Vec<Sum>>,
-    /// Of each lane, all that was.
+    /// Per lane, the sum of all samples.
     totals: Vec<Sum>,
-    /// The first block that is kept, counted from the first there ever was.
+    /// Index of the first block in memory.
     first: u64,
-    /// Samples that are in, counted from the first there ever was.
+    /// Number of samples summed, including dropped ones.
     done: u64,
 }
 
 impl Sums {
-    /// Catches up with the samples.
+    /// Adds new samples.
     pub fn follow(&mut self, samples: &Samples) {
         let all = samples.dropped() + samples.len() as u64;
         if self.totals.len() != samples.lanes() || self.done > all || self.done < samples.dropped() {
@@ -65,7 +64,7 @@ impl Sums {
         (self.first, self.done) = (self.first + gone as u64, all);
     }
 
-    /// The sum over some samples of a lane, which has been followed.
+    /// The sum over a range of samples of a lane.
     pub fn over(&self, samples: &Samples, lane: usize, range: Range<usize>) -> Sum {
         let plain = |range: Range<usize>| {
             let mut sum = Sum::default();
@@ -104,13 +103,13 @@ mod tests {
             let plain: f64 = range.clone().map(|i| i as f64).sum();
             assert_eq!(sums.over(&samples, 0, range.clone()), Sum { sum: plain, n: range.len() as u64 }, "{range:?}");
             let finite = range.clone().filter(|i| i % 10 != 0).count() as u64;
-            assert_eq!(sums.over(&samples, 1, range).n, finite, "what is no number is not counted");
+            assert_eq!(sums.over(&samples, 1, range).n, finite, "NaN is not counted");
         }
         assert!(sums.over(&samples, 1, 5..5).mean().is_nan());
     }
 
     #[test]
-    fn what_is_forgotten_is_out_of_the_sums() {
+    fn dropped_samples_leave_the_sums() {
         let (mut samples, mut sums) = (Samples::default(), Sums::default());
         for part in 0..7 {
             push(&mut samples, part * 100_000, 100_000);

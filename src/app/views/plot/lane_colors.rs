@@ -1,4 +1,4 @@
-//! The colours of lanes, the same in all views of them.
+//! Colours of lanes, the same in all views.
 
 use crate::{
     app::{theme::Tokens, views::colors},
@@ -7,14 +7,14 @@ use crate::{
 };
 use egui::Color32;
 
-/// The column whose categories lanes are named after, and its set: most of their names are among its labels.
+/// The column whose labels most lanes are named after, and its set.
 pub fn column_of<'a>(exhibit: &'a Exhibit, names: &[String]) -> Option<(&'a ElementSet, &'a Column)> {
     let columns = exhibit.sets.iter().flat_map(|s| s.columns.iter().map(|c| (&**s, c)));
     let fits = |c: &Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();
     columns.into_iter().find(|(_, c)| fits(c))
 }
 
-/// Lanes named like the categories of a column have their colours; others take the categorical ones in turn.
+/// Lanes named after the categories of a column have their colours; others cycle through the categorical colours.
 pub fn lane_colors(exhibit: &Exhibit, names: &[String], tokens: &Tokens) -> Vec<Color32> {
     if names.len() <= 1 {
         return vec![tokens.text; 1];

@@ -1,9 +1,9 @@
-//! A line over columns of samples, and the range it is drawn in.
+//! A line over pixel columns of samples, and its range.
 
 use super::samples::Extent;
 use egui::{Painter, Pos2, Stroke, pos2};
 
-/// Bounds with some air; from zero when all values are positive.
+/// Bounds with a margin; from zero when all values are positive.
 pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
     if low > high {
         return (0.0, 1.0);
@@ -19,7 +19,7 @@ pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
     (if low == 0.0 { 0.0 } else { low - air }, high + air)
 }
 
-/// Draws extents as a line, up and down within a column, interrupted at gaps.
+/// Draws extents as a line with the range of each column, interrupted at gaps.
 pub(super) fn paint_line(
     painter: &Painter,
     extents: &[Extent],

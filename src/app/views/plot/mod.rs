@@ -1,8 +1,8 @@
-//! Series over time: rates with fixed lanes, traces of chosen elements.
+//! Series over time: rates with fixed lanes, traces of selected elements.
 
-mod clamps;
 pub(super) mod lane_colors;
 mod line;
+mod measure_cursors;
 mod onsets;
 mod psth;
 mod psth_chart;

@@ -1,4 +1,4 @@
-//! What rates are counted around: the beginnings of stimuli, or edits made while it ran.
+//! Alignment of rates: to stimulus onsets or to edits applied while the simulation ran.
 
 use crate::app::{
     time::{Time, spikes::History},
@@ -7,40 +7,40 @@ use crate::app::{
 use egui::{DragValue, Ui};
 use std::sync::Arc;
 
-/// Onsets at most: the newest.
-const MOST: usize = 5_000;
+/// Maximum number of onsets; the newest are used.
+const MAX_ONSETS: usize = 5_000;
 
-/// What times are counted from.
+/// The alignment of rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Align {
-    /// The beginning of the run.
+    /// The start of the run.
     #[default]
     Run,
-    /// The beginning of every stimulus and of every pulse.
+    /// The onset of every stimulus and pulse.
     Stimuli,
-    /// The beginning and the pulses of the one with this name.
+    /// The onset and the pulses of the intervention with this name.
     One(String),
-    /// Edits that were taken up while it ran.
+    /// Edits applied while the simulation ran.
     Edits,
 }
 
-/// From how long before an onset to how long after it.
+/// The time before and after an onset.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct OnsetWindow {
     before_ms: f64,
     after_ms: f64,
 }
 
-impl Default for Window {
+impl Default for OnsetWindow {
     fn default() -> Self {
         Self { before_ms: 50.0, after_ms: 200.0 }
     }
 }
 
-/// The onsets that count, and the window around each.
+/// Onsets, and the window around each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Around {
-    /// Absolute steps, ascending. Their windows lie within what is remembered.
+pub struct OnsetWindows {
+    /// Absolute steps, ascending. Their windows are within the history.
     pub onsets: Arc<[u64]>,
     /// Steps from an onset to the first step of its window; negative before it.
     pub from: i64,
@@ -49,12 +49,12 @@ pub struct Around {
 }
 
 impl Align {
-    /// Whether rates are counted over the run as it went.
+    /// Whether rates are not aligned.
     pub fn is_run(&self) -> bool {
         *self == Self::Run
     }
 
-    /// What there is to align to.
+    /// The alignment options.
     fn options(time: &Time) -> Vec<(Self, String)> {
         let mut options = vec![(Self::Run, "the run".to_owned()), (Self::Stimuli, "all stimuli".to_owned())];
         for span in time.spans.iter().filter(|s| s.is_bounded()) {
@@ -67,28 +67,28 @@ impl Align {
         options
     }
 
-    /// A choice of it, and the window when there is one.
+    /// The choice of the alignment, and its window.
     pub fn ui(
         &mut self,
         ui: &mut Ui,
         time: &Time,
         tokens: &crate::app::theme::Tokens,
-        window: &mut Window,
+        window: &mut OnsetWindow,
         unit: &str,
     ) {
-        kit::choice_ui(ui, tokens, "along", self, &Self::options(time));
+        kit::choice_ui(ui, tokens, "Align to", self, &Self::options(time));
         if self.is_run() {
             return;
         }
         let drag = |value, prefix: &'static str| {
             DragValue::new(value).range(0.0..=60_000.0).speed(1.0).prefix(prefix).suffix(unit.to_owned())
         };
-        ui.add(drag(&mut window.before_ms, "−")).on_hover_text("From so long before each onset");
-        ui.add(drag(&mut window.after_ms, "+")).on_hover_text("To so long after each onset");
+        ui.add(drag(&mut window.before_ms, "−")).on_hover_text("Time before each onset");
+        ui.add(drag(&mut window.after_ms, "+")).on_hover_text("Time after each onset");
     }
 
-    /// What it is aligned to, as a plot says it.
-    pub fn words(&self, n: usize) -> String {
+    /// The alignment part of the title.
+    pub fn description(&self, n: usize) -> String {
         let n = kit::thousands(n as u64);
         match self {
             Self::Run => String::new(),
@@ -98,8 +98,14 @@ impl Align {
         }
     }
 
-    /// The onsets whose whole window is remembered.
-    pub fn around(&self, time: &Time, history: &History, window: Window, steps_per_ms: f64) -> Option<Around> {
+    /// The onsets whose whole window is in the history.
+    pub fn around(
+        &self,
+        time: &Time,
+        history: &History,
+        window: OnsetWindow,
+        steps_per_ms: f64,
+    ) -> Option<OnsetWindows> {
         let [before, after] = [window.before_ms, window.after_ms].map(|ms| (ms * steps_per_ms).round() as u64);
         let newest = history.origin() + u64::from(history.last_step()?);
         let oldest = history.origin() + u64::from(history.first_step().filter(|_| history.dropped() > 0).unwrap_or(0));
@@ -116,7 +122,7 @@ impl Align {
         onsets.sort_unstable();
         onsets.dedup();
         onsets.retain(|at| *at >= oldest + before && at + after <= newest);
-        onsets.drain(..onsets.len().saturating_sub(MOST));
-        Some(Around { onsets: onsets.into(), from: -(before as i64), len: (before + after).max(1) })
+        onsets.drain(..onsets.len().saturating_sub(MAX_ONSETS));
+        Some(OnsetWindows { onsets: onsets.into(), from: -(before as i64), len: (before + after).max(1) })
     }
 }

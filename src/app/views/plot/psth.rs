@@ -1,7 +1,7 @@
-//! Rates counted from the remembered spikes: in bins of a chosen width, smoothed by a chosen kernel, of all elements, the
-//! selected ones, or every category of a column. Counted on the pool.
+//! Rates counted from the spikes in memory, on the pool: with a bin width and a smoothing kernel, of all elements, of the
+//! selection or of each category of a column. Aligned to onsets this is the PSTH.
 
-use super::onsets::{Align, Around, Window};
+use super::onsets::{Align, OnsetWindow, OnsetWindows};
 use crate::{
     app::{
         time::{Time, Timeline, Train, spikes::between},
@@ -12,54 +12,54 @@ use crate::{
 use egui::{DragValue, Ui};
 use std::sync::{Arc, mpsc};
 
-/// Curves at most: of the largest categories.
-const MOST: usize = 12;
-/// Bins at most in view: wider ones are taken instead.
+/// Maximum number of curves: the largest categories.
+const MAX_CURVES: usize = 12;
+/// Maximum number of visible bins; more are merged.
 const BINS: f64 = 4_000.0;
 
-/// Whose rates.
+/// The elements the rates are of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Of {
+pub enum RateOf {
     /// The mean over all elements.
     #[default]
     All,
-    /// The mean over the selected ones.
+    /// The mean over the selection.
     Selection,
     /// One curve per category of a column.
     Column(String),
 }
 
-/// What the bins are smoothed with.
+/// The smoothing kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kernel {
-    /// Bins as they are.
+    /// No smoothing.
     #[default]
     None,
     /// A Gaussian, standard deviation two bins.
     Gauss,
 }
 
-/// What is counted.
+/// The parameters of a count.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
-    of: Of,
+    of: RateOf,
     kernel: Kernel,
     /// Steps per bin, first bin, number of bins.
     bins: (u32, u64, usize),
-    /// Onsets the bins are counted around.
-    around: Option<Around>,
+    /// The onsets the bins are aligned to.
+    around: Option<OnsetWindows>,
     selected: u64,
     sequence: u64,
 }
 
-/// One curve: its name, its elements, its rates.
+/// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Whose it is.
+    /// Its label.
     pub name: String,
-    /// Code of the category in its column; none for others.
+    /// Code of the category in its column; `None` for others.
     pub code: Option<u16>,
-    /// Per element and second; per step where steps have no length.
+    /// Per element and second; per step where steps have no duration.
     pub rates: Vec<f32>,
 }
 
@@ -70,21 +70,21 @@ pub struct Curves {
     pub steps: u32,
     /// Index of the first bin.
     pub first: u64,
-    /// What bins are counted around; then the first begins where its window does.
-    pub around: Option<Around>,
-    /// At most a dozen.
+    /// The onsets bins are aligned to; the first bin is then the start of the window.
+    pub around: Option<OnsetWindows>,
+    /// The curves.
     pub list: Vec<Curve>,
 }
 
-/// What is wanted, and what was counted last.
+/// The settings, and the last result.
 pub struct Psth {
     /// Whether it is shown.
     pub is_shown: bool,
-    of: Of,
+    of: RateOf,
     kernel: Kernel,
     bin_ms: f64,
     align: Align,
-    window: Window,
+    window: OnsetWindow,
     shown: Option<(Key, Curves)>,
     job: Option<(Key, mpsc::Receiver<Curves>)>,
 }
@@ -92,15 +92,24 @@ pub struct Psth {
 impl Default for Psth {
     fn default() -> Self {
         let (align, window) = Default::default();
-        Self { is_shown: false, of: Of::All, kernel: Kernel::None, bin_ms: 5.0, align, window, shown: None, job: None }
+        Self {
+            is_shown: false,
+            of: RateOf::All,
+            kernel: Kernel::None,
+            bin_ms: 5.0,
+            align,
+            window,
+            shown: None,
+            job: None,
+        }
     }
 }
 
 impl Psth {
-    /// Whose rates, bin, kernel.
+    /// The toolbar: elements, bin width, kernel, alignment.
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
-        let mut options = vec![(Of::All, "all".to_owned()), (Of::Selection, "selection".to_owned())];
-        options.extend(set.columns.iter().map(|c| (Of::Column(c.name.clone()), kit::spaced(&c.name))));
+        let mut options = vec![(RateOf::All, "all".to_owned()), (RateOf::Selection, "selection".to_owned())];
+        options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::spaced(&c.name))));
         kit::choice_ui(ui, ctx.tokens, "of", &mut self.of, &options);
         let suffix = if ctx.clock.secs_per_step >= 1.0 { " steps" } else { " ms" };
         ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(suffix))
@@ -110,7 +119,7 @@ impl Psth {
         self.align.ui(ui, ctx.time, ctx.tokens, &mut self.window, suffix);
     }
 
-    /// Whose rates, bin width and kernel, as printed on the plot.
+    /// The title of the plot: bin width, kernel, alignment.
     pub fn title(&self, clock: Clock) -> String {
         let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
         let bin = |steps: f64| match clock.secs_per_step {
@@ -123,21 +132,21 @@ impl Psth {
             Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
         };
         let unit = if clock.secs_per_step >= 1.0 { "per step" } else { "Hz" };
-        let around = key.around.as_ref().map_or_else(String::new, |a| self.align.words(a.onsets.len()) + " · ");
+        let around = key.around.as_ref().map_or_else(String::new, |a| self.align.description(a.onsets.len()) + " · ");
         format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
     }
 
     /// The column whose categories are shown.
     pub fn column(&self) -> Option<&str> {
-        if let Of::Column(name) = &self.of { Some(name) } else { None }
+        if let RateOf::Column(name) = &self.of { Some(name) } else { None }
     }
 
-    /// The curves counted last.
+    /// The last curves.
     pub fn curves(&self) -> Option<&Curves> {
         self.shown.as_ref().map(|(_, curves)| curves)
     }
 
-    /// Takes in what was counted, and counts again when something has changed.
+    /// Collects a result, and counts again when something has changed.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
@@ -179,7 +188,7 @@ impl Psth {
         let (sender, receiver) = mpsc::channel();
         pool::spawn(ctx, move || {
             let groups = Groups::new(&of.of, &set, &selected);
-            sender.send(count(&of, &groups, &chunks, (from, to, origin), clock)).ok(); // the view may be gone by then
+            sender.send(count(&of, &groups, &chunks, (from, to, origin), clock)).ok(); // fails if the view was closed
         });
         self.job = Some((key, receiver));
     }
@@ -191,14 +200,14 @@ impl Psth {
         // A margin for the kernel.
         let first = (line.t0.max(0.0) / f64::from(steps)).floor() as u64;
         let end = (line.t1.max(0.0) / f64::from(steps)).ceil() as u64;
-        let selected = if self.of == Of::Selection { selection.generation } else { 0 };
+        let selected = if self.of == RateOf::Selection { selection.generation } else { 0 };
         if let Some(around) = self.align.around(time, &train.history, self.window, ms) {
             let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
-            // Windows are only counted when they are whole: what comes later changes nothing in them.
+            // Only whole windows are counted: later spikes do not change them.
             return Key { of: self.of.clone(), kernel: self.kernel, bins, around: Some(around), selected, sequence: 0 };
         }
-        // What comes after the times in view changes nothing in them.
+        // Later spikes do not change the visible times.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
         Key {
             of: self.of.clone(),
@@ -211,19 +220,19 @@ impl Psth {
     }
 }
 
-/// Which curve each element counts for.
+/// The curve of each element.
 struct Groups {
     names: Vec<(String, Option<u16>, u32)>,
-    /// Index into `names` per element; `u16::MAX` for none.
+    /// Index into `names` per element, or `u16::MAX`.
     of: Vec<u16>,
 }
 
 impl Groups {
-    fn new(of: &Of, set: &ElementSet, selected: &[u32]) -> Self {
+    fn new(of: &RateOf, set: &ElementSet, selected: &[u32]) -> Self {
         let n = set.len as usize;
         match of {
-            Of::All => Self { names: vec![("all".into(), None, set.len)], of: vec![0; n] },
-            Of::Selection => {
+            RateOf::All => Self { names: vec![("all".into(), None, set.len)], of: vec![0; n] },
+            RateOf::Selection => {
                 let mut of = vec![u16::MAX; n];
                 selected.iter().for_each(|e| {
                     if let Some(of) = of.get_mut(*e as usize) {
@@ -232,12 +241,12 @@ impl Groups {
                 });
                 Self { names: vec![("selection".into(), None, selected.len() as u32)], of }
             }
-            Of::Column(name) => {
+            RateOf::Column(name) => {
                 let Some(column) = set.column(name) else { return Self { names: vec![], of: vec![u16::MAX; n] } };
                 let counts = column.counts();
                 let mut largest: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
                 largest.sort_by_key(|c| std::cmp::Reverse(counts[*c]));
-                largest.truncate(MOST);
+                largest.truncate(MAX_CURVES);
                 let place =
                     |code: &u16| largest.iter().position(|c| *c == usize::from(*code)).map_or(u16::MAX, |p| p as u16);
                 let of = column.codes.iter().map(place).collect();
@@ -293,7 +302,7 @@ fn count(
     Curves { steps, first, around: key.around.clone(), list: groups.names.iter().zip(&counts).map(curve).collect() }
 }
 
-/// A Gaussian of two bins; its weights inside the range sum to one, so that edges do not fade.
+/// A Gaussian of two bins, normalised inside the range so that edges do not fade.
 fn smooth(rates: &[f32]) -> Vec<f32> {
     let weights: Vec<f32> = (-6..=6).map(|d| (-f64::from(d * d) / 8.0).exp() as f32).collect();
     let at = |i: usize| {
@@ -309,7 +318,7 @@ mod tests {
     use super::*;
     use crate::sim::Column;
 
-    fn key(of: Of, kernel: Kernel) -> Key {
+    fn key(of: RateOf, kernel: Kernel) -> Key {
         Key { of, kernel, bins: (100, 10, 10), around: None, selected: 0, sequence: 0 }
     }
 
@@ -321,12 +330,12 @@ mod tests {
         let spikes = (1_000..2_000).step_by(10).map(|step| Spike { step, lane: 2 }).collect();
         let chunks = [Arc::new(spikes)];
         let clock = Clock { step: 0, secs_per_step: 1e-3 };
-        let groups = Groups::new(&Of::Column("class".into()), &set, &[]);
-        let curves = count(&key(Of::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
+        let groups = Groups::new(&RateOf::Column("class".into()), &set, &[]);
+        let curves = count(&key(RateOf::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
         let of = |name: &str| curves.list.iter().find(|c| c.name == name).unwrap().rates.clone();
         assert_eq!((of("a"), of("b")), (vec![0.0; 10], vec![100.0; 10]));
-        let groups = Groups::new(&Of::All, &set, &[]);
-        let all = count(&key(Of::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
+        let groups = Groups::new(&RateOf::All, &set, &[]);
+        let all = count(&key(RateOf::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
         assert!(all.list[0].rates.iter().all(|r| (r - 25.0).abs() < 1e-3), "{:?}", all.list[0].rates);
     }
 
@@ -336,10 +345,10 @@ mod tests {
         // Both elements spike 15 steps after each onset, and nowhere else.
         let onsets = [1_000_u64, 1_500, 2_500];
         let spikes = onsets.iter().flat_map(|at| [0, 1].map(|lane| Spike { step: *at as u32 + 15, lane })).collect();
-        let around = Around { onsets: onsets.into(), from: -20, len: 60 };
-        let key = Key { bins: (10, 0, 6), around: Some(around), ..key(Of::All, Kernel::None) };
+        let around = OnsetWindows { onsets: onsets.into(), from: -20, len: 60 };
+        let key = Key { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
         let clock = Clock { step: 0, secs_per_step: 1e-3 };
-        let curves = count(&key, &Groups::new(&Of::All, &set, &[]), &[Arc::new(spikes)], (980, 2_540, 0), clock);
+        let curves = count(&key, &Groups::new(&RateOf::All, &set, &[]), &[Arc::new(spikes)], (980, 2_540, 0), clock);
         assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
     }
 

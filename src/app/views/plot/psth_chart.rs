@@ -1,8 +1,8 @@
-//! How rates counted from spikes are drawn: steps of bins or smooth curves, named at their ends.
+//! Painting of rates counted from spikes, with their legend.
 
 use super::{
     line::range,
-    onsets::Around,
+    onsets::OnsetWindows,
     psth::{Curve, Psth},
 };
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
 };
 use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
 
-/// Height of an axis of its own, points.
+/// Height of the aligned time axis, points.
 const AXIS: f32 = 18.0;
 
-/// Draws the chart in an area whose plot begins at `left` and ends `right` before its edge.
+/// Draws the chart; the plot is inset by `left` and `right`.
 pub fn paint(
     ui: &Ui,
     area: Rect,
@@ -44,7 +44,7 @@ pub fn paint(
         Some(around) => plot.left() + ((step - around.from as f64) / around.len as f64) as f32 * plot.width(),
         None => line.x_of(plot, step),
     };
-    // The bin that is still being filled would dip.
+    // The last bin is incomplete.
     let is_full =
         |bin: &usize| step_of(*bin) + steps <= now && step_of(*bin) + steps >= line.t0 && step_of(*bin) <= line.t1;
     let full = |bin: &usize| around.is_some() || is_full(bin);
@@ -80,8 +80,15 @@ pub fn paint(
     );
 }
 
-/// The times around an onset: the onset itself, and round numbers; what to do when there is none yet.
-fn paint_around(ui: &Ui, painter: &Painter, plot: Rect, around: &Around, x: impl Fn(f64) -> f32, ctx: &ViewCtx<'_>) {
+/// The axis around an onset, or a hint when there is no onset.
+fn paint_around(
+    ui: &Ui,
+    painter: &Painter,
+    plot: Rect,
+    around: &OnsetWindows,
+    x: impl Fn(f64) -> f32,
+    ctx: &ViewCtx<'_>,
+) {
     let (font, t, secs) = (kit::mono(ui), ctx.tokens, ctx.clock.secs_per_step);
     let (from, to) = (around.from as f64, around.from as f64 + around.len as f64);
     let unit = kit::TimeUnit::of(secs, 0.0, 0.0);
@@ -94,12 +101,12 @@ fn paint_around(ui: &Ui, painter: &Painter, plot: Rect, around: &Around, x: impl
     }
     painter.vline(x(0.0), plot.y_range(), (1.0, t.warn.gamma_multiply(0.7)));
     if around.onsets.is_empty() {
-        let how = "No whole window yet: give a stimulus a begin, or let it come in pulses";
+        let how = "No complete window yet: set a start time or a period on a stimulus";
         painter.text(plot.center(), Align2::CENTER_CENTER, how, kit::small(ui), t.text_sub);
     }
 }
 
-/// Categories have the colours they have everywhere.
+/// The colour of a curve; categories have their own.
 fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'_>) -> Color32 {
     let column = psth.column().and_then(|name| set.column(name));
     match (curve.code, column) {

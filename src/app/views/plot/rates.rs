@@ -1,4 +1,4 @@
-//! Rates and other series with fixed lanes: one chart per probe, all over the same times.
+//! Rates and other series with fixed lanes: one chart per probe over a shared time axis.
 
 use super::{
     lane_colors::lane_colors,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     app::{
         theme::Tokens,
-        time::{Link, Timeline, paint},
+        time::{TimeLink, Timeline, paint},
         views::{Selection, View, ViewCtx, kit, probes_where, run_ui, tap},
     },
     engine::Exhibit,
@@ -25,34 +25,34 @@ use std::{
 
 const LEFT: f32 = 52.0;
 const AXIS: f32 = 21.0;
-/// A legend takes at most this part of the width, and no more points than that.
+/// Maximum width of a legend: fraction of the width, and points.
 const LEGEND: (f32, f32) = (0.25, 176.0);
-/// One narrower than that would say nothing: names stand above the chart instead.
+/// A narrower legend is placed above the chart.
 const NARROW: f32 = 84.0;
-/// What a legend's row needs beside its name: the dot, and the value.
-const BESIDE_NAME: f32 = 80.0;
-/// Points of toolbar that the choices of the counted rates take.
+/// Width of a legend row without its name: the dot and the value.
+const LEGEND_ROW_EXTRA: f32 = 80.0;
+/// Toolbar width of the controls of counted rates, points.
 const PSTH: f32 = 560.0;
-/// And smoothing.
+/// Toolbar width of the smoothing controls, points.
 const REST: f32 = 400.0;
 
-const LANE_HINT: &str = "Click: hide or show · Alt+click: only this one";
+const LANE_HINT: &str = "Click: hide or show · Alt+click: show only this one";
 
 /// The rates view.
 #[derive(Default)]
 pub struct Rates {
     series: BTreeMap<ProbeId, Samples>,
-    /// Over how many samples curves are smoothed; 0 leaves them as they are.
+    /// Time constant of the smoothing, samples; 0 for none.
     smooth_over: u32,
     smoothed: BTreeMap<ProbeId, Smooth>,
-    /// Names of the probes that are shown; the first two until the user chose.
+    /// Names of the displayed probes; the first two by default.
     shown: Option<BTreeSet<&'static str>>,
     hidden_lanes: BTreeSet<(ProbeId, usize)>,
     psth: Psth,
-    link: Link,
-    /// Steps are drawn when they were taken on the clock of the wall.
+    link: TimeLink,
+    /// Steps are drawn at their wall times.
     on_wall: bool,
-    /// What was shown last.
+    /// The visible times of the last frame.
     line: Timeline,
     clock: Clock,
 }
@@ -61,7 +61,7 @@ fn is_fixed(shape: &Shape) -> bool {
     matches!(shape, Shape::Series { of } if of.is_empty())
 }
 
-/// The first spikes probe, and the set they are of.
+/// The first spikes probe and its set.
 fn spikes_of(exhibit: &Exhibit) -> Option<(ProbeId, Arc<ElementSet>)> {
     let (id, spec) = probes_where(exhibit, |s| matches!(s, Shape::Spikes { .. })).next()?;
     let Shape::Spikes { over } = spec.shape else { return None };
@@ -100,15 +100,15 @@ impl Rates {
         kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
     }
 
-    /// Smoothing, and rates counted from spikes.
+    /// Smoothing, axis, and rates counted from spikes.
     fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
-        let name = |n: u32| if n == 0 { "not smoothed".to_owned() } else { format!("over {n} samples") };
+        let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
         let along = [(false, "simulated time".to_owned()), (true, "wall time".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "along", &mut self.on_wall, &along);
+        kit::choice_ui(ui, ctx.tokens, "Axis", &mut self.on_wall, &along);
         let Some(set) = set else { return };
         let text = egui::RichText::new("from spikes").small();
-        let hint = "Rates counted from the remembered spikes, in bins of a chosen width";
+        let hint = "Rates counted from the spikes in memory, with a bin width";
         ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
         if self.psth.is_shown {
             self.psth.toolbar_ui(ui, ctx, set);
@@ -124,19 +124,19 @@ impl Rates {
             kit::duration(self.line.span * self.clock.secs_per_step)
         };
         let mut text =
-            format!("{} samples  |  window {across}  |  lowest to highest per pixel", kit::thousands(samples));
+            format!("{} samples  |  window {across}  |  minimum to maximum per pixel", kit::thousands(samples));
         if self.smooth_over > 0 {
-            text += &format!("  |  exponential mean over {} samples, raw faint", self.smooth_over);
+            text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
         if self.on_wall {
-            text += if self.line.along.is_some() {
-                "  |  pauses left out"
+            text += if self.line.wall_clock.is_some() {
+                "  |  pauses excluded"
             } else {
-                "  |  this run did not keep its wall time"
+                "  |  wall time not recorded in this run"
             };
         }
         if dropped > 0 {
-            text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
+            text += &format!("  |  oldest {} dropped from memory", kit::thousands(dropped));
         }
         text
     }
@@ -189,12 +189,12 @@ impl Rates {
         }
     }
 
-    /// Points right of the plots: those of the widest legend, if there is room for one.
-    fn beside(&self, ui: &Ui, shown: &[ProbeId], exhibit: &Exhibit, width: f32) -> f32 {
+    /// Width of the legends right of the plots, or a margin without room for them.
+    fn legend_width(&self, ui: &Ui, shown: &[ProbeId], exhibit: &Exhibit, width: f32) -> f32 {
         let names = shown.iter().filter_map(|p| exhibit.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
         let font = kit::small(ui);
         let measure = |name: &String| {
-            ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), Color32::WHITE).size().x + BESIDE_NAME
+            ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), Color32::WHITE).size().x + LEGEND_ROW_EXTRA
         };
         let counted = self.psth.is_shown.then_some(LEGEND.1);
         let needed = names.map(measure).chain(counted).fold(0.0, f32::max);
@@ -202,7 +202,7 @@ impl Rates {
         if needed == 0.0 || room < NARROW { 12.0 } else { needed.min(room).max(NARROW) }
     }
 
-    /// Catches up with what is new; a frame is asked for while there is more to do.
+    /// Smooths new samples; requests a repaint while there are more.
     fn smooth(&mut self, ctx: &egui::Context, shown: &[ProbeId]) {
         self.smoothed.retain(|probe, _| self.smooth_over > 0 && shown.contains(probe));
         for probe in shown.iter().filter(|_| self.smooth_over > 0) {
@@ -239,7 +239,7 @@ impl Rates {
         });
     }
 
-    /// The legend of a narrow chart: as many names in a row as there is room for.
+    /// The legend of a narrow chart: a row of names.
     fn names_ui(&mut self, ui: &mut Ui, row: Rect, probe: ProbeId, rows: &[(&str, Color32)], tokens: &Tokens) {
         let font = kit::small(ui);
         let mut left = row.left();
@@ -280,7 +280,7 @@ impl Rates {
     }
 }
 
-/// A chart's name, unit, and, with a single lane, its value. Where it ends.
+/// Draws a chart's name, unit and, with a single lane, its value. Returns its right edge.
 fn title(
     ui: &Ui,
     painter: &Painter,
@@ -334,11 +334,11 @@ impl View for Rates {
         let caption = self.caption(&shown);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if probes_where(ctx.exhibit, is_fixed).next().is_none() {
-            kit::empty_ui(ui, canvas, ctx, "Nothing to plot", "This simulation publishes no series", None);
+            kit::empty_ui(ui, canvas, ctx, "No series", "This simulation has no series", None);
             return;
         }
         if self.series.values().all(|s| s.len() == 0) && !ctx.running {
-            return run_ui(ui, canvas, ctx, "No samples yet", "Run the model to see rates over time");
+            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see rates");
         }
         self.clock = ctx.clock;
         self.smooth(ui.ctx(), &shown);
@@ -348,18 +348,18 @@ impl View for Rates {
         }
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
-        // All charts share one column of pixels, so that times line up.
-        let right = self.beside(ui, &shown, ctx.exhibit, canvas.width());
+        // All charts share the same pixel columns, so that times line up.
+        let right = self.legend_width(ui, &shown, ctx.exhibit, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
-        let walls = ctx.time.past.walls();
-        self.link.along = (self.on_wall && walls.is_known()).then(|| walls.clone());
+        let wall_clock = ctx.time.past.wall_clock();
+        self.link.wall_clock = (self.on_wall && wall_clock.is_known()).then(|| wall_clock.clone());
         self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
         let line = self.line.clone();
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, all, &line, &mut ctx.time.axis);
-        let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
-        paint::behind(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
+        let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
+        paint::background(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
         let n_charts = shown.len() + usize::from(self.psth.is_shown);
         let height = all.height() / n_charts.max(1) as f32;
         let area_of = |i: usize| {
@@ -377,7 +377,7 @@ impl View for Rates {
             self.chart_ui(ui, area, *probe, ctx, right, at);
         }
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
-        paint::before(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
+        paint::overlay(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
         paint::pointer_chip(&painter, &response, all, &line, (clock, &mono, ctx.tokens));
     }
 
@@ -391,11 +391,10 @@ impl View for Rates {
 
     fn help(&self) -> &'static str {
         "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
-         lowest and the highest sample in it, so no peak is lost.\n\n\
-         *from spikes* counts rates from the remembered spikes: of all elements, of the selection or per category, in bins of a \
-         chosen width and with a chosen kernel, both printed on the plot; *along* counts them around the onsets of stimuli, \
-         of their pulses, or of live edits.\n\n*Smooth* draws the exponential mean of all samples over the raw curve. *along* wall time draws every step when it was \
-         taken, pauses left out, to see what a result took.\n\n\
+         minimum and the maximum of its samples.\n\n\
+         *from spikes* counts rates from the spikes in memory: of all elements, of the selection or per category, with a \
+         bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
+         wall time, pauses excluded.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"
     }

@@ -1,9 +1,9 @@
-//! Samples of one probe over time, with the extremes of every block kept, so that a line over half a million
-//! samples is drawn from a few thousand numbers.
+//! Samples of one probe over time, with the extremes of each block, so that a line over half a million samples is drawn
+//! from a few thousand values.
 
 use crate::app::time::Timeline;
 
-/// Samples per lane kept.
+/// Maximum samples per lane.
 const CAPACITY: usize = 1 << 19;
 /// Samples per block.
 const BLOCK: usize = 64;
@@ -11,11 +11,11 @@ const BLOCK: usize = 64;
 #[derive(Clone, Debug, Default)]
 struct Lane {
     values: Vec<f32>,
-    /// Lowest and highest finite value of each full block.
+    /// Minimum and maximum finite value of each full block.
     blocks: Vec<(f32, f32)>,
 }
 
-/// The history of some lanes sampled together.
+/// The history of lanes sampled together.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     steps: Vec<u64>,
@@ -24,7 +24,7 @@ pub struct Samples {
     dropped: u64,
 }
 
-/// What is drawn of one lane in one pixel column.
+/// The extent of one lane in one pixel column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
     /// The column, from the left.
@@ -33,7 +33,7 @@ pub struct Extent {
     pub min: f32,
     /// Highest value.
     pub max: f32,
-    /// Whether the line is interrupted before.
+    /// Whether there is a gap before.
     pub gap: bool,
 }
 
@@ -61,11 +61,11 @@ impl Samples {
             }
         }
         if self.steps.len() > CAPACITY {
-            self.forget(CAPACITY / 4);
+            self.drop_oldest(CAPACITY / 4);
         }
     }
 
-    fn forget(&mut self, n: usize) {
+    fn drop_oldest(&mut self, n: usize) {
         let n = n / BLOCK * BLOCK;
         self.steps.drain(..n);
         for lane in &mut self.lanes {
@@ -80,7 +80,7 @@ impl Samples {
         self.steps.len()
     }
 
-    /// How many lanes there are.
+    /// Number of lanes.
     pub fn lanes(&self) -> usize {
         self.lanes.len()
     }
@@ -90,7 +90,7 @@ impl Samples {
         self.steps.partition_point(|s| (*s as f64) < step)
     }
 
-    /// When a sample was taken.
+    /// The step of a sample.
     pub fn step(&self, i: usize) -> u64 {
         self.steps[i]
     }
@@ -100,7 +100,7 @@ impl Samples {
         self.lanes[lane].values[i]
     }
 
-    /// Samples that had to go.
+    /// Number of dropped samples.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -110,19 +110,18 @@ impl Samples {
         self.lanes.get(lane)?.values.last().copied()
     }
 
-    /// The value of a lane at a step: that of the latest sample not after it.
+    /// The value of a lane at a step: the latest sample not after it.
     pub fn at(&self, lane: usize, step: f64) -> Option<f32> {
         let after = self.steps.partition_point(|s| *s as f64 <= step);
         self.lanes.get(lane)?.values.get(after.checked_sub(1)?).copied()
     }
 
-    /// Where the pixel columns of a window begin among the samples: `columns + 1` indices, or one per sample when
-    /// there are fewer samples than columns.
+    /// The sample indices at which pixel columns start: `columns + 1` of them, or one per sample when samples are few.
     pub fn cuts(&self, t0: f64, t1: f64, columns: usize) -> Cuts {
         self.cuts_along(&Timeline::between(t0, t1), columns)
     }
 
-    /// The same for what a view of time shows, whatever its columns are even in.
+    /// The same for the visible times of a view.
     pub fn cuts_along(&self, line: &Timeline, columns: usize) -> Cuts {
         let (t0, t1) = (line.t0, line.t1);
         let (from, to) = (self.index(t0).saturating_sub(1), (self.index(t1) + 1).min(self.steps.len()));
@@ -136,7 +135,7 @@ impl Samples {
         Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect() }
     }
 
-    /// What is drawn of a lane.
+    /// The extents of a lane.
     pub fn extents(&self, lane: usize, cuts: &Cuts) -> Vec<Extent> {
         let Some(lane) = self.lanes.get(lane) else { return vec![] };
         let mut out = Vec::with_capacity(cuts.places.len());
@@ -159,7 +158,7 @@ impl Samples {
     }
 }
 
-/// The cut of a window into pixel columns.
+/// The samples of each pixel column.
 pub struct Cuts {
     bounds: Vec<usize>,
     places: Vec<f32>,
@@ -181,7 +180,7 @@ fn merge(a: (f32, f32), b: (f32, f32)) -> (f32, f32) {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// Lowest and highest finite value; an empty interval (∞, −∞) when there is none.
+/// Minimum and maximum finite value; (∞, −∞) without any.
 fn extremes(values: &[f32]) -> (f32, f32) {
     let finite = values.iter().filter(|v| v.is_finite());
     finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)))

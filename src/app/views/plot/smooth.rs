@@ -1,11 +1,11 @@
-//! Smoothed curves: an exponential mean of all samples, not of what is drawn of them, so that zooming changes nothing.
+//! Smoothed curves: an exponential moving average of all samples, independent of the zoom.
 
 use super::samples::Samples;
 
-/// Rows worked out per frame: the rest follows in the next ones.
+/// Rows smoothed per frame.
 const PER_FRAME: usize = 20_000;
 
-/// Over how many samples the mean reaches; what a menu offers.
+/// Time constants in the menu, samples.
 pub const CHOICES: [u32; 5] = [0, 10, 30, 100, 1000];
 
 /// The smoothed samples of one probe.
@@ -14,13 +14,13 @@ pub struct Smooth {
     over: u32,
     mean: Vec<f32>,
     row: Vec<f32>,
-    /// Rows that are done, counted from the first there ever was.
+    /// Number of rows smoothed, including dropped ones.
     done: u64,
     samples: Samples,
 }
 
 impl Smooth {
-    /// Catches up with the samples. `false` when there is more to do.
+    /// Smooths new samples. Returns whether all are done.
     pub fn follow(&mut self, raw: &Samples, over: u32) -> bool {
         let all = raw.dropped() + raw.len() as u64;
         if self.over != over || self.mean.len() != raw.lanes() || self.done > all {
@@ -45,7 +45,7 @@ impl Smooth {
         self.done == all
     }
 
-    /// What is there so far.
+    /// The smoothed samples so far.
     pub fn samples(&self) -> &Samples {
         &self.samples
     }
@@ -71,7 +71,7 @@ mod tests {
         while !smooth.follow(&raw, 100) {
             frames += 1;
         }
-        assert_eq!(frames, 3, "a window that waits would not be answered");
+        assert_eq!(frames, 3, "bounded work per frame");
         let at = |step: u64| smooth.samples().at(0, step as f64).unwrap();
         assert!((at(25_000 + 99) - (1.0 - (-1.0_f32).exp())).abs() < 1e-3, "{}", at(25_099));
         assert!(at(24_999) == 0.0 && (at(26_000) - 1.0).abs() < 1e-3);
@@ -79,8 +79,8 @@ mod tests {
         let mut more = raw.clone();
         more.push(2, &[60_000], &[1.0, f32::NAN]);
         assert!(smooth.follow(&more, 100));
-        assert_eq!(smooth.samples().at(1, 60_000.0), Some(5.0), "what is no number changes nothing");
+        assert_eq!(smooth.samples().at(1, 60_000.0), Some(5.0), "NaN is ignored");
         smooth.follow(&more, 10);
-        assert_eq!(smooth.samples().len(), PER_FRAME, "another mean begins anew");
+        assert_eq!(smooth.samples().len(), PER_FRAME, "a different time constant starts over");
     }
 }

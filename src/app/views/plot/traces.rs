@@ -1,13 +1,13 @@
-//! Traces of chosen elements: one lane each, the same scale, spikes as marks. A membrane potential never shows
-//! its spikes itself, so they come from the spikes probe over the same set.
+//! Traces of selected elements: one lane each on a shared scale, spikes as marks. The marks come from the spikes probe
+//! over the same set.
 
 use super::{
-    clamps::Clamps,
     line::{paint_line, range},
+    measure_cursors::MeasureCursors,
     samples::Samples,
 };
 use crate::{
-    app::time::{Link, Timeline, paint},
+    app::time::{TimeLink, Timeline, paint},
     app::views::{Selection, Subject, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -15,11 +15,11 @@ use crate::{
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Lanes shown at most.
+/// Maximum number of lanes.
 const LANES: usize = 64;
-/// A lane is at least this high; what does not fit is reached with Shift+wheel.
-const LOWEST: f32 = 18.0;
-/// Spike marks kept per lane.
+/// Minimum height of a lane; Shift+wheel scrolls.
+const MIN_LANE_HEIGHT: f32 = 18.0;
+/// Maximum spike marks per lane.
 const MARKS: usize = 20_000;
 const LEFT: f32 = 132.0;
 const AXIS: f32 = 21.0;
@@ -35,15 +35,15 @@ struct Lane {
 #[derive(Default)]
 pub struct Traces {
     probe: Option<&'static str>,
-    /// Elements kept whatever is selected.
+    /// Pinned elements, independent of the selection.
     pinned: Vec<u32>,
     is_pinned: bool,
     wanted: Vec<u32>,
     lanes: BTreeMap<u32, Lane>,
-    link: Link,
+    link: TimeLink,
     menu_element: Option<u32>,
-    clamps: Clamps,
-    /// The lane at the top.
+    measure_cursors: MeasureCursors,
+    /// Index of the top lane.
     first: usize,
 }
 
@@ -52,7 +52,7 @@ fn is_traced(shape: &Shape) -> bool {
 }
 
 impl Traces {
-    /// The traced probe and the set its lanes are of.
+    /// The traced probe and its set.
     fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static str)> {
         let mut probes = probes_where(exhibit, is_traced);
         let chosen = self.probe.and_then(|name| probes_where(exhibit, is_traced).find(|(_, p)| p.name == name));
@@ -86,14 +86,14 @@ impl Traces {
         }
         let n = ctx.selection.of(set).len();
         let text = if self.is_pinned { "Pinned" } else { "Pin" };
-        let hint = "Keep these lanes whatever is selected (P)";
+        let hint = "Keep these lanes when the selection changes (P)";
         let mut on = self.is_pinned;
         if ui.add_enabled_ui(on || n > 0, |ui| ui.toggle_value(&mut on, text).on_hover_text(hint)).inner.changed() {
             if on { self.pin(set, ctx.selection) } else { self.is_pinned = false }
         }
         ui.separator();
         kit::time_ui(ui, ctx, &mut self.link);
-        self.clamps.toggle_ui(ui, self.link.line(&ctx.time.axis));
+        self.measure_cursors.toggle_ui(ui, self.link.line(&ctx.time.axis));
         let scope = if self.is_pinned {
             format!("{} pinned", self.pinned.len())
         } else if n > LANES {
@@ -110,7 +110,7 @@ impl Traces {
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
         let before = self.link.line(&ctx.time.axis).clone();
-        let line = match self.clamps.drag(&response, plot, &before) {
+        let line = match self.measure_cursors.drag(&response, plot, &before) {
             true => before,
             false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64),
         };
@@ -118,8 +118,8 @@ impl Traces {
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
-        let at = ctx.time.axis.pointed(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
-        paint::behind(&painter, plot, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
+        let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
+        paint::background(&painter, plot, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
         let px = ui.pixels_per_point();
         let columns = (plot.width() * px) as usize;
         let drawn: Vec<_> = elements
@@ -149,7 +149,7 @@ impl Traces {
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
             lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
             if let Some(samples) = samples {
-                self.clamps.values(ui, &inside, lane, samples, unit, ctx.tokens);
+                self.measure_cursors.values(ui, &inside, lane, samples, unit, ctx.tokens);
             }
         }
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
@@ -163,14 +163,14 @@ impl Traces {
             }
         }
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
-        paint::before(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
-        self.clamps.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
+        paint::overlay(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
+        self.measure_cursors.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
         paint::pointer_chip(&painter, &response, plot, &line, (clock, &mono, ctx.tokens));
         let under = response.hover_pos().and_then(|at| elements.get(((at.y - plot.top()).max(0.0) / height) as usize));
         self.link_ui(&response, set, under.copied(), ctx);
     }
 
-    /// The element of the lane under the pointer is hovered in all views, and has its menu.
+    /// Hover and context menu of the element under the pointer.
     fn link_ui(&mut self, response: &egui::Response, set: &ElementSet, under: Option<u32>, ctx: &mut ViewCtx<'_>) {
         if under.is_some() && ctx.selection.set == set.name {
             ctx.selection.hovered = under;
@@ -185,9 +185,9 @@ impl Traces {
         });
     }
 
-    /// The lanes that fit, from the one at the top; Shift+wheel moves on.
+    /// The lanes that fit; Shift+wheel scrolls.
     fn scroll(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, all: Vec<u32>) -> Vec<u32> {
-        let fits = ((plot.height() / LOWEST) as usize).max(1);
+        let fits = ((plot.height() / MIN_LANE_HEIGHT) as usize).max(1);
         let notches = ui.input(|i| if i.modifiers.shift { i.smooth_scroll_delta() } else { Vec2::ZERO });
         if response.hovered() && notches != Vec2::ZERO {
             let down = -(notches.x + notches.y).signum() as i64;
@@ -223,7 +223,7 @@ fn label(probe: &crate::sim::ProbeSpec) -> String {
     if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) }
 }
 
-/// Who a lane is, and its value at the pointer or now.
+/// The label of a lane, and its value at the pointer or now.
 fn lane_label(
     ui: &Ui,
     painter: &egui::Painter,
@@ -289,7 +289,7 @@ impl View for Traces {
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
             for (lane, element) in series.elements.iter().enumerate() {
-                // Taps of others may bring more elements than this view shows.
+                // Other subscribers may tap more elements.
                 if !self.wanted.contains(element) {
                     continue;
                 }
@@ -313,8 +313,8 @@ impl View for Traces {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((probe, name)) = self.probe(ctx.exhibit) else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation publishes no series of elements";
-            kit::empty_ui(ui, canvas, ctx, "Nothing to trace", how, None);
+            let how = "This simulation has no traces of elements";
+            kit::empty_ui(ui, canvas, ctx, "No traces", how, None);
             return;
         };
         let Some(set) = ctx.exhibit.set(name).cloned() else { return };
@@ -336,7 +336,7 @@ impl View for Traces {
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         if self.wanted.is_empty() {
-            let how = format!("Select {name} in any view and press P to keep them here");
+            let how = format!("Select {name} and press P to record their traces");
             kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);
             return;
         }
@@ -357,9 +357,9 @@ impl View for Traces {
     }
 
     fn help(&self) -> &'static str {
-        "# Traces\n\nOne lane per chosen element, at most 64, all on the same scale. The marks on top of a lane are \
-         its spikes. Without a pin the lanes are the selection; P or Pin keeps them.\n\n\
-         *A|B* lays two clamps over the lanes: drag them; the time between them and the difference of the values are printed.\n\n\
-         - drag: move in time · wheel: zoom · Shift+wheel: further lanes · double-click or End: newest data"
+        "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
+         its spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
+         *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
+         - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data"
     }
 }

@@ -1,8 +1,8 @@
-//! The density picture: a texture that is a ring of columns, kept up to date within the frame's budget.
+//! The density image: a texture that is a ring buffer of columns, updated incrementally.
 
 use super::{
+    count_colors::CountColors,
     grid::{Grid, Job, Lookup, bits},
-    inks::Inks,
     rows::Rows,
     tiles::{Level, Pyramid},
     window::{Cells, Window},
@@ -11,27 +11,27 @@ use crate::app::{time::spikes::History, views::pool};
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
-/// More spikes than this, or more cells, are counted on the pool, not on the window's thread.
-const AT_ONCE: usize = 30_000;
-const CELLS_AT_ONCE: usize = 120_000;
-/// More than this are counted from tiles.
+/// More spikes or cells than this are counted on the pool.
+const MAX_INLINE: usize = 30_000;
+const MAX_INLINE_CELLS: usize = 120_000;
+/// More spikes than this are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
-/// What has to be shown.
-pub struct Wish<'a> {
-    /// Times and rows.
+/// The requested image.
+pub struct DensityRequest<'a> {
+    /// Visible times and rows.
     pub window: Window,
-    /// Size of the picture, pixels.
+    /// Size of the image, pixels.
     pub size_px: (usize, usize),
-    /// The order of the rows, and a number that changes with it.
+    /// The rows and their generation.
     pub rows: (&'a Rows, u64),
-    /// The selected elements, and a number that changes with them.
+    /// The selected elements and their generation.
     pub selected: (&'a [u32], u64),
     /// Colours.
-    pub inks: Inks,
+    pub colors: CountColors,
 }
 
-impl Wish<'_> {
+impl DensityRequest<'_> {
     fn cells(&self, units: (u32, u32)) -> Cells {
         Cells::in_units(&self.window, self.size_px, self.rows.0.len(), units)
     }
@@ -43,7 +43,7 @@ impl Wish<'_> {
         move || Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands }
     }
 
-    /// The cell rows of groups shown as their rate.
+    /// The cell rows of collapsed groups.
     fn bands(&self, cells: &Cells) -> Vec<usize> {
         self.rows.0.collapsed().filter_map(|g| cells.cell_of(g.middle())).collect()
     }
@@ -56,31 +56,31 @@ struct Key {
     selected: u64,
 }
 
-/// The texture and the counts it shows.
+/// The texture and its counts.
 #[derive(Default)]
 pub struct Density {
     shown: Option<(Key, Grid)>,
     texture: Option<TextureHandle>,
     job: Option<(Key, mpsc::Receiver<(Grid, ColorImage)>)>,
-    /// A first look from the coarse tiles, where the last good picture does not reach.
+    /// A preview from coarse tiles, where the last image does not cover the window.
     preview: Option<(Key, Grid, TextureHandle)>,
-    /// The cell row of each element in the last first look: the same for all times.
-    looked_up: Option<(u64, Cells, Arc<Vec<u16>>)>,
+    /// The cell row of each element in the last preview.
+    preview_row_of: Option<(u64, Cells, Arc<Vec<u16>>)>,
 }
 
 impl Density {
-    /// Brings the picture up to date, or starts a job that will. Until then there is the last good picture, or a first look
-    /// where that does not reach.
-    pub fn update(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, wish: &Wish<'_>) {
+    /// Updates the image, or starts a job that does. Meanwhile the last image is shown, or a preview where it does not
+    /// cover the window.
+    pub fn update(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) {
         self.collect(ctx);
-        let (level, cells) = choose(history, pyramid, wish);
-        let key = Key { cells, rows: wish.rows.1, selected: wish.selected.1 };
+        let (level, cells) = choose(history, pyramid, request);
+        let key = Key { cells, rows: request.rows.1, selected: request.selected.1 };
         if let Some((shown, grid)) = &mut self.shown
             && shown.rows == key.rows
             && shown.selected == key.selected
             && grid.can_scroll_to(&key.cells)
         {
-            let recolour = grid.set_inks(wish.inks);
+            let recolour = grid.set_colors(request.colors);
             let changed = grid.scroll(key.cells.first, history);
             *shown = key;
             self.job = None;
@@ -90,20 +90,19 @@ impl Density {
             }
         } else {
             if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
-                self.start(ctx, (history, pyramid), wish, level, key);
+                self.start(ctx, (history, pyramid), request, level, key);
             }
             self.follow(ctx, history, &key.cells);
         }
-        let reaches = |(shown, _): &(Key, Grid)| shown.rows == wish.rows.1 && shown.cells.covers(&wish.window);
+        let reaches = |(shown, _): &(Key, Grid)| shown.rows == request.rows.1 && shown.cells.covers(&request.window);
         if self.job.is_none() || self.shown.as_ref().is_some_and(reaches) {
             self.preview = None;
         } else {
-            self.look(ctx, history, pyramid, wish);
+            self.update_preview(ctx, history, pyramid, request);
         }
     }
 
-    /// While rows are counted anew, which takes long where much else runs, the last good picture goes on with the rows it
-    /// has: it would leave the window of one who follows the newest data.
+    /// Scrolls the last image with its own rows while new rows are counted, so that it keeps following the newest data.
     fn follow(&mut self, ctx: &egui::Context, history: &History, cells: &Cells) {
         let Some((shown, grid)) = &mut self.shown else { return };
         let later = Cells { first: cells.first, ..grid.cells };
@@ -123,44 +122,54 @@ impl Density {
         &mut self,
         ctx: &egui::Context,
         (history, pyramid): (&History, &Pyramid),
-        wish: &Wish<'_>,
+        request: &DensityRequest<'_>,
         level: Level,
         key: Key,
     ) {
-        let (cells, inks) = (key.cells, wish.inks);
+        let (cells, colors) = (key.cells, request.colors);
         let job = Job::new(history, pyramid, level, &cells);
-        let lookup = wish.lookup(&cells);
+        let lookup = request.lookup(&cells);
         let count = move || {
-            let grid = Grid::of(cells, lookup(), &job, inks);
+            let grid = Grid::of(cells, lookup(), &job, colors);
             let image = grid.image(0..cells.columns);
             (grid, image)
         };
-        let is_small = cells.columns * cells.height <= CELLS_AT_ONCE;
-        if is_small && history.count(cells.first_step(), cells.end_step()) <= AT_ONCE {
+        let is_small = cells.columns * cells.height <= MAX_INLINE_CELLS;
+        if is_small && history.count(cells.first_step(), cells.end_step()) <= MAX_INLINE {
             let (grid, image) = count();
             self.show(ctx, key, grid, image);
             return;
         }
         let (sender, receiver) = mpsc::channel();
         pool::spawn(ctx, move || {
-            sender.send(count()).ok(); // the view may be gone by then
+            sender.send(count()).ok(); // fails if the view was closed
         });
         self.job = Some((key, receiver));
     }
 
-    /// A first look: only from tiles, since it is taken on the window's thread.
-    fn look(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, wish: &Wish<'_>) {
-        let all = wish.cells((1, 1));
+    /// The preview, from tiles only, since it runs on the UI thread.
+    fn update_preview(
+        &mut self,
+        ctx: &egui::Context,
+        history: &History,
+        pyramid: &Pyramid,
+        request: &DensityRequest<'_>,
+    ) {
+        let all = request.cells((1, 1));
         let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else { return };
-        // Half as fine as the screen: it lasts for a few frames.
-        let half = Wish { size_px: (wish.size_px.0 / 2, wish.size_px.1 / 2), ..*wish };
+        // Half the screen resolution: it is shown for a few frames.
+        let half = DensityRequest { size_px: (request.size_px.0 / 2, request.size_px.1 / 2), ..*request };
         let cells = half.cells(units);
-        let key = Key { cells, rows: wish.rows.1, selected: 0 };
+        let key = Key { cells, rows: request.rows.1, selected: 0 };
         if self.preview.as_ref().is_some_and(|(known, ..)| *known == key) {
             return;
         }
-        let lookup = Lookup { row_of: self.look_up(wish, &cells), selected: Arc::default(), bands: wish.bands(&cells) };
-        let grid = Grid::of(cells, lookup, &Job::new(history, pyramid, Level::Coarse, &cells), wish.inks);
+        let lookup = Lookup {
+            row_of: self.preview_rows(request, &cells),
+            selected: Arc::default(),
+            bands: request.bands(&cells),
+        };
+        let grid = Grid::of(cells, lookup, &Job::new(history, pyramid, Level::Coarse, &cells), request.colors);
         let image = grid.image(0..cells.columns);
         let texture = match self.preview.take() {
             Some((.., mut texture)) => {
@@ -172,13 +181,13 @@ impl Density {
         self.preview = Some((key, grid, texture));
     }
 
-    fn look_up(&mut self, wish: &Wish<'_>, cells: &Cells) -> Arc<Vec<u16>> {
-        let (rows, generation) = wish.rows;
-        match &self.looked_up {
+    fn preview_rows(&mut self, request: &DensityRequest<'_>, cells: &Cells) -> Arc<Vec<u16>> {
+        let (rows, generation) = request.rows;
+        match &self.preview_row_of {
             Some((known, of, row_of)) if *known == generation && of.has_rows_of(cells) => row_of.clone(),
             _ => {
                 let row_of = Arc::new(cells.rows_of(&rows.row_of));
-                self.looked_up = Some((generation, *cells, row_of.clone()));
+                self.preview_row_of = Some((generation, *cells, row_of.clone()));
                 row_of
             }
         }
@@ -216,7 +225,7 @@ impl Density {
         }
     }
 
-    /// Colours only the columns that changed; a range that runs over the ring's end is two pieces.
+    /// Colours only the changed columns; a range that wraps around the ring is two parts.
     fn paint_columns(&mut self, columns: std::ops::Range<i64>) {
         let (Some((_, grid)), Some(texture)) = (&self.shown, &mut self.texture) else { return };
         let (ring, changed) = (grid.cells.columns, (columns.end - columns.start).max(0) as usize);
@@ -232,43 +241,43 @@ impl Density {
         }
     }
 
-    /// Draws the picture, or the first look, where its times and rows lie in the present window.
+    /// Draws the image or the preview at its place in the window.
     pub fn paint(&self, painter: &Painter, plot: Rect, window: &Window) {
         match (&self.preview, &self.shown, &self.texture) {
-            (Some((_, grid, texture)), ..) => lay(grid, texture, painter, plot, window),
-            (None, Some((_, grid)), Some(texture)) => lay(grid, texture, painter, plot, window),
+            (Some((_, grid, texture)), ..) => paint_ring(grid, texture, painter, plot, window),
+            (None, Some((_, grid)), Some(texture)) => paint_ring(grid, texture, painter, plot, window),
             _ => {}
         }
     }
 
-    /// The counts shown.
+    /// The displayed counts.
     pub fn grid(&self) -> Option<&Grid> {
         let preview = self.preview.as_ref().map(|(_, grid, _)| grid);
         preview.or(self.shown.as_ref().map(|(_, grid)| grid))
     }
 
-    /// Whether a finer picture is being made.
+    /// Whether a job is counting.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 }
 
-/// From what to count, and in which cells: from the spikes themselves while they are few or some are marked, else from
-/// fine tiles when their cells are not larger than about a pixel.
-fn choose(history: &History, pyramid: &Pyramid, wish: &Wish<'_>) -> (Level, Cells) {
-    let cells = wish.cells((1, 1));
+/// The source and the cells to count: spikes while they are few or some are selected, else fine tiles if their cells
+/// are about a pixel.
+fn choose(history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) -> (Level, Cells) {
+    let cells = request.cells((1, 1));
     let (from, to) = (cells.first_step(), cells.end_step());
-    if !wish.selected.0.is_empty() || history.count(from, to) <= FROM_TILES {
+    if !request.selected.0.is_empty() || history.count(from, to) <= FROM_TILES {
         return (Level::Spikes, cells);
     }
     match pyramid.quanta(history, Level::Fine, from, to) {
-        Some(units) if units.0 <= cells.steps * 2 && units.1 <= cells.rows * 2 => (Level::Fine, wish.cells(units)),
+        Some(units) if units.0 <= cells.steps * 2 && units.1 <= cells.rows * 2 => (Level::Fine, request.cells(units)),
         _ => (Level::Spikes, cells),
     }
 }
 
-/// Lays a ring of columns where its times and rows are.
-fn lay(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, window: &Window) {
+/// Draws a ring of columns at its times and rows.
+fn paint_ring(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rect, window: &Window) {
     let cells = grid.cells;
     let x = |column: i64| {
         let step = column as f64 * f64::from(cells.steps);
@@ -299,7 +308,7 @@ mod tests {
     use crate::sim::{ElementSet, Spike};
 
     #[test]
-    fn the_last_picture_follows_while_rows_are_counted_anew() {
+    fn the_last_image_scrolls_while_new_rows_are_counted() {
         let ctx = egui::Context::default();
         let (mut history, pyramid) = (History::default(), Pyramid::default());
         let rows = Rows::new(&ElementSet { len: 100, ..ElementSet::default() }, &Order::default(), &[], |_| true);
@@ -307,25 +316,25 @@ mod tests {
             let spikes: Vec<Spike> = steps.clone().map(|step| Spike { step, lane: step % 100 }).collect();
             history.push(&spikes, steps.end.into());
         };
-        let inks = Inks { scale: Default::default(), accent: Color32::RED, dark: true, dim: false };
-        let wish = |end: f64, generation| Wish {
+        let colors = CountColors { scale: Default::default(), accent: Color32::RED, dark: true, dim: false };
+        let request = |end: f64, generation| DensityRequest {
             window: Window { t0: end - 1000.0, t1: end, r0: 0.0, r1: 100.0 },
             size_px: (100, 50),
             rows: (&rows, generation),
             selected: (&[], 0),
-            inks,
+            colors,
         };
         feed(&mut history, 0..2000);
         let mut density = Density::default();
-        density.update(&ctx, &history, &pyramid, &wish(2000.0, 1));
+        density.update(&ctx, &history, &pyramid, &request(2000.0, 1));
         let before = density.grid().expect("few are counted at once").cells;
-        // A job that does not come to its end.
+        // A job that never ends.
         let (_sender, receiver) = mpsc::channel();
         density.job = Some((Key { cells: before, rows: 2, selected: 0 }, receiver));
         feed(&mut history, 2000..4000);
-        density.update(&ctx, &history, &pyramid, &wish(4000.0, 2));
+        density.update(&ctx, &history, &pyramid, &request(4000.0, 2));
         let grid = density.grid().expect("still there");
-        assert!(grid.cells.first > before.first && grid.cells.covers(&wish(4000.0, 2).window), "{:?}", grid.cells);
+        assert!(grid.cells.first > before.first && grid.cells.covers(&request(4000.0, 2).window), "{:?}", grid.cells);
         assert!(grid.spikes() >= 1000 && density.is_busy());
     }
 }

@@ -1,4 +1,4 @@
-//! How the raster looks: groups at the left, spikes, the rate strip, the time axis.
+//! Painting of the raster: groups at the left, spikes, the rate strip, the time axis.
 
 use super::Raster;
 use crate::app::{
@@ -8,20 +8,20 @@ use crate::app::{
 };
 use egui::{Align2, Mesh, Painter, Rect, Ui, Vec2, pos2};
 
-/// Where things are.
+/// The areas of the raster.
 pub struct Layout {
-    /// Everything.
+    /// The whole canvas.
     pub canvas: Rect,
     /// The spikes.
     pub plot: Rect,
-    /// The rate under them; empty when there is no room.
+    /// The rate strip; empty without room.
     pub strip: Rect,
-    /// Which rows are in view; empty when there is no room.
+    /// The row scroll bar; empty without room.
     pub scroll: Rect,
 }
 
 const GUTTER: f32 = 118.0;
-/// In a narrow panel; labels are elided.
+/// Gutter of a narrow panel; labels are elided.
 const NARROW_GUTTER: f32 = 84.0;
 const AXIS: f32 = 21.0;
 const STRIP: f32 = 46.0;
@@ -29,7 +29,7 @@ const STRIP: f32 = 46.0;
 const BAR: f32 = 11.0;
 
 impl Layout {
-    /// Of a canvas of any size.
+    /// The layout of a canvas of any size.
     pub fn of(canvas: Rect) -> Self {
         let gutter = match canvas.width() {
             w if w > 520.0 => GUTTER,
@@ -70,14 +70,14 @@ impl Raster {
         let x = |step: f64| self.x_of(layout.plot, step - self.origin as f64);
         let origin = self.origin as f64;
         let seen = (self.window.t0 + origin, self.window.t1 + origin);
-        time::paint::behind(&painter, times, ctx.time, ctx.tokens, seen, x);
+        time::paint::background(&painter, times, ctx.time, ctx.tokens, seen, x);
         self.paint_groups(&painter, layout, &small, ctx);
         if self.ticks.are_shown() {
             self.paint_ticks(&painter, layout.plot, ctx);
         } else {
             self.density.paint(&painter, layout.plot, &self.window);
         }
-        self.paint_bands(&painter, layout.plot, &small, ctx);
+        self.paint_collapsed(&painter, layout.plot, &small, ctx);
         self.paint_marks(&painter, layout.plot, ctx);
         if layout.strip.height() > 4.0 {
             self.paint_rate(&painter, layout.strip, &small, ctx.tokens);
@@ -85,7 +85,7 @@ impl Raster {
         time::paint::span_labels(&painter, layout.plot, ctx.time, &small, ctx.tokens, x);
         self.paint_time(&painter, layout, &mono, ctx.tokens);
         self.paint_now(&painter, layout, ctx);
-        time::paint::before(&painter, times, ctx.time, ctx.tokens, x);
+        time::paint::overlay(&painter, times, ctx.time, ctx.tokens, x);
     }
 
     /// Coloured bars and labels at the left, hairlines between blocks.
@@ -106,7 +106,7 @@ impl Raster {
             if top > plot.top() + 0.5 && bottom - top > 3.0 {
                 painter.hline(plot.x_range(), top, (1.0, ctx.tokens.line.gamma_multiply(0.45)));
             }
-            // Labels only where they fit, without running into the one below.
+            // Labels only where they fit without overlap.
             let middle = f32::midpoint(top, bottom);
             if room > 40.0 && middle + 7.0 < free_below && bottom - top > 9.0 {
                 let mark = if group.is_collapsed { "▸ " } else { "" };
@@ -124,7 +124,7 @@ impl Raster {
         }
     }
 
-    /// Selected and hovered rows: marks in the gutter, a faint line across.
+    /// Selected rows as marks in the gutter, the hovered row as a faint line.
     fn paint_marks(&self, painter: &Painter, plot: Rect, ctx: &ViewCtx<'_>) {
         let Some(set) = &self.set else { return };
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(10.0, 0.0)).intersect(painter.clip_rect()));

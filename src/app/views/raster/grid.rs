@@ -1,8 +1,7 @@
-//! Counts of spikes per cell: a ring of columns that scrolls with time, so that following the newest data bins
-//! only new spikes.
+//! Spike counts per cell in a ring of columns that scrolls with time: following the newest data bins only new spikes.
 
 use super::{
-    inks::Inks,
+    count_colors::CountColors,
     tiles::{Level, Pyramid, Tile, Tiles},
     window::Cells,
 };
@@ -19,14 +18,14 @@ use std::sync::Arc;
 /// The bit of a count that marks a cell in which a selected element spiked.
 const SELECTED: u32 = 1 << 31;
 
-/// What a job needs to know of the elements: the cell row of each, and whether it is selected.
+/// Per element: its cell row, and whether it is selected.
 #[derive(Clone)]
 pub struct Lookup {
     /// From [`Cells::rows_of`].
     pub row_of: Arc<Vec<u16>>,
-    /// One bit per element; empty when nothing is selected.
+    /// One bit per element; empty without a selection.
     pub selected: Arc<Vec<u64>>,
-    /// The cell rows that are counted but not coloured: of groups shown as their rate.
+    /// Cell rows that are counted but not coloured: those of collapsed groups.
     pub bands: Vec<usize>,
 }
 
@@ -49,13 +48,13 @@ pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
     words
 }
 
-/// Something to count.
+/// A part to count.
 enum Part {
     Spikes(Arc<Vec<Spike>>),
     Tiles(Arc<Tiles>, Level),
 }
 
-/// What a grid is counted from, and the place in the sequence up to which it goes.
+/// The input of a grid, and its end in the spike sequence.
 pub struct Job {
     parts: Vec<Part>,
     sequence: u64,
@@ -63,7 +62,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What a window needs of a history: full chunks shared, as tiles of this level where there are, the tail copied.
+    /// The input for a window: full chunks shared, as tiles where available, the tail copied.
     pub fn new(history: &History, pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
         let (from, to) = (cells.first_step(), cells.end_step());
         let part = |(number, chunk): (u64, &Arc<Vec<Spike>>)| match (level, pyramid.get(number)) {
@@ -79,18 +78,18 @@ impl Job {
     }
 }
 
-/// Where the rows of a tile go in a grid; the same for all tiles of a level.
+/// The mapping of tile rows to grid rows; the same for all tiles of a level.
 #[derive(Default)]
-struct Places {
+struct RowMapping {
     /// Rows per cell of the tile, and its cells up.
     tile: (u32, usize),
-    /// Its cells that are in view.
+    /// Its visible cells.
     range: std::ops::Range<usize>,
-    /// The cell rows of the grid they fall into.
+    /// Their cell rows in the grid.
     of: Vec<u32>,
 }
 
-impl Places {
+impl RowMapping {
     fn fit(&mut self, tile: &Tile, cells: &Cells) {
         if self.tile == (tile.rows, tile.height) {
             return;
@@ -105,7 +104,7 @@ impl Places {
 
 /// The counts.
 pub struct Grid {
-    /// How the window is cut.
+    /// The cells of the window.
     pub cells: Cells,
     lookup: Lookup,
     /// Column-major; column `c` of time is at `c mod columns`.
@@ -113,21 +112,21 @@ pub struct Grid {
     totals: Vec<u32>,
     max: u32,
     table_max: u32,
-    inks: Inks,
+    colors: CountColors,
     table: Vec<Color32>,
     sequence: u64,
     binned_to: u32,
 }
 
 impl Grid {
-    /// Counts all of these spikes that fall into the window.
-    pub fn of(cells: Cells, lookup: Lookup, job: &Job, inks: Inks) -> Self {
+    /// Counts the spikes of a job within the window.
+    pub fn of(cells: Cells, lookup: Lookup, job: &Job, colors: CountColors) -> Self {
         let mut grid = Self {
             counts: vec![0; cells.columns * cells.height],
             totals: vec![0; cells.columns],
             max: 1,
             table_max: 0,
-            inks,
+            colors,
             table: vec![],
             cells,
             lookup,
@@ -135,12 +134,12 @@ impl Grid {
             binned_to: job.last_step,
         };
         let (from, to) = (cells.first_step(), cells.end_step());
-        let mut places = Places::default();
+        let mut mapping = RowMapping::default();
         for part in &job.parts {
             match part {
                 Part::Spikes(spikes) => grid.add(between(spikes, from, to)),
-                Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse, &mut places),
-                Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine, &mut places),
+                Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse, &mut mapping),
+                Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine, &mut mapping),
             }
         }
         grid.max = grid.highest();
@@ -148,7 +147,7 @@ impl Grid {
         grid
     }
 
-    /// Counts more spikes; all must lie within the window's times.
+    /// Counts more spikes; all must be within the window's times.
     fn add(&mut self, spikes: &[Spike]) {
         let Cells { steps, columns, height, .. } = self.cells;
         // Spikes come in order of time: the column changes rarely.
@@ -167,7 +166,7 @@ impl Grid {
             let cell = &mut self.counts[base + usize::from(row)];
             let count = ((*cell & !SELECTED) + 1).min(SELECTED - 1);
             *cell = count | (*cell & SELECTED) | self.lookup.mark(spike.lane);
-            // A band shown as a rate counts a whole group: it must not decide how bright the others are.
+            // Collapsed groups count all their elements: they do not set the brightness.
             if !self.lookup.bands.contains(&usize::from(row)) {
                 self.max = self.max.max(count);
             }
@@ -175,11 +174,10 @@ impl Grid {
         }
     }
 
-    /// Adds the counts of a tile whose columns and cells fit into those of the grid. What is the highest is looked up in the
-    /// end.
-    fn add_tile(&mut self, tile: &Tile, places: &mut Places) {
+    /// Adds the counts of a tile whose columns and cells nest in those of the grid. The maximum is computed at the end.
+    fn add_tile(&mut self, tile: &Tile, mapping: &mut RowMapping) {
         let Cells { steps, columns, height, .. } = self.cells;
-        places.fit(tile, &self.cells);
+        mapping.fit(tile, &self.cells);
         let ring = self.cells.first..self.cells.first + columns as i64;
         for (c, counts) in tile.counts.chunks_exact(tile.height.max(1)).enumerate() {
             let column = i64::from((tile.first + c as u32 * tile.steps) / steps);
@@ -188,8 +186,8 @@ impl Grid {
             }
             let slot = self.slot(column);
             let cells = &mut self.counts[slot * height..(slot + 1) * height];
-            let counts = &counts[places.range.clone()];
-            for (place, n) in places.of.iter().zip(counts) {
+            let counts = &counts[mapping.range.clone()];
+            for (place, n) in mapping.of.iter().zip(counts) {
                 if let Some(cell) = cells.get_mut(*place as usize) {
                     *cell += u32::from(*n);
                 }
@@ -198,8 +196,7 @@ impl Grid {
         }
     }
 
-    /// The highest count of a cell. A band shown as a rate counts a whole group: it must not decide how bright the others
-    /// are.
+    /// The highest count of a cell, without collapsed groups: they do not set the brightness.
     fn highest(&self) -> u32 {
         let highest = |counts: &[u32]| counts.iter().map(|n| n & !SELECTED).max().unwrap_or(0);
         if self.lookup.bands.is_empty() {
@@ -211,14 +208,13 @@ impl Grid {
         columns.flat_map(|c| rows.iter().map(|y| c[*y] & !SELECTED)).max().unwrap_or(0).max(1)
     }
 
-    /// Whether the window can be reached by scrolling: the same cut, not earlier, and everything that came so
-    /// far lay within the ring.
+    /// Whether scrolling reaches the window: the same cells, not earlier, and all spikes so far were within the ring.
     pub fn can_scroll_to(&self, cells: &Cells) -> bool {
         self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.end_step()
     }
 
-    /// Scrolls to a later window of the same cut and counts what came since. Returns the range of columns that
-    /// changed (empty when nothing did), or `None` when the whole picture has to be coloured anew.
+    /// Scrolls to a later window of the same cells and counts new spikes. Returns the changed columns, or `None` when
+    /// the whole image needs new colours.
     pub fn scroll(&mut self, first: i64, history: &History) -> Option<std::ops::Range<i64>> {
         if first == self.cells.first && history.sequence() == self.sequence {
             return Some(0..0);
@@ -247,11 +243,11 @@ impl Grid {
         Some(changed.max(first)..end)
     }
 
-    /// Takes other colours; the whole picture has to be coloured anew when this returns `true`.
-    pub fn set_inks(&mut self, inks: Inks) -> bool {
-        let changed = self.inks != inks;
+    /// Sets the colours; returns whether the whole image needs new colours.
+    pub fn set_colors(&mut self, colors: CountColors) -> bool {
+        let changed = self.colors != colors;
         if changed {
-            self.inks = inks;
+            self.colors = colors;
             self.make_table();
         }
         changed
@@ -259,29 +255,29 @@ impl Grid {
 
     fn make_table(&mut self) {
         self.table_max = self.max.max(4);
-        let ramp = colors::densities(self.inks.dark);
-        let ink = |count: u32| match count {
+        let ramp = colors::densities(self.colors.dark);
+        let color_of = |count: u32| match count {
             0 => Color32::TRANSPARENT,
             n => {
-                let color = ramp[(self.inks.scale.place(n, self.table_max).clamp(0.0, 1.0) * 255.0) as usize];
-                if self.inks.dim { color.gamma_multiply(0.4) } else { color }
+                let color = ramp[(self.colors.scale.fraction(n, self.table_max).clamp(0.0, 1.0) * 255.0) as usize];
+                if self.colors.dim { color.gamma_multiply(0.4) } else { color }
             }
         };
-        self.table = (0..=self.table_max.min(4095)).map(ink).collect();
+        self.table = (0..=self.table_max.min(4095)).map(color_of).collect();
     }
 
     fn color(&self, count: u32) -> Color32 {
         if count & SELECTED != 0 {
-            return self.inks.accent;
+            return self.colors.accent;
         }
         self.table[(count as usize).min(self.table.len() - 1)]
     }
 
-    /// A picture of columns (of the ring, not of time) in the order they lie in the texture.
+    /// The image of some columns, in ring order.
     pub fn image(&self, slots: std::ops::Range<usize>) -> ColorImage {
         let (height, width) = (self.cells.height, slots.len());
         let mut pixels = vec![Color32::TRANSPARENT; width * height];
-        // Counts lie in columns, pixels in lines: some columns at a time, so that both stay near.
+        // Counts are column-major, pixels row-major: blocks of columns stay in the cache.
         for x0 in (0..width).step_by(16) {
             let columns = x0..(x0 + 16).min(width);
             for (y, line) in pixels.chunks_exact_mut(width.max(1)).rev().enumerate() {
@@ -300,13 +296,13 @@ impl Grid {
         ColorImage::new([slots.len(), height], pixels)
     }
 
-    /// Spikes in a column of time; 0 when it is not in the ring.
+    /// Spikes in a column; 0 outside the ring.
     pub fn total(&self, column: i64) -> u32 {
         let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
         if inside { self.totals[column.rem_euclid(self.cells.columns as i64) as usize] } else { 0 }
     }
 
-    /// Spikes in one cell; 0 when its column is not in the ring.
+    /// Spikes in one cell; 0 outside the ring.
     pub fn count(&self, column: i64, cell: usize) -> u32 {
         let inside = (self.cells.first..self.cells.first + self.cells.columns as i64).contains(&column);
         let at = self.slot(column) * self.cells.height + cell;
@@ -318,7 +314,7 @@ impl Grid {
         self.totals.iter().map(|n| u64::from(*n)).sum()
     }
 
-    /// Where in the ring a column of time is.
+    /// The ring index of a column.
     pub fn slot(&self, column: i64) -> usize {
         column.rem_euclid(self.cells.columns as i64) as usize
     }
@@ -326,7 +322,7 @@ impl Grid {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::inks::Scale, *};
+    use super::{super::count_colors::Scale, *};
     use crate::app::views::raster::{
         rows::{Order, Rows},
         window::Window,
@@ -346,25 +342,25 @@ mod tests {
         let row_of: Vec<u32> = (0..100).collect();
         let selected = Arc::new(bits(&[5], 100));
         let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands: vec![] };
-        let inks = Inks { scale: Scale::Log, accent: Color32::RED, dark: true, dim: false };
-        Grid::of(cells, lookup, &Job::new(history, &Pyramid::default(), Level::Spikes, &cells), inks)
+        let colors = CountColors { scale: Scale::Log, accent: Color32::RED, dark: true, dim: false };
+        Grid::of(cells, lookup, &Job::new(history, &Pyramid::default(), Level::Spikes, &cells), colors)
     }
 
     #[test]
-    fn scrolling_gives_what_binning_anew_gives() {
+    fn scrolling_equals_binning() {
         let (long, short) = (history(10_000), history(8_000));
         let mut scrolled = grid(&short, 8_000.0);
-        let anew = grid(&long, 10_000.0);
-        assert!(scrolled.cells.scrolls_to(&anew.cells));
-        assert!(scrolled.can_scroll_to(&anew.cells));
-        scrolled.scroll(anew.cells.first, &long);
-        assert_eq!(scrolled.counts, anew.counts);
-        assert_eq!(scrolled.spikes(), anew.spikes());
-        assert!(anew.spikes() >= 12_000);
+        let binned = grid(&long, 10_000.0);
+        assert!(scrolled.cells.scrolls_to(&binned.cells));
+        assert!(scrolled.can_scroll_to(&binned.cells));
+        scrolled.scroll(binned.cells.first, &long);
+        assert_eq!(scrolled.counts, binned.counts);
+        assert_eq!(scrolled.spikes(), binned.spikes());
+        assert!(binned.spikes() >= 12_000);
     }
 
     #[test]
-    fn tiles_count_what_spikes_count() {
+    fn tiles_equal_spikes() {
         let mut history = History::default();
         let spikes: Vec<Spike> =
             (0..300_000u32).map(|i| Spike { step: i / 9, lane: i.wrapping_mul(2_654_435_761) % 5_000 }).collect();
@@ -384,8 +380,8 @@ mod tests {
             let cells = Cells::in_units(&window, (200, 40), 5_000, units);
             let lookup =
                 Lookup { row_of: Arc::new(cells.rows_of(&rows.row_of)), selected: Arc::new(vec![]), bands: vec![] };
-            let inks = Inks { scale: Scale::Root, accent: Color32::RED, dark: true, dim: false };
-            let count = |level| Grid::of(cells, lookup.clone(), &Job::new(&history, &pyramid, level, &cells), inks);
+            let colors = CountColors { scale: Scale::Root, accent: Color32::RED, dark: true, dim: false };
+            let count = |level| Grid::of(cells, lookup.clone(), &Job::new(&history, &pyramid, level, &cells), colors);
             let (exact, tiled) = (count(Level::Spikes), count(level));
             assert!(exact.spikes() > 200_000);
             assert_eq!((&exact.counts, exact.max), (&tiled.counts, tiled.max));

@@ -1,12 +1,12 @@
-//! Spikes as a raster: any `Spikes` probe over any set. A density picture when there are many, ticks when few,
-//! the rate of the rows in view underneath.
+//! Spike raster of any `Spikes` probe over any set: a density image of many spikes, ticks of few, and the mean rate of
+//! the visible rows below.
 
 mod arrange;
-mod bands;
+mod collapsed;
+mod count_colors;
 mod density;
 mod draw;
 mod grid;
-mod inks;
 mod pointer;
 mod rows;
 mod scroll;
@@ -18,13 +18,13 @@ mod window;
 
 use super::{Subject, View, ViewCtx, catch::Catch, kit, probes_where, tap};
 use crate::{
-    app::time::{Link, Train, spikes::History},
+    app::time::{TimeLink, Train, spikes::History},
     engine::Exhibit,
     sim::{Clock, ElementSet, Frame, ProbeId, Shape, Tap},
 };
-use arrange::Arrange;
-use density::{Density, Wish};
-use inks::{Inks, Scale};
+use arrange::RowArranger;
+use count_colors::{CountColors, Scale};
+use density::{Density, DensityRequest};
 use rows::{Order, Rows};
 use std::sync::Arc;
 use ticks::Ticks;
@@ -34,32 +34,32 @@ use window::{Cells, Window};
 /// The raster view.
 pub struct Raster {
     probe: Option<ProbeId>,
-    /// What the events are called: `spikes`, `births`.
+    /// The name of the events: `spikes`, `births`.
     noun: String,
     set: Option<Arc<ElementSet>>,
-    arrange: Arrange,
+    arrange: RowArranger,
     rows: Rows,
     rows_generation: u64,
     is_active_only: bool,
     scale: Scale,
     clock: Clock,
-    link: Link,
-    /// Of the history: what relative steps count from.
+    link: TimeLink,
+    /// The origin of the relative steps of the history.
     origin: u64,
     window: Window,
     density: Density,
     pyramid: Pyramid,
     ticks: Ticks,
     plot_px: egui::Vec2,
-    catch: Catch,
+    area_select: Catch,
     menu_element: Option<u32>,
-    /// The group beside the rows that the menu was opened on.
+    /// The group the menu was opened on.
     menu_group: Option<Subject>,
 }
 
 impl Default for Raster {
     fn default() -> Self {
-        let mut arrange = Arrange::default();
+        let mut arrange = RowArranger::default();
         arrange.order = Order { column: "super_class".into(), ..Order::default() };
         Self {
             probe: None,
@@ -71,14 +71,14 @@ impl Default for Raster {
             is_active_only: true,
             scale: Scale::default(),
             clock: Clock::default(),
-            link: Link::default(),
+            link: TimeLink::default(),
             origin: 0,
             window: Window { t0: 0.0, t1: 10_000.0, r0: 0.0, r1: 1.0 },
             density: Density::default(),
             pyramid: Pyramid::default(),
             ticks: Ticks::default(),
             plot_px: egui::Vec2::ZERO,
-            catch: Catch::default(),
+            area_select: Catch::default(),
             menu_element: None,
             menu_group: None,
         }
@@ -86,7 +86,7 @@ impl Default for Raster {
 }
 
 impl Raster {
-    /// Finds the probe and the set of an exhibit, when they are not those already shown.
+    /// Finds the probe and the set in the schema.
     fn settle(&mut self, exhibit: &Exhibit) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let found = self.probe.filter(|p| exhibit.probes.get(usize::from(*p)).is_some_and(|p| spikes(&p.shape)));
@@ -107,7 +107,7 @@ impl Raster {
         }
     }
 
-    /// A column that is there, or the first.
+    /// The chosen column if it exists, else the first.
     fn choose_column(&mut self) {
         let Some(set) = &self.set else { return };
         let column = &mut self.arrange.order.column;
@@ -116,7 +116,7 @@ impl Raster {
         }
     }
 
-    /// Gives rows to those that spiked since, unless someone has zoomed in on the rows there are.
+    /// Gives rows to newly active elements, unless the rows are zoomed.
     fn rearrange(&mut self, ctx: &egui::Context, train: Option<&Train>, now_secs: f64) {
         let Some(set) = self.set.clone() else { return };
         let n_active = train.map_or(0, |t| t.active.count());
@@ -136,7 +136,7 @@ impl Raster {
         self.window.rows() < f64::from(self.rows.len().max(1)) - 0.5
     }
 
-    /// Which rows there are, as the caption says it.
+    /// The rows part of the caption.
     fn rows_text(&self, n_active: u32) -> String {
         let hidden = self.set.as_ref().map_or(0, |set| self.arrange.shown.n_hidden(set));
         let number = |n: u32| kit::thousands(u64::from(n));
@@ -155,14 +155,14 @@ impl Raster {
         if n_collapsed > 0 {
             text += &format!(" ({n_collapsed} as rates)");
         }
-        // Those who spiked a moment ago get their rows in a moment; for longer only beside a zoom.
+        // Newly active elements wait for a row only while the rows are zoomed.
         if is_partial && self.is_active_only && self.arrange.waiting(n_active) > 0 {
             text += &format!(" (+{} since zoomed)", number(self.arrange.waiting(n_active)));
         }
         text
     }
 
-    /// The present, in steps relative to the history.
+    /// The present, in steps relative to the origin.
     fn now(&self) -> f64 {
         self.clock.step.saturating_sub(self.origin) as f64
     }
@@ -172,7 +172,7 @@ impl Raster {
         (self.origin as f64 + step) * self.clock.secs_per_step
     }
 
-    /// The times of the shared axis, or of its own.
+    /// Takes the visible times of the axis or of the view.
     fn take_times(&mut self, ctx: &ViewCtx<'_>) {
         let line = self.link.line(&ctx.time.axis);
         let origin = self.origin as f64;
@@ -200,10 +200,10 @@ impl Raster {
             text += "  |  counting…";
         }
         if let Some(dropped) = train.map(|t| t.history.dropped()).filter(|n| *n > 0) {
-            text += &format!("  |  oldest {} {noun} no longer in memory", kit::thousands(dropped));
+            text += &format!("  |  oldest {} {noun} dropped from memory", kit::thousands(dropped));
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
-            text += &format!("  |  {} {noun} skipped while not drawn", kit::thousands(skipped));
+            text += &format!("  |  {} {noun} not recorded while hidden", kit::thousands(skipped));
         }
         text
     }
@@ -215,24 +215,28 @@ impl Raster {
         }
     }
 
-    fn wish<'a>(&'a self, size_px: (usize, usize), ctx: &'a ViewCtx<'_>) -> Wish<'a> {
+    fn request<'a>(&'a self, size_px: (usize, usize), ctx: &'a ViewCtx<'_>) -> DensityRequest<'a> {
         let selected = self.set.as_ref().map_or(&[][..], |s| ctx.selection.of(s.name));
-        let inks =
-            Inks { scale: self.scale, accent: ctx.tokens.accent, dark: ctx.tokens.dark, dim: !selected.is_empty() };
-        Wish {
+        let colors = CountColors {
+            scale: self.scale,
+            accent: ctx.tokens.accent,
+            dark: ctx.tokens.dark,
+            dim: !selected.is_empty(),
+        };
+        DensityRequest {
             window: self.window,
             size_px,
             rows: (&self.rows, self.rows_generation),
             selected: (selected, ctx.selection.generation),
-            inks,
+            colors,
         }
     }
 
-    /// Counts and ticks of what is in view.
-    fn update_picture(&mut self, ui: &egui::Ui, history: &History, size_px: (usize, usize), ctx: &ViewCtx<'_>) {
+    /// Updates density and ticks of the window.
+    fn update_image(&mut self, ui: &egui::Ui, history: &History, size_px: (usize, usize), ctx: &ViewCtx<'_>) {
         self.pyramid.update(ui.ctx(), history, &self.rows, self.rows_generation);
         let mut density = std::mem::take(&mut self.density);
-        density.update(ui.ctx(), history, &self.pyramid, &self.wish(size_px, ctx));
+        density.update(ui.ctx(), history, &self.pyramid, &self.request(size_px, ctx));
         self.density = density;
         let cells = Cells::of(&self.window, size_px.0, size_px.1, self.rows.len());
         let counted =
@@ -254,7 +258,7 @@ impl Raster {
         }
         let time = &*ctx.time;
         let train = self.probe.and_then(|p| time.past.train(p)).unwrap_or(&empty);
-        self.update_picture(ui, &train.history, size_px, ctx);
+        self.update_image(ui, &train.history, size_px, ctx);
         self.paint(ui, &layout, ctx);
         self.scroll_ui(ui, layout.scroll, ctx);
     }
@@ -278,7 +282,7 @@ impl View for Raster {
 
     fn reset(&mut self, exhibit: &Exhibit) {
         let mut arrange = std::mem::take(&mut self.arrange);
-        arrange.forget();
+        arrange.clear();
         *self = Self {
             arrange,
             probe: self.probe,
@@ -306,8 +310,8 @@ impl View for Raster {
         self.settle(ctx.exhibit);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "A raster shows any spikes probe of a simulation";
-            kit::empty_ui(ui, canvas, ctx, "Nothing here spikes", how, None);
+            let how = "This simulation has no spikes probe";
+            kit::empty_ui(ui, canvas, ctx, "No spiking elements", how, None);
             return;
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
@@ -320,7 +324,7 @@ impl View for Raster {
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if is_empty && !ctx.running {
             let title = format!("No {} yet", self.noun);
-            super::run_ui(ui, canvas, ctx, &title, "Run the model to see whose they are, and when");
+            super::run_ui(ui, canvas, ctx, &title, "Run to see spikes");
             return;
         }
         if kit::tiny_ui(ui, canvas, tokens) {
@@ -345,15 +349,15 @@ impl View for Raster {
     }
 
     fn help(&self) -> &'static str {
-        "# Raster\n\nTime runs to the right, one row per element, grouped by a category and sorted inside. When more than \
-         50,000 spikes are in view the picture shows their density; a cell with a single spike is never darker than a \
+        "# Raster\n\nTime runs to the right, one row per element, grouped by a category and sorted inside. With more than \
+         50,000 visible spikes the image shows their density; a cell with a single spike is never darker than a \
          quarter of the scale. Closer in, every spike is a tick in the colour of its group.\n\n\
          - drag: move · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: rows\n\
          - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
-         - click a group's bar or name: its rate instead of its rows, and back; right-click: all of it\n\
-         - drag at the right edge: move through the rows; the grey bars say where the spikes are\n\
-         - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the rows in view. Shaded spans are \
-         stimuli and lesions.\n\nWith *Active only* there are rows for those that have spiked since the run began and \
-         for nobody else; the caption says how many that is of all."
+         - click a group's bar or name: collapse it to its rate, or expand it; right-click: menu\n\
+         - drag at the right edge: scroll the rows; the grey bars show the spike density\n\
+         - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the visible rows. Shaded spans are \
+         stimuli and silencing.\n\n*Active only* shows rows only for elements that have spiked since the start \
+         of the run; the caption gives their number."
     }
 }

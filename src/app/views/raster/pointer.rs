@@ -1,4 +1,4 @@
-//! What the pointer does in the raster: the same grammar as in every view.
+//! Pointer input of the raster, with the gestures of every view.
 
 use super::{Raster, draw::Layout, rows::Group};
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
 use egui::{Key, PointerButton, Pos2, Rect, Response, Sense, Ui};
 use std::sync::Arc;
 
-/// How far from a spike the pointer may be, points.
-const REACH: f32 = 5.0;
-/// Spikes looked at under the pointer at most: where there are more, its reach is shorter.
-const LOOK_AT: usize = 15_000;
+/// Hit distance of a spike, points.
+const HIT_RADIUS: f32 = 5.0;
+/// Maximum spikes tested under the pointer; the hit distance shrinks where there are more.
+const MAX_TESTED: usize = 15_000;
 
 impl Raster {
     pub(super) fn pointer_ui(&mut self, ui: &mut Ui, layout: &Layout, ctx: &mut ViewCtx<'_>) {
@@ -24,7 +24,7 @@ impl Raster {
         let times = plot.with_max_y(layout.strip.bottom());
         let line = self.link.line(&ctx.time.axis).clone();
         let is_range = paint::choose_range(&response, times, &line, &mut ctx.time.axis);
-        if !is_range && !self.catch(ui, &response, plot, ctx) {
+        if !is_range && !self.select_area(ui, &response, plot, ctx) {
             self.drag(&response, plot, ctx);
         }
         self.wheel(ui, &response, layout, ctx);
@@ -36,7 +36,7 @@ impl Raster {
         }
         self.link.update(ui, ctx.clock.step as f64);
         if let Some(at) = response.hover_pos().filter(|p| times.contains(*p)) {
-            ctx.time.axis.point_at(line.step_at(plot, at.x), ui.ctx().cumulative_pass_nr());
+            ctx.time.axis.set_pointer(line.step_at(plot, at.x), ui.ctx().cumulative_pass_nr());
         }
         if !self.gutter_ui(&response, plot) {
             self.hover_ui(&response, plot, ctx);
@@ -49,7 +49,7 @@ impl Raster {
         if response.secondary_clicked() {
             self.menu_element = ctx.selection.hovered_in(set.name);
             let group = response.interact_pointer_pos().and_then(|at| self.group_at(at, plot));
-            self.menu_group = group.map(|g| self.everyone_in(&set, g));
+            self.menu_group = group.map(|g| self.all_in(&set, g));
         }
         response.context_menu(|ui| {
             let subject = self.menu_group.clone().unwrap_or_else(|| Subject::at(ctx, &set, self.menu_element));
@@ -57,26 +57,26 @@ impl Raster {
         });
     }
 
-    /// All of a category, whether they have rows or not.
-    fn everyone_in(&self, set: &ElementSet, group: &Group) -> Subject {
+    /// All elements of a category, with or without rows.
+    fn all_in(&self, set: &ElementSet, group: &Group) -> Subject {
         let codes = set.column(&self.rows.column).map_or(&[][..], |c| &c.codes);
         let elements: Vec<u32> = (0..codes.len() as u32).filter(|e| codes[*e as usize] == group.code).collect();
         let name = format!("{}: {}", kit::spaced(&group.label), kit::thousands(elements.len() as u64));
         Subject { element: None, elements: Arc::new(elements), name }
     }
 
-    /// The group beside whose rows a place is, left of the plot.
+    /// The group at a position left of the plot.
     fn group_at(&self, at: Pos2, plot: Rect) -> Option<&Group> {
-        let is_beside = at.x < plot.left() && plot.y_range().contains(at.y);
+        let is_left_of_plot = at.x < plot.left() && plot.y_range().contains(at.y);
         let row = self.window.r0 + f64::from((plot.bottom() - at.y) / plot.height()) * self.window.rows();
-        self.rows.group(row.max(0.0) as u32).filter(|_| is_beside)
+        self.rows.group(row.max(0.0) as u32).filter(|_| is_left_of_plot)
     }
 
-    /// Shift or Alt and drag: whoever has a spike in the area. `true` while it is drawn.
-    fn catch(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
-        let caught = self.catch.update(ui, response, plot);
-        self.catch.paint(&ui.painter_at(plot), ctx.tokens);
-        let Some(area) = caught else { return self.catch.is_drawing() };
+    /// Shift or Alt and drag: selects the elements with a spike in the area. Returns whether the area is being drawn.
+    fn select_area(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
+        let selected = self.area_select.update(ui, response, plot);
+        self.area_select.paint(&ui.painter_at(plot), ctx.tokens);
+        let Some(area) = selected else { return self.area_select.is_drawing() };
         let history = self.probe.and_then(|p| ctx.time.past.train(p)).map(|t| &t.history);
         if let (Some(set), Some(history)) = (&self.set, history) {
             ctx.selection.catch(set.name, self.spiking_in(plot, &area, history), ui.input(|i| i.modifiers));
@@ -84,7 +84,7 @@ impl Raster {
         true
     }
 
-    /// Who has a spike in an area.
+    /// The elements with a spike in an area.
     fn spiking_in(&self, plot: Rect, area: &Caught, history: &History) -> Vec<u32> {
         let bounds = area.bounds;
         let step = |x: f32| self.window.t0 + f64::from((x - plot.left()) / plot.width()) * self.window.span();
@@ -103,7 +103,7 @@ impl Raster {
         (0..is_in.len() as u32).filter(|e| is_in[*e as usize]).collect()
     }
 
-    /// The groups at the left are buttons: a click shows a group as its rate, or its rows again.
+    /// The groups at the left are buttons: a click collapses a group to its rate, or expands it.
     fn gutter_ui(&mut self, response: &Response, plot: Rect) -> bool {
         let Some(group) = response.hover_pos().and_then(|at| self.group_at(at, plot)).cloned() else { return false };
         response.ctx.set_cursor_icon(egui::CursorIcon::PointingHand);
@@ -115,8 +115,8 @@ impl Raster {
             self.arrange.ask(true);
         }
         let (label, n) = (kit::spaced(&group.label), kit::thousands(u64::from(group.len)));
-        let what = if group.is_collapsed { "click for its rows" } else { "click for its rate" };
-        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows, {what}, right-click for more"));
+        let what = if group.is_collapsed { "click to expand" } else { "click to collapse to its rate" };
+        response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows · {what} · right-click: menu"));
         true
     }
 
@@ -133,7 +133,7 @@ impl Raster {
         self.window.pan_rows(rows, self.rows.len());
     }
 
-    /// Plain: both ways. With Ctrl or over the time axis: time. With Shift or over the groups: rows.
+    /// Zooms both ways; with Ctrl or over the time axis only time; with Shift or over the groups only rows.
     fn wheel(&mut self, ui: &Ui, response: &Response, layout: &Layout, ctx: &mut ViewCtx<'_>) {
         let Some(at) = response.hover_pos() else { return };
         let (scroll, pinch, shift) = ui.input(|i| (i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers.shift));
@@ -178,11 +178,12 @@ impl Raster {
             let secs = self.secs(f64::from(s.step));
             kit::TimeUnit::of(self.clock.secs_per_step, secs, 0.0).text(secs, self.clock.secs_per_step)
         });
-        let values: Vec<_> = time.into_iter().map(|t| (format!("{}, at", self.noun), t)).collect();
+        let values: Vec<_> =
+            time.into_iter().map(|t| (format!("Last {}", self.noun.trim_end_matches('s')), t)).collect();
         response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, &set, element, &values));
     }
 
-    /// The spike nearest to the pointer, within reach.
+    /// The spike nearest to the pointer, within the hit distance.
     fn spike_at(&self, history: &History, plot: Rect, at: Pos2) -> Option<Spike> {
         let steps_per_pt = self.window.span() / f64::from(plot.width());
         let step = self.window.t0 + f64::from(at.x - plot.left()) * steps_per_pt;
@@ -194,18 +195,18 @@ impl Raster {
             let dx = (f64::from(spike.step) + 0.5 - step) / steps_per_pt;
             let dy = (f64::from(spike_row) + 0.5 - row) / rows_per_pt;
             let d2 = dx * dx + dy * dy;
-            (d2 <= f64::from(REACH * REACH) && is_drawn(spike_row)).then_some(d2)
+            (d2 <= f64::from(HIT_RADIUS * HIT_RADIUS) && is_drawn(spike_row)).then_some(d2)
         };
-        let (from, to) = reach(history, step, f64::from(REACH) * steps_per_pt)?;
+        let (from, to) = steps_near(history, step, f64::from(HIT_RADIUS) * steps_per_pt)?;
         let near = history.slices(from, to).flatten();
         let best = near.filter_map(|s| distance(s).map(|d| (d, *s)));
         best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, s)| s)
     }
 }
 
-/// The steps around one that are worth a look: all within reach, or the nearest that do not have too many spikes.
-fn reach(history: &History, step: f64, most: f64) -> Option<(u32, u32)> {
-    let around = |reach: f64| ((step - reach).max(0.0) as u32, (step + reach).max(0.0).ceil() as u32 + 1);
-    let halves = std::iter::successors(Some(most), |reach| Some(reach * 0.5)).take_while(|r| *r > most / 64.0);
-    halves.map(around).find(|(from, to)| history.count(*from, *to) <= LOOK_AT)
+/// The steps to test around the pointer: within the hit distance, or fewer where there are many spikes.
+fn steps_near(history: &History, step: f64, most: f64) -> Option<(u32, u32)> {
+    let around = |radius: f64| ((step - radius).max(0.0) as u32, (step + radius).max(0.0).ceil() as u32 + 1);
+    let halves = std::iter::successors(Some(most), |radius| Some(radius * 0.5)).take_while(|r| *r > most / 64.0);
+    halves.map(around).find(|(from, to)| history.count(*from, *to) <= MAX_TESTED)
 }

@@ -1,4 +1,4 @@
-//! The order of the rows: elements permuted so that a category stands together, sorted inside.
+//! Row order: elements grouped by a category and sorted inside each group.
 
 use crate::{
     app::{
@@ -10,16 +10,16 @@ use crate::{
 use egui::Color32;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// A collapsed group is as high as this share of all rows.
+/// A collapsed group takes one in this many rows.
 const BAND: u32 = 16;
 
-/// What decides the order inside a group.
+/// The sort key inside a group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Sort {
     /// The element's index.
     #[default]
     Index,
-    /// Spikes so far: the busiest on top.
+    /// Spike count so far: the most active on top.
     Rate,
     /// A coordinate, by its number.
     Position(usize),
@@ -28,7 +28,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// What a set can be sorted by, as the menu says it.
+    /// The sort options of a set, with labels.
     pub fn options(set: &ElementSet) -> Vec<(Self, String)> {
         let mut options = vec![(Self::Index, "index".to_owned()), (Self::Rate, "rate".to_owned())];
         if !set.positions.is_empty() {
@@ -38,7 +38,7 @@ impl Sort {
         options
     }
 
-    /// A number per element to sort by; none when the index decides.
+    /// The sort key of each element; empty for the index.
     fn keys(&self, set: &ElementSet, counts: &[u32]) -> Vec<u32> {
         match self {
             Self::Index => vec![],
@@ -51,20 +51,20 @@ impl Sort {
     }
 }
 
-/// Bits that compare like the number.
+/// Bits with the order of the number.
 fn ordered(v: f32) -> u32 {
     let bits = v.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// Which rows there are, in which order.
+/// Grouping and sorting of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Order {
     /// The column grouped by; empty when ungrouped.
     pub column: String,
     /// Inside a group.
     pub sort: Sort,
-    /// The groups shown as their rate, by code.
+    /// Codes of the collapsed groups.
     pub collapsed: BTreeSet<u16>,
 }
 
@@ -81,26 +81,26 @@ pub struct Group {
     pub code: u16,
     /// Elements in it.
     pub len: u32,
-    /// Whether it is shown as its rate.
+    /// Whether it is collapsed to its rate.
     pub is_collapsed: bool,
 }
 
 impl Group {
-    /// The row all spikes of a collapsed group are counted in.
+    /// The row in which spikes of a collapsed group are counted.
     pub fn middle(&self) -> u32 {
         u32::midpoint(self.first, self.end)
     }
 }
 
-/// The row of an element that has none, and the element of a row that has none.
-pub const NOWHERE: u32 = u32::MAX;
+/// No row, or no element.
+pub const NO_ROW: u32 = u32::MAX;
 
-/// Elements put in rows; row 0 is at the bottom.
+/// The elements in rows; row 0 is at the bottom.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Row of each element, or [`NOWHERE`].
+    /// Row of each element, or [`NO_ROW`].
     pub row_of: Arc<Vec<u32>>,
-    /// Element of each row, or [`NOWHERE`] in a collapsed group.
+    /// Element of each row, or [`NO_ROW`] in a collapsed group.
     pub element_of: Arc<Vec<u32>>,
     /// The blocks, from the bottom; empty when ungrouped.
     pub groups: Vec<Group>,
@@ -111,7 +111,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// In order of a column's categories, largest at the bottom, sorted inside. Only elements that `has_row` allows get a
+    /// Rows grouped by a column's categories, the largest at the bottom, sorted inside. Only elements with `has_row` get a
     /// row.
     pub fn new(set: &ElementSet, order: &Order, counts: &[u32], has_row: impl Fn(u32) -> bool) -> Self {
         let column = set.column(&order.column).filter(|c| c.codes.len() == set.len as usize);
@@ -126,12 +126,12 @@ impl Rows {
             n_shown: elements.len() as u32,
             ..Self::default()
         };
-        let (mut row_of, mut element_of) = (vec![NOWHERE; set.len as usize], Vec::with_capacity(elements.len()));
+        let (mut row_of, mut element_of) = (vec![NO_ROW; set.len as usize], Vec::with_capacity(elements.len()));
         for block in elements.chunk_by(|a, b| code(*a) == code(*b)) {
             let (first, code) = (element_of.len() as u32, code(block[0]));
             let is_collapsed = column.is_some() && order.collapsed.contains(&code);
             if is_collapsed {
-                element_of.resize(element_of.len() + band as usize, NOWHERE);
+                element_of.resize(element_of.len() + band as usize, NO_ROW);
             } else {
                 element_of.extend(block);
             }
@@ -156,32 +156,32 @@ impl Rows {
         self.element_of.len() as u32
     }
 
-    /// Number of elements, those without a row included.
+    /// Number of elements, including those without a row.
     pub fn n_elements(&self) -> u32 {
         self.row_of.len() as u32
     }
 
-    /// The row of an element that has one.
+    /// The row of an element, if it has one.
     pub fn row(&self, element: u32) -> Option<u32> {
-        self.row_of.get(element as usize).copied().filter(|row| *row != NOWHERE)
+        self.row_of.get(element as usize).copied().filter(|row| *row != NO_ROW)
     }
 
-    /// The element of a row that has one.
+    /// The element of a row, if it has one.
     pub fn element(&self, row: u32) -> Option<u32> {
-        self.element_of.get(row as usize).copied().filter(|element| *element != NOWHERE)
+        self.element_of.get(row as usize).copied().filter(|element| *element != NO_ROW)
     }
 
-    /// The block a row is in.
+    /// The group of a row.
     pub fn group(&self, row: u32) -> Option<&Group> {
         self.groups.get(self.groups.partition_point(|g| g.end <= row))
     }
 
-    /// The groups shown as their rate.
+    /// The collapsed groups.
     pub fn collapsed(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|g| g.is_collapsed)
     }
 
-    /// One colour per block.
+    /// One colour per group.
     pub fn colors(&self, set: &ElementSet, tokens: &Tokens) -> Vec<Color32> {
         let of_column = set.column(&self.column).map(|c| colors::of_column(c, tokens)).unwrap_or_default();
         self.groups.iter().map(|g| of_column.get(usize::from(g.code)).copied().unwrap_or(tokens.other)).collect()
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_that_may_get_a_row() {
+    fn only_allowed_elements_get_a_row() {
         for column in ["class", "nothing"] {
             let rows = Rows::new(&set(&["b", "a", "b", "a"]), &by(column), &[], |e| e >= 2);
             assert_eq!((rows.len(), rows.n_elements()), (2, 4));

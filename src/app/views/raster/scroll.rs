@@ -1,4 +1,4 @@
-//! The bar at the right edge: which rows are in view, and where along all rows the spikes are.
+//! The scroll bar at the right edge: the visible rows, and the spike density over all rows.
 
 use super::Raster;
 use crate::app::views::ViewCtx;
@@ -25,7 +25,7 @@ impl Raster {
             let mut mesh = Mesh::default();
             for (i, n) in sums.iter().enumerate().filter(|(_, n)| **n > 0) {
                 let row = i as f64 * f64::from(per_cell);
-                // Rare ones are seen as well.
+                // Rows with few spikes stay visible.
                 let width = (bar.width() * (*n as f32 / most).sqrt()).max(1.5);
                 let (top, bottom) = (y((row + f64::from(per_cell)).min(all)), y(row));
                 let cell = Rect::from_min_max(pos2(bar.right() - width, top), pos2(bar.right(), bottom.max(top + 0.5)));
@@ -41,6 +41,6 @@ impl Raster {
             let strong = if response.hovered() || response.dragged() { 0.5 } else { 0.3 };
             painter.rect_filled(thumb, 2.0, tokens.accent.gamma_multiply(strong));
         }
-        response.on_hover_text("Rows: drag to move; the bars say where the spikes are");
+        response.on_hover_text("Drag to scroll the rows; the bars show spike density");
     }
 }

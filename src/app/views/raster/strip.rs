@@ -1,31 +1,31 @@
-//! The mean rate of the rows in view, under the spikes.
+//! The mean rate of the visible rows, below the raster.
 
 use super::{Raster, draw::nice_above};
 use crate::app::{theme::Tokens, views::kit};
 use egui::{Align2, Mesh, Painter, Pos2, Rect, pos2};
 
-/// A bin of a rate is at least this wide, points.
+/// Minimum width of a rate bin, points.
 const BIN: f64 = 3.0;
 
 impl Raster {
-    /// What rates are in.
+    /// The unit of rates.
     pub(super) fn rate_unit(&self) -> &'static str {
         if self.clock.secs_per_step >= 1.0 { "" } else { "Hz" }
     }
 
-    /// Steps per bin of a rate over a plot.
+    /// Columns per rate bin.
     fn bin_columns(&self, plot: Rect) -> i64 {
         let Some(grid) = self.density.grid() else { return 1 };
         let columns_per_pt = self.window.span() / f64::from(grid.cells.steps) / f64::from(plot.width().max(1.0));
         (BIN * columns_per_pt).ceil().max(1.0) as i64
     }
 
-    /// Middles of bins and their rates, for counts per column and a number of elements.
+    /// Bin centres and rates, from counts per column and a number of elements.
     pub(super) fn bins(&self, plot: Rect, count: impl Fn(i64) -> u64, n_elements: u32) -> Vec<(f64, f64)> {
         let Some(grid) = self.density.grid() else { return vec![] };
         let (cells, per_bin) = (grid.cells, self.bin_columns(plot));
         let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.secs_per_step;
-        // Where steps have no length, how many events a step has in all rows.
+        // Where steps have no duration: events per step over all rows.
         let per = if self.clock.secs_per_step >= 1.0 { 1 } else { n_elements.max(1) };
         let scale = 1.0 / (f64::from(per) * secs);
         let (first, last) = (cells.first.div_euclid(per_bin), (cells.first + cells.columns as i64).div_euclid(per_bin));
@@ -39,7 +39,7 @@ impl Raster {
         (first..=last).map(bin).filter(in_view).collect()
     }
 
-    /// Mean rate of the rows in view, in bins of at least three points and one step.
+    /// Mean rate of the visible rows, in bins of at least three points and one step.
     pub(super) fn paint_rate(&self, painter: &Painter, strip: Rect, font: &egui::FontId, tokens: &Tokens) {
         let Some(grid) = self.density.grid() else { return };
         let bins = self.bins(strip, |column| u64::from(grid.total(column)), self.elements_in_view());
@@ -64,7 +64,7 @@ impl Raster {
         inside.add(area);
         inside.line(points, egui::Stroke::new(1.25, color));
         painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
-        // Beside the strip when there is a gutter, else inside it.
+        // Labels in the gutter if there is one, else inside the strip.
         let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
         let (x, align) = if has_gutter {
             (strip.left() - 6.0, Align2::RIGHT_CENTER)
@@ -88,7 +88,7 @@ impl Raster {
         painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }
 
-    /// Elements whose rows are in view; of groups shown as their rate all.
+    /// Number of elements with visible rows; all elements of visible collapsed groups.
     fn elements_in_view(&self) -> u32 {
         let (from, to) = (self.window.r0.max(0.0) as u32, (self.window.r1.ceil() as u32).min(self.rows.len()));
         let band = |g: &super::rows::Group| -> i64 {

@@ -1,4 +1,4 @@
-//! Single spikes, when they are few enough to be drawn one by one.
+//! Single spikes, drawn as ticks when they are few.
 
 use super::{
     Raster,
@@ -11,10 +11,10 @@ use crate::{
 };
 use egui::{Mesh, Painter, Rect, Vec2, pos2};
 
-/// Up to this many spikes in view are drawn one by one.
-const MOST: usize = 50_000;
-/// More spikes than this in the times in view are not worth a look for those in the rows in view.
-const SCAN: usize = 150_000;
+/// Maximum number of visible spikes drawn as ticks.
+const MAX_TICKS: usize = 50_000;
+/// With more spikes in the visible times, the visible rows are not searched.
+const MAX_SCANNED: usize = 150_000;
 
 /// A spike, its row and its group of rows.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ struct Tick {
     group: u32,
 }
 
-/// The spikes in view.
+/// The visible spikes.
 #[derive(Default)]
 pub struct Ticks {
     ticks: Vec<Tick>,
@@ -32,17 +32,17 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Whether spikes are drawn one by one.
+    /// Whether ticks are shown.
     pub fn are_shown(&self) -> bool {
         self.key.is_some()
     }
 
-    /// How many.
+    /// Number of ticks.
     pub fn len(&self) -> usize {
         self.ticks.len()
     }
 
-    /// Collects those in view. `counted` is how many the density picture of these very cells has, when it is up to date.
+    /// Collects the visible spikes. `counted` is their number in an up-to-date density image of the same cells.
     pub fn update(
         &mut self,
         history: &History,
@@ -58,7 +58,7 @@ impl Ticks {
         self.key = None;
         self.ticks.clear();
         let (from, to) = (window.t0.max(0.0) as u32, window.t1.ceil().max(0.0) as u32);
-        if counted.is_some_and(|n| n > MOST as u64) || history.count(from, to) > SCAN {
+        if counted.is_some_and(|n| n > MAX_TICKS as u64) || history.count(from, to) > MAX_SCANNED {
             return;
         }
         let (r0, r1) = (window.r0.floor().max(0.0) as u32, window.r1.ceil() as u32);
@@ -66,7 +66,7 @@ impl Ticks {
             if let Some(row) = rows.row_of.get(spike.lane as usize).copied().filter(|r| (r0..r1).contains(r)) {
                 let group = rows.groups.partition_point(|g| g.end <= row) as u32;
                 self.ticks.push(Tick { spike: *spike, row, group });
-                if self.ticks.len() > MOST {
+                if self.ticks.len() > MAX_TICKS {
                     return self.ticks.clear();
                 }
             }

@@ -1,12 +1,12 @@
-//! The pyramid: every full chunk of spikes also as counts, once fine and once coarse, so that a picture of twenty million
-//! spikes is summed from a few million numbers, and a first one from a few hundred thousand.
+//! The tile pyramid: each full chunk of spikes also as fine and coarse counts, so that an image of twenty million spikes
+//! is summed from a few million counts, and a preview from a few hundred thousand.
 //!
 //! A chunk has a fixed number of spikes, so the length of a tile's columns follows the rate: at 300,000 spikes/s a fine
 //! column is 4 ms. Columns are powers of two of steps and start at multiples of their length, so those of all chunks
-//! fit into each other. Tiles hold rows, so they are made anew when rows are rearranged: on the pool, newest first,
-//! some at a time.
+//! nest. Tiles depend on the row order, so they are recomputed when rows are rearranged: on the pool, newest first, in
+//! batches.
 
-use super::rows::{NOWHERE, Rows};
+use super::rows::{NO_ROW, Rows};
 use crate::{
     app::{time::spikes::History, views::pool},
     sim::Spike,
@@ -16,11 +16,11 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-/// Columns and rows of a fine tile at most, and of a coarse one.
+/// Maximum columns and rows of a fine and of a coarse tile.
 const FINE: (u32, u32) = (64, 1024);
 const COARSE: (u32, u32) = (4, 256);
-/// Chunks counted in one go.
-const AT_A_TIME: usize = 48;
+/// Chunks counted per job.
+const CHUNKS_PER_JOB: usize = 48;
 
 /// Counts of one chunk at one resolution.
 pub struct Tile {
@@ -45,8 +45,8 @@ impl Tile {
         let height = rows.len().div_ceil(per_cell) as usize;
         let mut counts = vec![0u16; ((to - first) / steps + 1) as usize * height];
         for spike in spikes {
-            let row = rows.row_of.get(spike.lane as usize).copied().unwrap_or(NOWHERE);
-            if row != NOWHERE {
+            let row = rows.row_of.get(spike.lane as usize).copied().unwrap_or(NO_ROW);
+            if row != NO_ROW {
                 let column = ((spike.step - first) / steps) as usize;
                 let cell = &mut counts[column * height + (row / per_cell) as usize];
                 *cell = cell.saturating_add(1);
@@ -58,9 +58,9 @@ impl Tile {
 
 /// A chunk at both resolutions.
 pub struct Tiles {
-    /// For pictures.
+    /// For images.
     pub fine: Tile,
-    /// For a first look.
+    /// For previews.
     pub coarse: Tile,
     /// Spikes per cell of `coarse`, all columns together.
     by_row: Vec<u32>,
@@ -77,7 +77,7 @@ impl Tiles {
     }
 }
 
-/// Which resolution.
+/// The source of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The spikes themselves.
@@ -90,18 +90,18 @@ pub enum Level {
 
 type Made = Vec<(u64, Arc<Tiles>)>;
 
-/// The tiles of a history under one order of rows.
+/// The tiles of a history for one row order.
 #[derive(Default)]
 pub struct Pyramid {
     generation: u64,
     tiles: BTreeMap<u64, Arc<Tiles>>,
-    /// Spikes per coarse cell of rows, all tiles together, and the rows of a cell.
+    /// Spikes per coarse row cell, summed over all tiles, and rows per cell.
     by_row: Option<(Vec<u64>, u32)>,
     job: Option<(u64, mpsc::Receiver<Made>)>,
 }
 
 impl Pyramid {
-    /// Takes in finished tiles and asks for missing ones.
+    /// Collects finished tiles and requests missing ones.
     pub fn update(&mut self, ctx: &egui::Context, history: &History, rows: &Rows, generation: u64) {
         if generation != self.generation {
             pool::discard(std::mem::take(&mut self.tiles));
@@ -121,13 +121,13 @@ impl Pyramid {
             return;
         }
         let missing = history.chunks().rev().filter(|(number, _)| !self.tiles.contains_key(number));
-        let missing: Vec<_> = missing.take(AT_A_TIME).map(|(number, chunk)| (number, chunk.clone())).collect();
+        let missing: Vec<_> = missing.take(CHUNKS_PER_JOB).map(|(number, chunk)| (number, chunk.clone())).collect();
         let (sender, receiver) = mpsc::channel();
         let rows = rows.clone();
         pool::spawn(ctx, move || {
             let make = |(number, chunk): (u64, Arc<Vec<Spike>>)| (number, Arc::new(Tiles::of(&chunk, &rows)));
             let made = missing.into_iter().map(make).collect();
-            sender.send(made).ok(); // the view may be gone by then
+            sender.send(made).ok(); // fails if the view was closed
         });
         self.job = Some((generation, receiver));
     }
@@ -149,13 +149,13 @@ impl Pyramid {
         }
     }
 
-    /// The tiles of a chunk, when they are made.
+    /// The tiles of a chunk, once computed.
     pub fn get(&self, chunk: u64) -> Option<&Arc<Tiles>> {
         self.tiles.get(&chunk)
     }
 
-    /// The longest column and the highest cell of a level among the chunks that touch these steps; `None` when one of them
-    /// has no tiles yet.
+    /// The longest column and the highest cell of a level among the chunks that overlap these steps; `None` while tiles
+    /// are missing.
     pub fn quanta(&self, history: &History, level: Level, from: u32, to: u32) -> Option<(u32, u32)> {
         let mut quanta = (1, 1);
         for (number, _) in history.chunks_between(from, to) {
@@ -166,7 +166,7 @@ impl Pyramid {
         Some(quanta)
     }
 
-    /// Spikes per coarse cell of rows, all kept times together, and the rows of a cell.
+    /// Spikes per coarse row cell over all times in memory, and rows per cell.
     pub fn by_row(&self) -> Option<(&[u64], u32)> {
         self.by_row.as_ref().map(|(sums, rows)| (sums.as_slice(), *rows))
     }
@@ -187,7 +187,7 @@ mod tests {
     use crate::{app::views::raster::rows::Order, sim::ElementSet};
 
     #[test]
-    fn tiles_hold_every_spike_where_it_was() {
+    fn tiles_count_every_spike() {
         let set = ElementSet { name: "cells", len: 3_000, ..ElementSet::default() };
         let rows = Rows::new(&set, &Order::default(), &[], |_| true);
         let spikes: Vec<Spike> = (0..40_000u32).map(|i| Spike { step: 777 + i / 7, lane: i * 31 % 3_000 }).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     Raster,
-    inks::Scale,
+    count_colors::Scale,
     rows::{Order, Sort},
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     sim::{ElementSet, Shape},
 };
 
-/// Points that the rarer choices take.
+/// Width of the controls in the overflow menu, points.
 const REST: f32 = 330.0;
 
 impl Raster {
@@ -19,7 +19,7 @@ impl Raster {
         let before = self.arrange.order.clone();
         let mut columns: Vec<(String, String)> =
             set.columns.iter().map(|c| (c.name.clone(), kit::spaced(&c.name))).collect();
-        columns.push((String::new(), "nothing".into()));
+        columns.push((String::new(), "none".into()));
         self.events_ui(ui, ctx);
         if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.arrange.order.column, &columns) {
             self.arrange.order.collapsed.clear();
@@ -34,7 +34,7 @@ impl Raster {
         }
     }
 
-    /// Which events, when there are several kinds of them.
+    /// The choice of the event stream, if there are several.
     fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, kit::spaced(p.name))).collect();
@@ -49,7 +49,7 @@ impl Raster {
         kit::choice_ui(ui, ctx.tokens, "Sort", &mut self.arrange.order.sort, &Sort::options(set));
         let scales: Vec<_> = Scale::ALL.map(|s| (s, s.label().to_owned())).into();
         kit::choice_ui(ui, ctx.tokens, "Scale", &mut self.scale, &scales);
-        let hint = "Rows only for those that have spiked since the run began; the caption says how many";
+        let hint = "Rows only for elements that have spiked since the start of the run";
         if ui.toggle_value(&mut self.is_active_only, "Active only").on_hover_text(hint).changed() {
             self.arrange.ask(true);
         }
@@ -58,7 +58,7 @@ impl Raster {
         }
     }
 
-    /// All rows, newest data.
+    /// Resets to all rows and the newest data.
     pub(super) fn fit(&mut self, ctx: &mut ViewCtx<'_>) {
         (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
         self.link.line_mut(&mut ctx.time.axis).fit(ctx.clock.secs_per_step);

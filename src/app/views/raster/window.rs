@@ -1,6 +1,6 @@
-//! What part of the raster is in view, and how it is cut into cells.
+//! The visible part of the raster, and its division into cells.
 
-/// Times and rows in view. Times are steps relative to the history's origin.
+/// Visible times and rows. Times are steps relative to the history's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Left edge, steps.
@@ -14,17 +14,17 @@ pub struct Window {
 }
 
 impl Window {
-    /// Steps across.
+    /// Visible steps.
     pub fn span(&self) -> f64 {
         self.t1 - self.t0
     }
 
-    /// Rows up.
+    /// Visible rows.
     pub fn rows(&self) -> f64 {
         self.r1 - self.r0
     }
 
-    /// Shrinks or grows the rows around a fixed fraction of the height from the bottom, within `0..rows`.
+    /// Zooms the rows around a fraction of the height from the bottom, within `0..rows`.
     pub fn zoom_rows(&mut self, factor: f64, at: f64, rows: u32) {
         let most = f64::from(rows.max(1));
         let count = (self.rows() * factor).clamp(most.min(4.0), most);
@@ -51,7 +51,7 @@ impl Window {
     }
 }
 
-/// A window cut into cells: a whole number of steps and of rows each, at least one, about a pixel in size.
+/// A window divided into cells of about a pixel: a whole number of steps and of rows each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// Steps per column.
@@ -64,18 +64,18 @@ pub struct Cells {
     pub rows: u32,
     /// First row of the lowest cell.
     pub row0: u32,
-    /// Number of cells up.
+    /// Number of cell rows.
     pub height: usize,
 }
 
 impl Cells {
-    /// The finest cells not smaller than a pixel. As many columns wherever the window begins, so that one that follows the
-    /// newest data scrolls.
+    /// The finest cells not smaller than a pixel. The number of columns does not depend on the start of the window, so that
+    /// a followed window scrolls.
     pub fn of(window: &Window, width_px: usize, height_px: usize, rows: u32) -> Self {
         Self::in_units(window, (width_px, height_px), rows, (1, 1))
     }
 
-    /// The same in multiples of so many steps and rows.
+    /// The same in multiples of a number of steps and rows.
     pub fn in_units(window: &Window, (width_px, height_px): (usize, usize), rows: u32, units: (u32, u32)) -> Self {
         let steps = (window.span() / width_px.max(1) as f64).ceil().max(1.0) as u32;
         let steps = steps.div_ceil(units.0).saturating_mul(units.0);
@@ -99,13 +99,13 @@ impl Cells {
         ((self.first + self.columns as i64).max(0) as u64 * u64::from(self.steps)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The cell row of a row in view.
+    /// The cell row of a visible row.
     pub fn cell_of(&self, row: u32) -> Option<usize> {
         let cell = (row.checked_sub(self.row0)? / self.rows) as usize;
         (cell < self.height).then_some(cell)
     }
 
-    /// Whether a window lies inside, up to a cell at each end.
+    /// Whether a window is covered, up to a cell at each end.
     pub fn covers(&self, window: &Window) -> bool {
         let (from, to) = (self.first as f64, (self.first + self.columns as i64) as f64);
         let (step, row) = (f64::from(self.steps), f64::from(self.rows));
@@ -116,21 +116,21 @@ impl Cells {
             && window.r1 <= top + row
     }
 
-    /// Whether rows are cut alike.
+    /// Whether both have the same cell rows.
     pub fn has_rows_of(&self, other: &Self) -> bool {
         (self.rows, self.row0, self.height) == (other.rows, other.row0, other.height)
     }
 
-    /// Whether both are cut alike and only the first column differs: one scrolls into the other.
+    /// Whether only the first column differs, so that one scrolls into the other.
     pub fn scrolls_to(&self, other: &Self) -> bool {
         Self { first: other.first, ..*self } == *other
     }
 
-    /// Index of the cell row of each element; `u16::MAX` when out of view.
+    /// Index of the cell row of each element; `u16::MAX` outside.
     pub fn rows_of(&self, row_of: &[u32]) -> Vec<u16> {
         let top = self.row0 + self.height as u32 * self.rows;
         let is_in = |row: u32| (self.row0..top).contains(&row);
-        // A product instead of a quotient: exact while rows times rows per cell stay below 2³².
+        // Multiplication instead of division: exact while rows times rows per cell stay below 2³².
         if u64::from(top) * u64::from(self.rows) < 1 << 32 {
             let inverse = (1u64 << 32) / u64::from(self.rows) + 1;
             let cell = |row: u32| ((u64::from(row - self.row0) * inverse) >> 32) as u16;

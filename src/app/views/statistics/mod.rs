@@ -1,42 +1,42 @@
-//! Statistics of spike trains: intervals, CV, Fano factor, correlations, power; for the selection, or for everyone.
+//! Statistics of spike trains: ISI, CV, Fano factor, correlations, power; of the selection or of all elements.
 
-mod lines;
+mod compute;
 mod plots;
 mod sonogram;
-mod work;
+mod table;
 
 use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, states, tap};
 use crate::{
     engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},
 };
+use compute::{Stats, Task};
 use egui::{Rect, Ui};
 use std::{sync::Arc, time::Duration};
-use work::{Stats, Task};
 
-/// While it runs, it is worked out again at most this often.
-const AGAIN: Duration = Duration::from_millis(1_000);
+/// Minimum time between two updates while the simulation runs.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(1_000);
 
-/// A panel lower than that shows the table alone, points.
-const LOW: f32 = 230.0;
+/// A lower panel shows only the table, points.
+const TABLE_ONLY_HEIGHT: f32 = 230.0;
 
 /// The statistics view.
 pub struct Statistics {
     probe: Option<ProbeId>,
     set: Option<Arc<ElementSet>>,
-    everyone: bool,
+    is_all: bool,
     last_secs: f64,
     fano_ms: f64,
     bin_ms: f64,
     stats: Pooled<Key, Stats>,
-    lines: lines::Lines,
-    /// Power is drawn over time.
+    table: table::StatsTable,
+    /// Power is drawn as a spectrogram.
     over_time: bool,
     pictures: plots::Pictures,
     n_results: u64,
 }
 
-/// What the statistics are of.
+/// The parameters of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Key {
     of: Option<Arc<Vec<u32>>>,
@@ -51,12 +51,12 @@ impl Default for Statistics {
         Self {
             probe: None,
             set: None,
-            everyone: false,
+            is_all: false,
             last_secs: 0.0,
             fano_ms: 100.0,
             bin_ms: 5.0,
             stats: Pooled::default(),
-            lines: lines::Lines::default(),
+            table: table::StatsTable::default(),
             over_time: false,
             pictures: plots::Pictures::default(),
             n_results: 0,
@@ -76,9 +76,9 @@ impl Statistics {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let whose = [(false, "selection".to_owned()), (true, "everyone".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "of", &mut self.everyone, &whose);
-        let spans = [(0.0, "all kept"), (10.0, "last 10 s"), (2.0, "last 2 s"), (0.5, "last 500 ms")];
+        let options = [(false, "selection".to_owned()), (true, "all".to_owned())];
+        kit::choice_ui(ui, ctx.tokens, "of", &mut self.is_all, &options);
+        let spans = [(0.0, "all in memory"), (10.0, "last 10 s"), (2.0, "last 2 s"), (0.5, "last 500 ms")];
         kit::choice_ui(ui, ctx.tokens, "over", &mut self.last_secs, &spans.map(|(s, text)| (s, text.to_owned())));
         let ms = |v: f64| (v, format!("{v} ms"));
         kit::choice_ui(ui, ctx.tokens, "Fano window", &mut self.fano_ms, &[50.0, 100.0, 500.0, 1000.0].map(ms));
@@ -90,7 +90,7 @@ impl Statistics {
 
     fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let Some(train) = self.probe.and_then(|p| ctx.time.past.train(p)) else { return };
-        let of = if self.everyone { None } else { Some(ctx.selection.elements.clone()) };
+        let of = if self.is_all { None } else { Some(ctx.selection.elements.clone()) };
         let bits = [self.last_secs, self.fano_ms, self.bin_ms].map(f64::to_bits);
         let key = Key {
             of: of.clone(),
@@ -106,8 +106,8 @@ impl Statistics {
         if self.stats.is_busy() && only_time || !self.stats.is_stale(&key) {
             return;
         }
-        if only_time && self.stats.age() < AGAIN {
-            return ui.ctx().request_repaint_after(AGAIN);
+        if only_time && self.stats.age() < UPDATE_INTERVAL {
+            return ui.ctx().request_repaint_after(UPDATE_INTERVAL);
         }
         let to = ctx.clock.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
         let oldest = train.history.first_step().filter(|_| train.history.dropped() > 0).unwrap_or(0);
@@ -123,7 +123,7 @@ impl Statistics {
             fano_ms: self.fano_ms,
             bin_ms: self.bin_ms,
         };
-        self.stats.want(ui.ctx(), key, move |progress| work::work(&task, progress));
+        self.stats.want(ui.ctx(), key, move |progress| compute::compute(&task, progress));
     }
 
     fn caption(&self, stats: Option<&Stats>) -> String {
@@ -141,9 +141,9 @@ impl Statistics {
 
     fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
         let (mut left, mut right) = (canvas, canvas);
-        // Plots too low to be read leave their room to the table.
-        if canvas.width() <= 640.0 && canvas.height() < LOW {
-            return self.lines.ui(ui, canvas, ctx, set, stats);
+        // In a low panel only the table is shown.
+        if canvas.width() <= 640.0 && canvas.height() < TABLE_ONLY_HEIGHT {
+            return self.table.ui(ui, canvas, ctx, set, stats);
         }
         if canvas.width() > 640.0 {
             let middle = canvas.left() + canvas.width() * 0.62;
@@ -163,7 +163,7 @@ impl Statistics {
             self.over_time,
             self.n_results,
         );
-        self.lines.ui(ui, right, ctx, set, stats);
+        self.table.ui(ui, right, ctx, set, stats);
     }
 }
 
@@ -192,10 +192,10 @@ impl View for Statistics {
         self.settle(ctx.exhibit);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing here spikes", "This simulation publishes no spikes", None);
+            kit::empty_ui(ui, canvas, ctx, "No spiking elements", "This simulation has no spikes", None);
             return;
         };
-        let is_empty = !self.everyone && ctx.selection.of(set.name).is_empty();
+        let is_empty = !self.is_all && ctx.selection.of(set.name).is_empty();
         if !is_empty {
             self.ask(ui, ctx, &set);
         }
@@ -204,32 +204,39 @@ impl View for Statistics {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if is_empty {
-            let how = "Select elements in any view to see how they fire";
-            if kit::empty_ui(ui, canvas, ctx, "Nothing is selected", how, Some("Take everyone")) {
-                self.everyone = true;
+            let how = "Select elements in any view";
+            if kit::empty_ui(
+                ui,
+                canvas,
+                ctx,
+                "Nothing selected",
+                how,
+                Some(&format!("Use all {}", kit::spaced(set.name))),
+            ) {
+                self.is_all = true;
             }
             return;
         }
         match stats {
             Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
             None if self.stats.is_busy() || self.stats.ended().is_some() => {
-                states::pooled_ui(ui, canvas, ctx, "Working out how they fire", &mut self.stats);
+                states::pooled_ui(ui, canvas, ctx, "Computing statistics", &mut self.stats);
             }
-            None => run_ui(ui, canvas, ctx, "No spikes yet", "Run the model to see how they fire"),
+            None => run_ui(ui, canvas, ctx, "No spikes yet", "Run to see statistics"),
         }
     }
 
     fn help(&self) -> &'static str {
-        "# Statistics\n\nOf the spikes that are remembered, for the selection or for everyone; worked out again every \
-         second while it runs. Variances divide by n, as in Elephant and NumPy.\n\n\
+        "# Statistics\n\nOf the spikes in memory, for the selection or for all elements; updated every \
+         second while the simulation runs. Variances divide by n, as in Elephant and NumPy.\n\n\
          **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
          **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
-         spikes. A clock has 0, a Poisson train 1.\n\n\
-         **Fano factor**: variance of an element's counts in windows side by side over their mean \
+         spikes. A regular train has 0, a Poisson train 1.\n\n\
+         **Fano factor**: variance of an element's counts in adjacent windows over their mean \
          (*elephant.statistics.fanofactor*, windows in place of trials). A Poisson train has 1.\n\n\
          **Correlation**: Pearson's, of counts in bins (*elephant.spike_train_correlation.correlation_coefficient*), among \
          the most active.\n\n\
-         **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows that \
-         overlap by half and their mean taken off (*elephant.spectral.welch_psd*); or as a **spectrogram**, the same over time from sixteen segments or more."
+         **PSD**: power of the mean rate per element, sampled every millisecond, after Welch (1967) with Hann windows, \
+         50 % overlap and the mean removed (*elephant.spectral.welch_psd*); or over time as a **spectrogram** of at least sixteen segments."
     }
 }

@@ -1,8 +1,8 @@
-//! The four plots: intervals, CVs, power (over all or over time), correlations.
+//! The four plots: ISI, CV, power (PSD or spectrogram), correlations.
 
 use super::{
+    compute::{CV_WIDTH, Stats},
     sonogram,
-    work::{CV_WIDTH, Stats},
 };
 use crate::{
     app::{
@@ -19,14 +19,14 @@ use crate::{
 };
 use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Ui, Vec2, pos2};
 
-/// The pictures among them.
+/// The cached images.
 #[derive(Default)]
 pub struct Pictures {
     power: sonogram::Sonogram,
     pairs: Picture,
 }
 
-/// Draws the four in a rectangle.
+/// Draws the four plots.
 pub fn ui(
     ui: &mut Ui,
     area: Rect,
@@ -54,7 +54,7 @@ pub fn ui(
     correlations_ui(ui, part(false, false), ctx, set, stats, bin_ms, &mut pictures.pairs, key);
 }
 
-/// A title over a plot; the rectangle of the plot, or none when there is no room.
+/// Draws a title; returns the rectangle of the plot, or `None` without room.
 pub fn framed(ui: &Ui, area: Rect, tokens: &Tokens, title: &str, note: &str) -> Option<Rect> {
     if kit::is_tiny(area) {
         return None;
@@ -71,14 +71,14 @@ pub fn none_ui(painter: &Painter, plot: Rect, ui: &Ui, tokens: &Tokens, why: &st
     painter.text(plot.center(), Align2::CENTER_CENTER, why, kit::small(ui), tokens.text_sub);
 }
 
-fn bars(painter: &Painter, plot: Rect, values: &[u32], ink: Color32, tokens: &Tokens, font: &egui::FontId) {
+fn bars(painter: &Painter, plot: Rect, values: &[u32], color: Color32, tokens: &Tokens, font: &egui::FontId) {
     let top = f64::from(values.iter().copied().max().unwrap_or(0).max(1)) * 1.05;
     let step = plot.width() / values.len().max(1) as f32;
     let mut mesh = Mesh::default();
     for (i, n) in values.iter().enumerate().filter(|(_, n)| **n > 0) {
         let left = plot.left() + i as f32 * step;
         let y = plot.bottom() - (f64::from(*n) / top) as f32 * plot.height();
-        mesh.add_colored_rect(Rect::from_min_max(pos2(left + 0.5, y), pos2(left + step - 0.5, plot.bottom())), ink);
+        mesh.add_colored_rect(Rect::from_min_max(pos2(left + 0.5, y), pos2(left + step - 0.5, plot.bottom())), color);
     }
     painter.add(mesh);
     kit::y_axis(painter, plot, font, tokens, 0.0, top, "");
@@ -190,7 +190,7 @@ fn correlations_ui(
     }
     let n = c.elements.len();
     let names: Vec<Name> = c.elements.iter().map(|e| Name { text: called(set, *e), color: None }).collect();
-    // What an element has in common with itself says nothing.
+    // The diagonal is left out.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![Name { text: String::new(), color: None }; n];
     let heat = Heat { rows: names, columns: blank, values, inks: Inks::Signed, span: None, is_log: false };
@@ -208,7 +208,7 @@ fn correlations_ui(
         ctx.selection.replace(set.name, vec![a, b]);
     }
     let r = c.matrix[row * n + column];
-    let r = if r.is_finite() { format!("r = {r:.4}") } else { "does not vary".to_owned() };
+    let r = if r.is_finite() { format!("r = {r:.4}") } else { "constant count".to_owned() };
     response.on_hover_text_at_pointer(format!("{} and {}\n{r}", called(set, a), called(set, b)));
 }
 
@@ -226,7 +226,7 @@ fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens,
     }
 }
 
-/// A tooltip that follows the pointer: told how far along the plot it is.
+/// A tooltip at the pointer; `text` gets the fraction of the width.
 pub fn hover(ui: &mut Ui, plot: Rect, name: &str, text: impl FnOnce(f32) -> String) {
     let response = ui.interact(plot, ui.scope_id().with(name), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));

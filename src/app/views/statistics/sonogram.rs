@@ -1,8 +1,8 @@
-//! Power of the mean rate over time and frequency.
+//! Spectrogram of the mean rate.
 
 use super::{
+    compute::Stats,
     plots::{framed, hover, none_ui},
-    work::Stats,
 };
 use crate::{
     app::views::{
@@ -16,17 +16,17 @@ use crate::{
 };
 use egui::{Rect, Ui, Vec2};
 
-/// More than this below the loudest is silence, times.
-const DEPTH: f32 = 1e4;
+/// Dynamic range of the colours, as a ratio.
+const DYNAMIC_RANGE: f32 = 1e4;
 
-/// The picture, prepared once for each result.
+/// The heat map, cached per result.
 #[derive(Default)]
 pub struct Sonogram {
     heat: Option<(u64, Heat)>,
     picture: Picture,
 }
 
-/// Draws it; `key` says when the result is another.
+/// Draws the spectrogram; `key` identifies the result.
 pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &mut Sonogram, key: u64) {
     let note = stats.spectrogram.as_ref().map_or_else(String::new, |s| {
         let segment = kit::duration(s.segment as f64 * stats.sample_secs);
@@ -53,7 +53,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     let title = format!("time ({})", unit.name);
     kit::x_axis(&painter, places.cells, &font, ctx.tokens, from * unit.scale, to * unit.scale, &title);
-    // The lowest is the mean, which was taken off.
+    // Frequency 0 is the removed mean.
     let height = spectrogram.frequencies.len() - 1;
     let pointer = ui.input(|i| i.pointer.hover_pos());
     hover(ui, places.cells, "Spectrogram", |x| {
@@ -81,7 +81,7 @@ fn heat_of(spectrogram: &Spectrogram) -> Heat {
         columns: vec![Name { text: String::new(), color: None }; columns],
         values,
         inks: Inks::Ramp(Ramp::Magma),
-        span: (top > 0.0).then_some((top / DEPTH, top)),
+        span: (top > 0.0).then_some((top / DYNAMIC_RANGE, top)),
         is_log: true,
     }
 }

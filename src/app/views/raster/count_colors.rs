@@ -1,8 +1,8 @@
-//! From counts to colours.
+//! Mapping of counts to colours.
 
 use egui::Color32;
 
-/// From counts to brightness.
+/// Mapping of counts to brightness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Logarithmic.
@@ -18,7 +18,7 @@ impl Scale {
     /// All of them, in menu order.
     pub const ALL: [Self; 3] = [Self::Log, Self::Root, Self::Linear];
 
-    /// As menu and caption say it.
+    /// The label in menu and caption.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -27,8 +27,8 @@ impl Scale {
         }
     }
 
-    /// Where a count lies between one (0) and the highest (1).
-    pub fn place(self, count: u32, highest: u32) -> f32 {
+    /// The position of a count between one (0) and the highest (1).
+    pub fn fraction(self, count: u32, highest: u32) -> f32 {
         let of = |n: f32| match self {
             Self::Log => n.ln_1p(),
             Self::Root => n.sqrt(),
@@ -38,15 +38,15 @@ impl Scale {
     }
 }
 
-/// How counts become colours.
+/// The colours of counts.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Inks {
-    /// From counts to brightness.
+pub struct CountColors {
+    /// Mapping of counts to brightness.
     pub scale: Scale,
-    /// Of a cell with a selected element.
+    /// The colour of a cell with a selected element.
     pub accent: Color32,
-    /// Which theme.
+    /// Whether the theme is dark.
     pub dark: bool,
-    /// Whether something is selected: the rest is dimmed.
+    /// Whether unselected cells are dimmed.
     pub dim: bool,
 }

@@ -1,20 +1,20 @@
-//! How dense events are over the whole run: a fixed number of bins that become twice as wide when they are used up.
+//! Event density over the whole run: a fixed number of bins that double in width when they are used up.
 
 use crate::sim::Spike;
 
-/// Bins at most.
+/// Maximum number of bins.
 const BINS: usize = 4096;
 
-/// Events per bin, those no longer kept included.
+/// Events per bin, including events that are no longer in memory.
 #[derive(Clone, Debug, Default)]
-pub struct Band {
+pub struct EventDensity {
     first: u64,
     width: u64,
     bins: Vec<u32>,
 }
 
-impl Band {
-    /// Counts events whose steps, relative to `origin`, come in order.
+impl EventDensity {
+    /// Counts events; steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
         let Some(first) = spikes.first() else { return };
         if self.width == 0 {
@@ -42,7 +42,7 @@ impl Band {
         self.bins = self.bins.chunks(2).map(|pair| pair.iter().fold(0, |a: u32, b| a.saturating_add(*b))).collect();
     }
 
-    /// Events per step in each of `n` buckets of steps `from..to`, blurred a little.
+    /// Events per step in each of `n` buckets of steps `from..to`, slightly smoothed.
     pub fn buckets(&self, from: f64, to: f64, n: usize) -> Vec<f32> {
         let (width, first) = (self.width.max(1) as f64, self.first as f64);
         let per_bucket = (to - from) / n.max(1) as f64;
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_its_sum_and_its_shape() {
-        let mut band = Band::default();
+        let mut band = EventDensity::default();
         let burst = |s: &u32| *s < 500_000 || s.is_multiple_of(4);
         let spikes: Vec<Spike> = (0..1_000_000).filter(burst).map(|step| Spike { step, lane: 0 }).collect();
         for part in spikes.chunks(10_000) {

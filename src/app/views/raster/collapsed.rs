@@ -1,11 +1,11 @@
-//! Groups shown as their rate: a line in a band instead of rows.
+//! Collapsed groups: the rate of a group as a line in a band.
 
 use super::{Raster, draw::nice_above};
 use crate::app::views::{ViewCtx, kit};
 use egui::{Align2, Mesh, Painter, Rect, Stroke, pos2};
 
 impl Raster {
-    pub(super) fn paint_bands(&self, painter: &Painter, plot: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
+    pub(super) fn paint_collapsed(&self, painter: &Painter, plot: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         let (Some(set), Some(grid)) = (&self.set, self.density.grid()) else { return };
         let colors = self.rows.colors(set, ctx.tokens);
         let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));

@@ -1,6 +1,6 @@
-//! One line per element, sortable.
+//! The sortable table, one row per element.
 
-use super::work::{Line, Stats};
+use super::compute::{Line, Stats};
 use crate::{
     app::views::{Subject, ViewCtx, connectivity::called, kit, menu},
     sim::ElementSet,
@@ -9,19 +9,19 @@ use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 use std::sync::Arc;
 
-/// The lines in the order shown.
+/// The displayed order.
 #[derive(Default)]
-pub struct Lines {
+pub struct StatsTable {
     by: usize,
     is_reversed: bool,
     order: Vec<u32>,
     order_of: Option<(usize, usize, bool)>,
 }
 
-/// A column: its head, and what a line says in it.
-type Head = (&'static str, fn(&Line) -> f32);
+/// A column: its header, and its value.
+type ColumnSpec = (&'static str, fn(&Line) -> f32);
 
-const HEADS: [Head; 5] = [
+const COLUMNS: [ColumnSpec; 5] = [
     ("spikes", |l| l.n as f32),
     ("rate (Hz)", |l| l.rate_hz),
     ("ISI (ms)", |l| l.isi_ms),
@@ -29,16 +29,16 @@ const HEADS: [Head; 5] = [
     ("Fano", |l| l.fano),
 ];
 
-impl Lines {
+impl StatsTable {
     fn update(&mut self, stats: &Arc<Stats>) {
         let key = (Arc::as_ptr(stats) as usize, self.by, self.is_reversed);
         if self.order_of == Some(key) {
             return;
         }
         self.order_of = Some(key);
-        let value = |i: &u32| HEADS[self.by].1(&stats.lines[*i as usize]);
+        let value = |i: &u32| COLUMNS[self.by].1(&stats.lines[*i as usize]);
         self.order = (0..stats.lines.len() as u32).collect();
-        // Largest first; what is not defined comes last either way.
+        // Largest first; undefined values last in both directions.
         let reversed = self.is_reversed;
         self.order.sort_by(|a, b| {
             let (a, b) = (value(a), value(b));
@@ -61,14 +61,14 @@ impl Lines {
         let mut table = TableBuilder::new(ui).id_salt("statistics").sense(Sense::click()).auto_shrink(false);
         table = table.cell_layout(Layout::left_to_right(Align::Center));
         table = table.column(Column::initial(width).at_least(60.0).clip(true).resizable(true));
-        for _ in HEADS {
+        for _ in COLUMNS {
             table = table.column(Column::exact(54.0));
         }
         let mut clicked = None;
         table
             .header(24.0, |mut header| {
                 header.col(|ui| drop(ui.label(RichText::new(set.name).small().color(ctx.tokens.text_sub))));
-                for (i, (word, _)) in HEADS.iter().enumerate() {
+                for (i, (word, _)) in COLUMNS.iter().enumerate() {
                     header.col(|ui| self.head_ui(ui, ctx, i, word));
                 }
             })
@@ -79,7 +79,7 @@ impl Lines {
                     row.col(|ui| {
                         drop(ui.label(RichText::new(called(set, line.element)).small().color(ctx.tokens.text)))
                     });
-                    for (_, value) in HEADS {
+                    for (_, value) in COLUMNS {
                         row.col(|ui| number_ui(ui, ctx, value(line)));
                     }
                     let response = row.response();
@@ -107,9 +107,9 @@ impl Lines {
             (true, false) => " ↓",
             (true, true) => " ↑",
         };
-        let ink = if is_sorted { ctx.tokens.accent } else { ctx.tokens.text_sub };
+        let color = if is_sorted { ctx.tokens.accent } else { ctx.tokens.text_sub };
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let button = Button::new(RichText::new(format!("{word}{arrow}")).small().color(ink)).frame(false);
+            let button = Button::new(RichText::new(format!("{word}{arrow}")).small().color(color)).frame(false);
             if ui.add(button).on_hover_text("Click to sort").clicked() {
                 self.is_reversed = is_sorted && !self.is_reversed;
                 self.by = by;

@@ -1,4 +1,4 @@
-//! The statistics themselves, worked out on the pool from the spikes that are remembered.
+//! The computation, on the pool, from the spikes in memory.
 
 use crate::{
     num::{spike_stats, welch},
@@ -7,31 +7,31 @@ use crate::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Elements correlated with each other at most: the most active ones.
-pub const MOST_CORRELATED: usize = 40;
-/// Columns of the spectrogram at most.
-pub const MOST_COLUMNS: usize = 400;
-/// Bins of the histogram of intervals, equal ratios.
+/// Maximum number of correlated elements: the most active.
+pub const MAX_CORRELATED: usize = 40;
+/// Maximum columns of the spectrogram.
+pub const MAX_COLUMNS: usize = 400;
+/// Bins of the ISI histogram, equal ratios.
 pub const ISI_BINS: usize = 60;
-/// Bins of the histogram of CVs, and the width of one.
+/// Bins of the CV histogram.
 pub const CV_BINS: usize = 40;
 /// Width of a CV bin.
 pub const CV_WIDTH: f64 = 0.05;
 
-/// What is asked.
+/// The input of a computation.
 #[derive(Clone)]
 pub struct Task {
     /// Spikes in time order.
     pub spikes: Vec<Arc<Vec<Spike>>>,
     /// First step, and the first after.
     pub steps: (u32, u32),
-    /// Where these steps count from.
+    /// The absolute step of relative step 0.
     pub origin: u64,
-    /// Seconds a step is long.
+    /// Seconds per step.
     pub secs_per_step: f64,
-    /// Whose spikes; ascending. `None` is everyone's.
+    /// The elements, ascending; `None` for all.
     pub of: Option<Arc<Vec<u32>>>,
-    /// Elements there are.
+    /// Number of elements.
     pub n: u32,
     /// Window of the Fano factor, ms.
     pub fano_ms: f64,
@@ -39,12 +39,12 @@ pub struct Task {
     pub bin_ms: f64,
 }
 
-/// An element and its statistics; not a number where they are not defined.
+/// The statistics of an element; NaN where undefined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Who.
+    /// The element.
     pub element: u32,
-    /// Spikes.
+    /// Number of spikes.
     pub n: u32,
     /// Spikes per second.
     pub rate_hz: f32,
@@ -56,43 +56,43 @@ pub struct Line {
     pub fano: f32,
 }
 
-/// Correlations among the most active.
+/// Correlations of the most active elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Correlations {
-    /// Who, most active first.
+    /// The elements, most active first.
     pub elements: Vec<u32>,
-    /// Row by row; not a number where counts do not vary.
+    /// Row-major; NaN where counts are constant.
     pub matrix: Vec<f32>,
-    /// Mean over the pairs.
+    /// Mean over all pairs.
     pub mean: f64,
-    /// Pairs that have a correlation.
+    /// Number of pairs with a correlation.
     pub n_pairs: usize,
 }
 
-/// All of it.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    /// One line per element asked about; of everyone, those that spiked.
+    /// One row per element; of all elements, those that spiked.
     pub lines: Vec<Line>,
-    /// Spikes.
+    /// Number of spikes.
     pub n_spikes: u64,
-    /// Seconds looked at.
+    /// Analysed time, seconds.
     pub secs: f64,
-    /// Intervals in bins of equal ratios, and the ends of the bins, ms.
+    /// ISI histogram in bins of equal ratios.
     pub isi: Vec<u32>,
-    /// Smallest and largest interval there can be, ms.
+    /// Lower and upper end of the ISI histogram, ms.
     pub isi_ends: (f64, f64),
-    /// Elements by CV, in bins of [`CV_WIDTH`]; larger ones in the last.
+    /// CV histogram in bins of [`CV_WIDTH`]; larger values in the last.
     pub cv: Vec<u32>,
-    /// Mean CV, over how many.
+    /// Mean CV and number of elements.
     pub mean_cv: Option<(f64, usize)>,
-    /// Mean Fano factor, over how many.
+    /// Mean Fano factor and number of elements.
     pub mean_fano: Option<(f64, usize)>,
-    /// Power of the mean rate.
+    /// Power spectrum of the mean rate.
     pub spectrum: Option<welch::Spectrum>,
-    /// The same over time.
+    /// Spectrogram of the mean rate.
     pub spectrogram: Option<welch::Spectrogram>,
-    /// When what was looked at begins, seconds of the run.
+    /// Start of the analysed time, seconds.
     pub from_secs: f64,
     /// Seconds per sample of the spectrum.
     pub sample_secs: f64,
@@ -100,8 +100,8 @@ pub struct Stats {
     pub correlations: Correlations,
 }
 
-/// Works them out; `None` when cancelled.
-pub fn work(task: &Task, progress: &Progress) -> Option<Stats> {
+/// Computes the statistics; `None` when cancelled.
+pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     let (elements, trains) = trains(task, progress)?;
     progress.report("statistics", 0.5).ok()?;
     let ms = task.secs_per_step * 1e3;
@@ -147,7 +147,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
     (n > 0).then(|| (sum / n as f64, n))
 }
 
-/// The spikes of every element asked about, one after the other.
+/// The spike trains of the elements, concatenated.
 struct Trains {
     starts: Vec<u32>,
     steps: Vec<u32>,
@@ -160,9 +160,9 @@ impl Trains {
 }
 
 fn trains(task: &Task, progress: &Progress) -> Option<(Vec<u32>, Trains)> {
-    const NOBODY: u32 = u32::MAX;
+    const NONE: u32 = u32::MAX;
     let elements: Vec<u32> = task.of.as_ref().map_or_else(|| (0..task.n).collect(), |of| of.to_vec());
-    let mut place = vec![NOBODY; task.n as usize];
+    let mut place = vec![NONE; task.n as usize];
     for (i, e) in elements.iter().enumerate() {
         if let Some(place) = place.get_mut(*e as usize) {
             *place = i as u32;
@@ -170,7 +170,7 @@ fn trains(task: &Task, progress: &Progress) -> Option<(Vec<u32>, Trains)> {
     }
     let (from, to) = task.steps;
     let meant = |s: &&Spike| s.step >= from && s.step < to;
-    let of = |s: &Spike| place.get(s.lane as usize).copied().filter(|p| *p != NOBODY);
+    let of = |s: &Spike| place.get(s.lane as usize).copied().filter(|p| *p != NONE);
     let mut starts = vec![0_u32; elements.len() + 1];
     for chunk in &task.spikes {
         progress.report("sorting spikes", 0.1).ok()?;
@@ -203,8 +203,8 @@ fn isi_histogram(trains: &[&[u32]], ms: f64, (low, high): (f64, f64)) -> Vec<u32
     out
 }
 
-/// The spectrum of the mean rate, in samples of a millisecond or a step: at least four segments where there is room, and
-/// sixteen for its course over time.
+/// The spectrum of the mean rate, sampled every millisecond or step: at least four segments if the signal is long
+/// enough, and sixteen for the spectrogram.
 fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, Option<welch::Spectrogram>, f64) {
     let per_sample = (1e-3 / task.secs_per_step).round().max(1.0) as u32;
     let sample_secs = f64::from(per_sample) * task.secs_per_step;
@@ -221,14 +221,14 @@ fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, Option<we
     }
     let segment = |parts: usize, most: usize| (1_usize << (signal.len() / parts).max(1).ilog2()).clamp(64, most);
     let spectrum = welch::welch(&signal, 1.0 / sample_secs, segment(4, 1024));
-    let over_time = welch::spectrogram(&signal, 1.0 / sample_secs, segment(16, 512), MOST_COLUMNS);
+    let over_time = welch::spectrogram(&signal, 1.0 / sample_secs, segment(16, 512), MAX_COLUMNS);
     (spectrum, over_time, sample_secs)
 }
 
 fn correlations(elements: &[u32], trains: &[&[u32]], task: &Task) -> Correlations {
     let mut order: Vec<usize> = (0..elements.len()).filter(|i| !trains[*i].is_empty()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(trains[*i].len()), elements[*i]));
-    order.truncate(MOST_CORRELATED);
+    order.truncate(MAX_CORRELATED);
     let bin = (task.bin_ms * 1e-3 / task.secs_per_step).round().max(1.0) as u32;
     let (from, to) = task.steps;
     let rows: Vec<Vec<u32>> = order.par_iter().map(|i| spike_stats::counts(trains[*i], from, to, bin)).collect();
@@ -264,10 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn trains_by_hand() {
-        let stats = work(&task(None), &Progress::default()).unwrap();
+    fn statistics_match_manual_values() {
+        let stats = compute(&task(None), &Progress::default()).unwrap();
         assert_eq!((stats.n_spikes, stats.secs), (204, 1.0));
-        assert_eq!(stats.lines.iter().map(|l| l.element).collect::<Vec<_>>(), [0, 1, 3], "the silent one is left out");
+        assert_eq!(
+            stats.lines.iter().map(|l| l.element).collect::<Vec<_>>(),
+            [0, 1, 3],
+            "the silent element is left out"
+        );
         let (regular, other) = (stats.lines[0], stats.lines[1]);
         assert_eq!((regular.n, regular.rate_hz, regular.cv, regular.fano), (100, 100.0, 0.0, 0.0));
         assert!((regular.isi_ms - 10.0).abs() < 1e-6 && (other.isi_ms - 20.0).abs() < 1e-6);
@@ -283,17 +287,17 @@ mod tests {
         let hz = spectrum.frequencies[peak];
         assert!(
             (hz - 100.0).abs() < 5.0 || (hz % 100.0).min(100.0 - hz % 100.0) < 5.0,
-            "{hz} Hz is no harmonic of 100"
+            "{hz} Hz is not a harmonic of 100"
         );
     }
 
     #[test]
-    fn those_asked_about_are_listed_even_when_silent() {
-        let stats = work(&task(Some(vec![1, 2])), &Progress::default()).unwrap();
+    fn chosen_elements_are_listed_even_when_silent() {
+        let stats = compute(&task(Some(vec![1, 2])), &Progress::default()).unwrap();
         assert_eq!(stats.lines.iter().map(|l| (l.element, l.n)).collect::<Vec<_>>(), [(1, 4), (2, 0)]);
         assert!(stats.lines[1].cv.is_nan() && stats.mean_cv.unwrap().1 == 1);
         let cancelled = Progress::default();
         cancelled.cancel();
-        assert!(work(&task(None), &cancelled).is_none());
+        assert!(compute(&task(None), &cancelled).is_none());
     }
 }

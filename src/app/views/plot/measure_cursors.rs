@@ -1,4 +1,4 @@
-//! Two cursors to measure with: the time between them, and how values differ.
+//! Two measurement cursors: the time between them, and the difference of the values.
 
 use super::samples::Samples;
 use crate::{
@@ -11,30 +11,30 @@ use crate::{
 };
 use egui::{Align2, CursorIcon, FontId, Painter, Rect, Response, Ui, pos2};
 
-/// How near the pointer takes hold of a clamp, points.
-const REACH: f32 = 6.0;
+/// Hit distance of a cursor, points.
+const HIT_RADIUS: f32 = 6.0;
 
-/// The clamps, when they are there: steps.
+/// The measurement cursors, if shown: steps.
 #[derive(Clone, Debug, Default)]
-pub struct Clamps {
+pub struct MeasureCursors {
     at: Option<[f64; 2]>,
     held: Option<usize>,
 }
 
-impl Clamps {
-    /// Lays them at a third and two thirds of what is in view, or takes them away.
+impl MeasureCursors {
+    /// Shows them at a third and two thirds of the visible times, or hides them.
     pub fn toggle_ui(&mut self, ui: &mut Ui, line: &Timeline) {
         let mut on = self.at.is_some();
-        let hint = "Two clamps to measure with: Δt, and how values differ";
+        let hint = "Two cursors that measure Δt and the difference of the values";
         if ui.toggle_value(&mut on, egui::RichText::new("A|B").small()).on_hover_text(hint).changed() {
             self.at = on.then(|| [1.0, 2.0].map(|third| line.t0 + line.span * third / 3.0));
         }
     }
 
-    /// Takes hold of a clamp and moves it; whether it did.
+    /// Drags a cursor; returns whether one is dragged.
     pub fn drag(&mut self, response: &Response, plot: Rect, line: &Timeline) -> bool {
         let Some(at) = &mut self.at else { return false };
-        let near = |x: f32| (0..2).find(|i| (line.x_of(plot, at[*i]) - x).abs() <= REACH);
+        let near = |x: f32| (0..2).find(|i| (line.x_of(plot, at[*i]) - x).abs() <= HIT_RADIUS);
         if response.hover_pos().and_then(|p| near(p.x)).is_some() {
             response.ctx.set_cursor_icon(CursorIcon::ResizeHorizontal);
         }
@@ -74,7 +74,7 @@ impl Clamps {
         paint::chip(painter, plot, x, format!("Δt {between}"), font, tokens);
     }
 
-    /// The values of a lane at both, and their difference, at its right end.
+    /// The values of a lane at both cursors and their difference, at its right end.
     pub fn values(&self, ui: &Ui, painter: &Painter, lane: Rect, samples: &Samples, unit: &str, tokens: &Tokens) {
         let Some([a, b]) = self.at else { return };
         let (Some(at_a), Some(at_b)) = (samples.at(0, a), samples.at(0, b)) else { return };

@@ -1,4 +1,4 @@
-//! What the distribution says in words: its caption, and the values of a state.
+//! Texts of the distribution: its caption, and the tooltip of a state.
 
 use super::{
     Bands,
@@ -29,8 +29,8 @@ impl Bands {
         if history.every() > 1 {
             text += &format!(", 1 in {} kept", history.every());
         }
-        text += &match self.is_ridge {
-            true => format!("  |  share of all per bin, full from {} %", kit::reading(100.0 * self.picture.most())),
+        text += &match self.is_heat_map {
+            true => format!("  |  share per bin, colour maximum {} %", kit::reading(100.0 * self.image.most())),
             false => "  |  quantiles 0, 5, 25, 50, 75, 95, 100 %".to_owned(),
         };
         let n_hidden = ctx.filter.shown().n_hidden(set);
@@ -40,8 +40,8 @@ impl Bands {
         text
     }
 
-    /// The values of a state, and those of the selected at that time.
-    pub(super) fn told(
+    /// The tooltip: the values of a state, and those of the selected elements.
+    pub(super) fn tooltip_text(
         &self,
         i: usize,
         (probe, set): (&ProbeSpec, &ElementSet),
@@ -61,8 +61,8 @@ impl Bands {
             };
             text += &format!("\n{name}  {}", kit::with_unit(f64::from(*value), probe.unit));
         }
-        for (i, element) in self.trails.elements().iter().enumerate() {
-            if let Some(value) = self.trails.at(i, *step as f64) {
+        for (i, element) in self.history_lines.elements().iter().enumerate() {
+            if let Some(value) = self.history_lines.at(i, *step as f64) {
                 text += &format!("\n{}  {}", set.label(*element), kit::with_unit(value.into(), probe.unit));
             }
         }

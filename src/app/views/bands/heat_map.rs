@@ -1,4 +1,4 @@
-//! The distribution as a heat map: values up, times to the right, the share of each bin as a colour.
+//! The distribution as a heat map: times across, values up, the share of each bin as a colour.
 
 use super::{
     draw::Chart,
@@ -9,35 +9,35 @@ use crate::app::{theme::Tokens, views::colors};
 use egui::{Color32, ColorImage, Painter, Rect, TextureHandle, TextureOptions, pos2};
 use std::ops::Range;
 
-/// Points of the plot that a cell covers: across, and up.
+/// Cell width and height, points.
 const CELL: [f32; 2] = [2.0, 3.0];
-/// Cells at most, across and up.
-const MOST: [usize; 2] = [1024, 192];
+/// Maximum number of cells, across and up.
+const MAX_CELLS: [usize; 2] = [1024, 192];
 
-/// The cells, column by column.
+/// The cells, column-major.
 #[derive(Clone, Debug, Default)]
 struct Cells {
     size: [usize; 2],
     shares: Vec<f32>,
 }
 
-/// What a picture is of: states, times, values, size and theme.
+/// The key of an image: states, times, values, size and theme.
 type Key = (u64, [u64; 2], [u32; 2], bool, [usize; 2], bool);
 
-/// The texture, and from which share on a bin has the last of the colours.
+/// The texture, and the share at the top of the colour scale.
 #[derive(Default)]
-pub struct Picture {
+pub struct HeatMapImage {
     shown: Option<(Key, TextureHandle)>,
     most: f32,
 }
 
-impl Picture {
-    /// From which share of a state on a bin has the last of the colours.
+impl HeatMapImage {
+    /// The share at the top of the colour scale.
     pub fn most(&self) -> f32 {
         self.most
     }
 
-    /// Draws the states in view; `generation` says when they are others.
+    /// Draws the visible states; `generation` changes with them.
     pub fn paint(
         &mut self,
         painter: &Painter,
@@ -46,7 +46,7 @@ impl Picture {
         generation: u64,
         tokens: &Tokens,
     ) {
-        let side = |i: usize, points: f32| ((points / CELL[i]) as usize).clamp(8, MOST[i]);
+        let side = |i: usize, points: f32| ((points / CELL[i]) as usize).clamp(8, MAX_CELLS[i]);
         let size = [side(0, chart.plot.width()), side(1, chart.plot.height())];
         let (times, values) = ([chart.line.t0, chart.line.t1], [chart.scale.low, chart.scale.high]);
         let key =
@@ -60,7 +60,7 @@ impl Picture {
                     texture.set(image, TextureOptions::NEAREST);
                     texture
                 }
-                None => painter.ctx().load_texture("ridge", image, TextureOptions::NEAREST),
+                None => painter.ctx().load_texture("distribution heat map", image, TextureOptions::NEAREST),
             };
             self.shown = Some((key, texture));
         }
@@ -71,8 +71,7 @@ impl Picture {
     }
 }
 
-/// Every column of cells is the mean of the states in it; between two states, the nearer one. Where nothing was seen it is
-/// empty.
+/// Each column is the mean of the states in it, or the nearest state. Columns in gaps are empty.
 fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [width, height]: [usize; 2]) -> Cells {
     let mut shares = vec![0.0_f32; width * height];
     let mut n = vec![0_u32; width];
@@ -104,8 +103,7 @@ fn cells_of(history: &Thinned<State>, seen: Range<usize>, chart: &Chart<'_>, [wi
 }
 
 impl Cells {
-    /// The share of the fullest bin of a column, which three in four do not surpass: few states where all have nearly the
-    /// same value would wash out the rest.
+    /// The upper quartile over columns of the fullest bin, so that a few narrow distributions do not dim the rest.
     fn full(&self) -> f32 {
         let fullest = |column: &[f32]| column.iter().copied().fold(0.0, f32::max);
         let mut all: Vec<f32> =
@@ -114,7 +112,7 @@ impl Cells {
         all.get(all.len() * 3 / 4).copied().unwrap_or(1.0)
     }
 
-    /// From the top down, on a scale of square roots up to `most`.
+    /// The image, on a square-root scale up to `most`.
     fn image(&self, most: f32, dark: bool) -> ColorImage {
         let [width, height] = self.size;
         let table = colors::densities(dark);

@@ -1,4 +1,4 @@
-//! What the lanes say in words: their caption, and what is under the pointer.
+//! Texts of the lanes: their caption and tooltip.
 
 use super::{Lanes, grid::Balance};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 
 impl Lanes {
     pub(super) fn caption(&self, ctx: &ViewCtx<'_>) -> String {
-        let seen = &self.seen;
+        let visible = &self.visible;
         let line = self.link.line(&ctx.time.axis);
         let across = match ctx.clock.secs_per_step >= 1.0 {
             true => format!("{} steps", kit::value(line.span)),
@@ -19,22 +19,22 @@ impl Lanes {
         };
         let id = self.probe(ctx.exhibit).map(|(id, _)| usize::from(id));
         let n = id.and_then(|id| ctx.exhibit.lanes.get(id)).map_or(0, Vec::len);
-        let samples = kit::thousands(seen.grid.n as u64);
+        let samples = kit::thousands(visible.grid.n as u64);
         let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, mean per column");
-        if let Some(Balance { evenness, imbalance, silent }) = seen.balance {
+        if let Some(Balance { evenness, imbalance, silent }) = visible.balance {
             text += &format!("  |  evenness {evenness:.2}  |  imbalance {imbalance:.1}");
             text += &format!("  |  {silent} of {n} silent in view");
         }
         let dropped =
             self.probe(ctx.exhibit).and_then(|(id, _)| self.series.get(&id)).map_or(0, |r| r.samples.dropped());
         if dropped > 0 {
-            text += &format!("  |  oldest {} no longer in memory", kit::thousands(dropped));
+            text += &format!("  |  oldest {} dropped from memory", kit::thousands(dropped));
         }
         text
     }
 
-    /// A lane at a step: its value, and its share of all lanes.
-    pub(super) fn told(
+    /// The tooltip of a lane at a step: its value, and its share of all lanes.
+    pub(super) fn tooltip_text(
         &self,
         lane: usize,
         step: f64,
@@ -42,18 +42,19 @@ impl Lanes {
         line: &Timeline,
         ctx: &ViewCtx<'_>,
     ) -> String {
-        let seen = &self.seen;
+        let visible = &self.visible;
         let time = line.unit(ctx.clock).text(step * ctx.clock.secs_per_step, ctx.clock.secs_per_step);
         let mut text = format!("{}\n{time}", kit::spaced(lanes.get(lane).map_or("", String::as_str)));
-        let columns = seen.grid.cut.columns;
-        let column = seen.grid.cut.column(step);
-        let value = column.map(|c| seen.grid.means[lane * columns + c]).filter(|v| v.is_finite());
+        let columns = visible.grid.cut.columns;
+        let column = visible.grid.cut.column(step);
+        let value = column.map(|c| visible.grid.means[lane * columns + c]).filter(|v| v.is_finite());
         text += &match value {
             Some(value) => format!("\n{}", kit::with_unit(f64::from(value), probe.unit)),
             None => "\nno sample".to_owned(),
         };
-        if let (Some(value), Some(column), true) = (value, column, seen.is_positive) {
-            let all = (0..seen.grid.rows).map(|l| seen.grid.means[l * columns + column]).filter(|v| v.is_finite());
+        if let (Some(value), Some(column), true) = (value, column, visible.is_positive) {
+            let all =
+                (0..visible.grid.rows).map(|l| visible.grid.means[l * columns + column]).filter(|v| v.is_finite());
             let sum: f32 = all.sum();
             if sum > 0.0 {
                 text += &format!("\n{:.1} % of this column", 100.0 * value / sum);
