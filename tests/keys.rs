@@ -61,7 +61,7 @@ fn letters_choose_colours_of_the_panel() {
     w.run_steps(4);
     assert!(w.query_by_label("map").is_none(), "categories have no colour map");
     press(&mut w, Key::R);
-    assert!(w.state().messages().iter().any(|m| m.contains("have no range")), "{:?}", w.state().messages());
+    assert!(w.state().messages().iter().any(|m| m.contains("no colour range")), "{:?}", w.state().messages());
     press(&mut w, Key::C);
     assert!(w.query_all_by_label("Colour by category, as now").next().is_some(), "C lists what there is");
     w.event(Event::Text("rate".into()));
@@ -69,9 +69,9 @@ fn letters_choose_colours_of_the_panel() {
     press(&mut w, Key::Enter);
     assert!(w.query_by_label("map").is_some(), "the field has a colour map");
     press(&mut w, Key::R);
-    assert!(w.state().messages().contains(&"The range of the colours stays as it is"));
+    assert!(w.state().messages().contains(&"Colour range locked"));
     press(&mut w, Key::R);
-    assert!(w.state().messages().contains(&"The range of the colours follows the data"));
+    assert!(w.state().messages().contains(&"Colour range follows the data"));
 }
 
 fn can_draw() -> bool {

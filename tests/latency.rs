@@ -4,7 +4,7 @@
 
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{App, Start, meter::Samples},
+    app::{App, Start, run_stats::Samples},
     params::path,
 };
 use std::{

@@ -71,7 +71,7 @@ fn nuclei_run_in_the_window() {
     for view in ["Phase circle", "Scatter", "3D view"] {
         assert!(w.query_by_label(view).is_some(), "there is no {view}");
     }
-    assert!(w.state().session().live.rescue.fault.is_none());
+    assert!(w.state().session().live.checkpoints.failure.is_none());
 }
 
 /// A finished run, opened: its lineage is there as it was when it ran.
@@ -90,7 +90,7 @@ fn a_finished_run_shows_who_came_out_of_whom() {
     let lines = std::fs::read_to_string(out.join("lineage.jsonl")).expect("a lineage");
     let born = lines.lines().filter(|line| line.contains("\"child\":")).count();
     let mut w = opened(&out, [1440.0, 900.0]);
-    until(&mut w, "the run is open", |w| w.state().session().live.recorded.is_some());
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::ShowView("lineage"));
     let all = format!("of {} lines", text(born));

@@ -41,7 +41,7 @@ fn step(w: &Window) -> u64 {
 }
 
 fn offers_cpu(w: &Window) -> bool {
-    w.state().session().live.rescue.fault.is_some() && w.query_all_by_label(WAY_ON).next().is_some()
+    w.state().session().live.checkpoints.failure.is_some() && w.query_all_by_label(WAY_ON).next().is_some()
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| step(w) > 0);
     assign(&mut w, "lif.tau_m=31");
-    until(&mut w, "it was taken up", |w| w.state().session().live.since_zero().is_some_and(|s| s.log.len() == 1));
-    w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
-    until(&mut w, "a state is kept", |w| w.state().session().live.rescue.checkpoint().is_some());
-    w.state_mut().session_mut().live.rescue.every = None;
-    let kept = w.state().session().live.rescue.checkpoint().expect("kept").clone();
+    until(&mut w, "it was taken up", |w| w.state().session().live.run_log().is_some_and(|s| s.log.len() == 1));
+    w.state_mut().session_mut().live.checkpoints.every = Some(Duration::from_millis(20));
+    until(&mut w, "a state is kept", |w| w.state().session().live.checkpoints.checkpoint().is_some());
+    w.state_mut().session_mut().live.checkpoints.every = None;
+    let kept = w.state().session().live.checkpoints.checkpoint().expect("kept").clone();
     assert_eq!(kept.n_logged, 1);
     assign(&mut w, "lif.tau_m=32");
     until(&mut w, "it has failed", offers_cpu);
@@ -87,14 +87,14 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
     let mut lowest = u64::MAX;
     until(&mut w, "it runs on", |w| {
         let live = &w.state().session().live;
-        if live.rescue.fault.is_none() && live.clock.step != stopped {
+        if live.checkpoints.failure.is_none() && live.clock.step != stopped {
             lowest = lowest.min(live.clock.step);
         }
-        live.rescue.fault.is_none() && live.clock.step > 3300
+        live.checkpoints.failure.is_none() && live.clock.step > 3300
     });
     assert!(lowest >= kept.clock.step, "{lowest} is before {}", kept.clock.step);
     let session = w.state().session();
-    let since = session.live.since_zero().expect("a past");
+    let since = session.live.run_log().expect("a past");
     assert_eq!(since.log.len(), 2, "the edit before the state, and the one after it once more");
     assert!(since.log[0].0 <= kept.clock.step && since.log[1].0 >= kept.clock.step, "{:?}", since.log);
 }
@@ -106,13 +106,13 @@ fn a_state_that_does_not_fit_is_said_and_left_out() {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| step(w) > 0);
-    w.state_mut().session_mut().live.rescue.every = Some(Duration::from_millis(20));
+    w.state_mut().session_mut().live.checkpoints.every = Some(Duration::from_millis(20));
     until(&mut w, "it has failed", offers_cpu);
-    assert!(w.state().session().live.rescue.way_on().is_some());
+    assert!(w.state().session().live.checkpoints.recovery_point().is_some());
     w.get_all_by_label(WAY_ON).next().expect("in the bar, and in views that have nothing to show").click();
     until(&mut w, "it runs on", |w| !offers_cpu(w) && step(w) > 0 && step(w) < 1000);
     assert!(w.state().messages().iter().any(|m| m.contains("starts from step 0")), "{:?}", w.state().messages());
-    assert!(w.state().session().live.since_zero().expect("a past").log.is_empty());
+    assert!(w.state().session().live.run_log().expect("a past").log.is_empty());
 }
 
 #[test]

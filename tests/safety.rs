@@ -1,5 +1,5 @@
-//! Work is not lost: undo and redo of anything, also in the running simulation; questions on every way out; a journal
-//! that survives a kill; changes by other programs; faults of the engine.
+//! Unsaved work is protected: undo and redo, also in the running simulation; confirmation before closing; the crash
+//! journal; changes by other programs; panics of the engine.
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
@@ -33,7 +33,7 @@ impl Dice {
     }
 }
 
-/// Something a user could do to a document: a slider, a list, the notes, what is recorded.
+/// A random edit of the document: a parameter, a list, the notes, the recorded probes.
 fn edit(project: &mut Project, dice: &mut Dice, live_only: bool) {
     match dice.roll(8) {
         0 => project.notes = format!("note {}", dice.roll(1000)),
@@ -104,7 +104,7 @@ fn undo_and_redo_of_anything() {
     }
 }
 
-/// The engine's parameters are the document's, whatever is done, undone and redone while it runs.
+/// The engine's parameters equal the document's after edits, undo and redo during a run.
 #[test]
 fn undo_reaches_the_running_engine() {
     let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
@@ -138,12 +138,12 @@ fn undo_reaches_the_running_engine() {
             });
         }
     }
-    let log = &w.state().session().live.since_zero().expect("a past").log;
+    let log = &w.state().session().live.run_log().expect("a past").log;
     assert!(log.len() > 40, "edits and their undoing are in the run's log: {}", log.len());
 }
 
 #[test]
-fn the_history_is_a_list_with_words() {
+fn the_history_menu_lists_labelled_steps() {
     let mut w = open(start(false));
     w.run();
     for text in ["lif.tau_m=11", "lif.tau_m=12", "lif.w_syn=0.5"] {
@@ -189,7 +189,7 @@ fn saved(folder: &Folder) -> PathBuf {
 type Way<'a> = (&'a str, &'a dyn Fn(&mut Window));
 
 #[test]
-fn every_way_out_asks() {
+fn closing_and_replacing_a_document_asks() {
     let folder = Folder::new("guard");
     let file = saved(&folder);
     let mut w = open(start(false));
@@ -264,7 +264,7 @@ fn changes_by_other_programs_are_noticed() {
     assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("44 ms".into(), false));
     other("lif.tau_m=45");
     until(&mut w, "it was noticed again", |w| w.query_by_label("Reload").is_some());
-    w.get_by_label("Keep what is open").click();
+    w.get_by_label("Keep open version").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("44 ms".into(), true));
     let ctx = w.ctx.clone();
@@ -280,7 +280,7 @@ fn changes_by_other_programs_are_noticed() {
 static PANICS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
-fn a_fault_of_the_engine_is_contained() {
+fn a_panic_of_the_engine_is_contained() {
     let _alone = PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let faults = Arc::new(Mutex::new(1));
     let builder = move |_: &Project, scene: &neuropil::sim::Scene, _: &neuropil::sim::Progress| {
@@ -314,12 +314,12 @@ fn a_crash_is_written_down_and_offered() {
     crash::install(folder.0.clone());
     std::thread::Builder::new().name("doomed".into()).spawn(|| panic!("on purpose")).expect("thread").join().ok();
     let mut w = open(Start { state_dir: Some(folder.0.clone()), ..start(false) });
-    until(&mut w, "it is offered", |w| w.query_by_label("Keep the file").is_some());
+    until(&mut w, "it is offered", |w| w.query_by_label("Keep report").is_some());
     assert_eq!(names::unnamed(w.root()), [""; 0]);
     for part in ["on purpose", "doomed", "the last line of the log", env!("CARGO_PKG_VERSION")] {
         assert!(w.query_by_label_contains(part).is_some(), "{part}");
     }
-    w.get_by_label("Delete the report").click();
+    w.get_by_label("Delete report").click();
     w.run();
     let left = std::fs::read_dir(&folder.0)
         .expect("folder")

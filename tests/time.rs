@@ -61,7 +61,7 @@ fn hidden_panels_are_not_copied() {
     assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
     command(&mut w, UiCommand::ToggleUpdates);
     assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "updates are off");
-    assert!(w.query_by_label("Updates are off").is_some());
+    assert!(w.query_by_label("Display paused").is_some());
     command(&mut w, UiCommand::ToggleUpdates);
     assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0);
     command(&mut w, UiCommand::Home);
@@ -115,7 +115,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     let n_spikes = recorded.spikes().expect("spikes").len();
     assert!(n_spikes > 100);
     let mut w = open(Start { path: Some(folder.clone()), ..Start::default() });
-    let read = |w: &Window| w.state().session().live.recorded.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
     until(&mut w, "the run is read", read);
     w.run_steps(4);
     assert!(w.query_by_label("RECORDING").is_some());

@@ -20,7 +20,7 @@ fn window(engine: bool) -> Window {
 }
 
 #[test]
-fn run_pauses_and_goes_on() {
+fn run_and_pause() {
     let mut w = window(true);
     w.run();
     w.get_by_label("Run").click();
@@ -86,7 +86,7 @@ fn typed_values_take_units() {
 }
 
 #[test]
-fn choices_switch_and_show_what_belongs_to_them() {
+fn choices_show_their_parameters() {
     let mut w = window(false);
     w.run();
     assert!(w.query_by_label("network.in_degree").is_none());
@@ -133,7 +133,7 @@ fn palette_runs_commands_and_sets_parameters() {
 }
 
 #[test]
-fn unsaved_changes_are_guarded() {
+fn unsaved_changes_ask_before_closing() {
     let mut w = window(false);
     w.run();
     set(&mut w, "lif.tau_m=11");
@@ -216,7 +216,7 @@ fn edits_and_undo_reach_the_running_simulation() {
 }
 
 #[test]
-fn rebuild_parameters_wait_and_say_so() {
+fn rebuild_parameters_show_a_notice() {
     let mut w = window(true);
     w.run();
     w.get_by_label("Run").click();
@@ -242,12 +242,12 @@ fn actions_of_the_kind_act_on_the_selection() {
     w.get_by_label("Kick").click();
     let kicked = |logged: &Logged| matches!(logged, Logged::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
     until(&mut w, "the simulation was kicked", |w| {
-        let since = w.state().session().live.since_zero();
+        let since = w.state().session().live.run_log();
         since.is_some_and(|since| since.log.iter().any(|(_, logged)| kicked(logged)))
     });
 }
 
-/// Pictures of the window for people to look at: `target/screenshots`, or `NEUROPIL_SCREENSHOTS`.
+/// Renders the window to `target/screenshots`, or `NEUROPIL_SCREENSHOTS`.
 #[test]
 fn pictures() {
     let folder =

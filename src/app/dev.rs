@@ -1,6 +1,6 @@
-//! Figures about the window itself: how long frames take, how soon a slider is seen.
+//! Developer statistics: frame times, edit latency, engine counters.
 
-use super::{App, meter::Samples, text, theme::Tokens, widgets};
+use super::{App, run_stats::Samples, text, theme::Tokens, widgets};
 use crate::engine::Gauges;
 use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 
@@ -9,26 +9,26 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     let mut open = app.panels.dev;
     let place = ctx.content_rect().right_bottom() - vec2(420.0, 480.0);
     let window =
-        Window::new("Developer figures").open(&mut open).default_pos(place).resizable(false).collapsible(false);
+        Window::new("Developer statistics").open(&mut open).default_pos(place).resizable(false).collapsible(false);
     window.show(ctx, |ui| {
         ui.set_width(340.0);
         quantiles_ui(
             ui,
-            "Drawing the window",
+            "Frame time",
             &app.frames.own,
-            "logic, layout, tessellation, upload and recording of one frame, presentation left out",
+            "logic, layout, tessellation, upload and command recording of one frame, without presentation",
         );
         quantiles_ui(
             ui,
-            "With the window system",
+            "Frame time with window system",
             &app.frames.with_window_system,
-            "the same as eframe counts it: with the window system's answers, which wait for the picture before",
+            "as eframe measures it: includes waiting for the window system to accept the previous frame",
         );
         quantiles_ui(
             ui,
-            "Slider to picture",
+            "Edit to frame",
             &app.session.live.latency.samples,
-            "from an edit to the first picture of a simulation that has taken it up",
+            "from an edit to the first frame of a simulation that has applied it",
         );
         ui.separator();
         Grid::new("counters").num_columns(2).spacing([24.0, 4.0]).show(ui, |ui| counters_ui(ui, app));
@@ -45,7 +45,7 @@ fn quantiles_ui(ui: &mut Ui, name: &str, samples: &Samples, docs: &str) {
     .response
     .on_hover_text(docs);
     let Some([median, p95, p99, max]) = samples.quantiles() else {
-        ui.label(widgets::sub(ui, "nothing measured yet"));
+        ui.label(widgets::sub(ui, "no samples yet"));
         return;
     };
     sparkline_ui(ui, samples, p99.max(1.0));
@@ -84,8 +84,8 @@ fn counters_ui(ui: &mut Ui, app: &App) {
         let steps = Gauges::read(&g.batch_steps);
         let ms = Gauges::read(&g.batch_nanos) as f64 * 1e-6;
         row("Last batch", format!("{steps} steps in {ms:.2} ms"));
-        row("Waited for the disk", format!("{:.1} ms", Gauges::read(&g.stalled_nanos) as f64 * 1e-6));
-        row("Blocks waiting for the disk", Gauges::read(&g.queued_blocks).to_string());
+        row("Stalled on disk", format!("{:.1} ms", Gauges::read(&g.stalled_nanos) as f64 * 1e-6));
+        row("Blocks queued for disk", Gauges::read(&g.queued_blocks).to_string());
     }
     row("Spikes not shown", text::count(live.skipped));
     row("Steps per second", live.pace.steps_per_sec().map_or_else(|| "—".into(), |s| text::count(s as u64)));

@@ -1,4 +1,4 @@
-//! Where simulations run, and what to say about it. Devices are opened on the loader's thread.
+//! The devices simulations run on, and their descriptions. Devices are opened on the loader thread.
 
 use crate::{
     engine::parity::{self, Parity},
@@ -15,37 +15,37 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Times a comparison looks at all fields.
-const LOOKS: u64 = 200;
+/// Number of comparisons of all fields in a CPU/device comparison.
+const N_COMPARISONS: u64 = 200;
 
-/// A device in words.
+/// Description of a device.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Described {
-    /// For the status bar.
+pub struct DeviceInfo {
+    /// Short name, for the status bar.
     pub name: String,
-    /// In full, and why it is not another one.
+    /// Full description, and why this device was chosen.
     pub details: String,
     /// Whether it is a GPU.
     pub is_gpu: bool,
     /// CPU threads.
     pub threads: u32,
-    /// Memory the simulation was predicted to hold, by owner; empty when that is not known.
+    /// Predicted memory of the simulation by owner; empty when unknown.
     pub predicted: Bytes,
-    /// Memory of the device, bytes; 0 when not known.
+    /// Memory of the device in bytes; 0 when unknown.
     pub memory: u64,
 }
 
-impl Described {
-    /// What kind of device it is.
+impl DeviceInfo {
+    /// Kind of device.
     pub fn place(&self) -> Place {
         if self.is_gpu { Place::Cuda } else { Place::Cpu { threads: self.threads.max(1) as usize } }
     }
 }
 
-/// The devices of this machine, opened when first wanted, and the one in use.
+/// The devices of this machine, opened on first use, and the one in use.
 pub struct Devices {
     gpu: OnceLock<Result<Arc<Gpu>, String>>,
-    chosen: Mutex<Described>,
+    chosen: Mutex<DeviceInfo>,
 }
 
 impl Default for Devices {
@@ -55,28 +55,28 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// The one in use.
-    pub fn chosen(&self) -> Described {
+    /// The device in use.
+    pub fn chosen(&self) -> DeviceInfo {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is known about CUDA on this machine.
+    /// Status of CUDA on this machine.
     pub fn cuda(&self) -> String {
         match self.gpu.get() {
-            None => "not looked for yet".to_owned(),
+            None => "not checked yet".to_owned(),
             Some(Ok(gpu)) => format!("{}, {}", gpu.name, gpu.describe()),
             Some(Err(why)) => why.clone(),
         }
     }
 
-    fn take(&self, described: Described) {
+    fn set_chosen(&self, described: DeviceInfo) {
         *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = described;
     }
 
-    /// The device a plan asks for.
-    fn choose(&self, plan: &RunPlan) -> Result<(Device, Described), SimError> {
+    /// The device requested by the run settings.
+    fn choose(&self, plan: &RunPlan) -> Result<(Device, DeviceInfo), SimError> {
         if plan.device == DeviceChoice::Cpu {
-            return Ok(cpu(plan.threads, "The project asks for the CPU"));
+            return Ok(cpu(plan.threads, "Chosen by the project"));
         }
         let opened = self.gpu.get_or_init(|| Gpu::open(0).map_err(|e| e.to_string())).clone();
         let usable = opened.and_then(|gpu| match gpu.lost() {
@@ -88,22 +88,22 @@ impl Devices {
                 let threads = cpu(plan.threads, "").1.threads;
                 let memory = gpu.memory().map_or(0, |m| m.total);
                 let (name, details, predicted) = (gpu.name.clone(), gpu.describe(), vec![]);
-                let described = Described { name, details, is_gpu: true, threads, predicted, memory };
+                let described = DeviceInfo { name, details, is_gpu: true, threads, predicted, memory };
                 Ok((Device::Cuda(gpu), described))
             }
             Err(why) if plan.device == DeviceChoice::Cuda => Err(SimError::NoDevice(why)),
-            Err(why) => Ok(cpu(plan.threads, &format!("No CUDA: {why}"))),
+            Err(why) => Ok(cpu(plan.threads, &format!("CUDA is not available: {why}"))),
         }
     }
 
-    /// Runs a model on one CPU thread and on the device in use, and compares. On the CPU, with at least two threads.
+    /// Compares a run on one CPU thread with a run on the device in use (on the CPU: at least two threads).
     pub fn compare(&self, model: &Model, scene: &Scene, steps: u64, progress: &Progress) -> Result<Parity, SimError> {
         let (subject, name) = self.in_use();
         let (reference, described) = cpu(1, "");
         let prepared = model.prepare(scene, progress)?;
         let mut reference = prepared.start(scene.seed, &reference)?;
         let mut subject = prepared.start(scene.seed, &subject)?;
-        let every = (steps / LOOKS).max(1) as u32;
+        let every = (steps / N_COMPARISONS).max(1) as u32;
         let parity = parity::compare(&mut *reference, &mut *subject, (steps, every), progress)?;
         Ok(Parity { names: (described.name, name), ..parity })
     }
@@ -120,10 +120,10 @@ impl Devices {
         }
     }
 
-    /// Runs a recorded run again on the device in use and compares, event by event; a series, trial by trial.
+    /// Replays a recorded run on the device in use and compares the events; a series is compared trial by trial.
     pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
         let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
-        let mut verdict = Verdict::Differs("there is nothing in it".into());
+        let mut verdict = Verdict::Differs("the run has no trials".into());
         for trial in &trials {
             verdict = self.replay_one(trial, progress)?;
             if let Verdict::Differs(_) = verdict {
@@ -141,7 +141,7 @@ impl Devices {
         replay(run, &mut *sim, progress)
     }
 
-    /// What the device in use can do at best. Takes seconds.
+    /// Measures the peak performance of the device in use. Takes seconds.
     pub fn measure(&self) -> Result<Ceilings, String> {
         let chosen = self.chosen();
         match self.gpu.get() {
@@ -150,8 +150,8 @@ impl Devices {
         }
     }
 
-    /// The loader's whole job: reads and generates, then starts where the plan asks for. A kind without a GPU backend
-    /// runs on the CPU when the plan leaves the choice.
+    /// Prepares the network and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend
+    /// runs on the CPU.
     pub fn build(
         &self,
         model: &Model,
@@ -173,18 +173,18 @@ impl Devices {
         };
         let (sim, described) = started?;
         let place = if described.is_gpu { Place::Cuda } else { Place::Cpu { threads: described.threads as usize } };
-        self.take(Described { predicted: prepared.predict(place), ..described });
+        self.set_chosen(DeviceInfo { predicted: prepared.predict(place), ..described });
         Ok(sim)
     }
 }
 
-/// The CPU with this many threads, and why it is taken. For 0 all cores but one, which is left to the window: on a
-/// machine with few cores a simulation that wants them all makes the window stutter and itself wait.
-fn cpu(threads: u32, why: &str) -> (Device, Described) {
+/// The CPU with this many threads, and why it was chosen. 0 means all cores but one: the last core is left to the
+/// window, which would otherwise stutter and stall the simulation.
+fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let all = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
     let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
     let details = why.to_owned();
-    let described = Described { name, details, is_gpu: false, threads, predicted: vec![], memory: 0 };
+    let described = DeviceInfo { name, details, is_gpu: false, threads, predicted: vec![], memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)
 }

@@ -1,54 +1,54 @@
-//! Questions that must be answered before anything else: unsaved changes, a path, texts to read.
+//! Modal dialogs: unsaved changes, file paths, layout names, texts.
 
 mod recovery;
 
 use super::{
     App, help,
     jobs::Purpose,
-    journal::Leftover,
+    journal::UnsavedWork,
     theme::{TITLE, Tokens},
     widgets,
 };
 use crate::project::Project;
 use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
-use recovery::Stake;
+use recovery::AtRisk;
 use std::path::PathBuf;
 
-/// What was asked for before the question.
+/// The action that waits for an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
-    /// To close the window.
+    /// Close the window.
     Close,
-    /// To choose a project.
+    /// Choose a project file.
     Pick,
-    /// To open this project.
+    /// Open this project or run.
     Open(PathBuf),
-    /// To open an example and run it.
+    /// Open an example and run it.
     Example(&'static str),
-    /// To begin a project of this kind.
+    /// Create a project of this kind.
     New(&'static str),
 }
 
 /// The open dialog.
 pub enum Dialog {
-    /// Save before going on?
+    /// Save before the action?
     Unsaved(Intent),
-    /// A path, typed.
+    /// A path typed by the user.
     Path {
-        /// What for.
+        /// Purpose of the file.
         purpose: Purpose,
-        /// What has been typed.
+        /// The typed text.
         text: String,
     },
-    /// A name for the layout in front, and whether it is the project's.
+    /// A name for the current layout, and whether it is saved in the project.
     Layout(String, bool),
-    /// Unsaved work of a window that crashed, and what would come back.
-    Restore(Leftover, Vec<String>),
-    /// The project's file as somebody else wrote it, and what would change.
-    Outside(PathBuf, Box<Project>, Vec<String>),
+    /// Unsaved work of a crashed window, and its changes.
+    Restore(UnsavedWork, Vec<String>),
+    /// The project's file as written by another program, and the changes.
+    FileChanged(PathBuf, Box<Project>, Vec<String>),
     /// The report of a crash.
     Crash(PathBuf, String),
-    /// A title and a text in little markdown.
+    /// A title and a markdown text.
     Text(&'static str, String),
 }
 
@@ -72,12 +72,12 @@ enum Answer {
     Layout(String, bool),
 }
 
-/// Draws the dialog that is open and does what was answered.
+/// Draws the open dialog and acts on its answer.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
     if let Some(dialog) = &mut app.dialog {
         let t = Tokens::of(ctx);
         let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-        let stake = Stake {
+        let at_risk = AtRisk {
             name: app.session.project.name.clone(),
             unsaved: app.session.is_dirty(),
             recording: app.session.live.recording.is_some(),
@@ -85,11 +85,11 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
             ui.set_width(460.0);
             match dialog {
-                Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &stake, intent),
+                Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
                 Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
                 Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
                 Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
-                Dialog::Outside(path, _, lines) => recovery::outside_ui(ui, path, lines, stake.unsaved),
+                Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
                 Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
@@ -101,29 +101,29 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             match (answer, dialog) {
                 (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
                 (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
-                (Answer::Forget, Some(Dialog::Restore(left, _))) => app.forget_leftover(&left.file),
-                (Answer::Reload, Some(Dialog::Outside(_, found, _))) => app.reload(*found),
-                (Answer::Cancel, Some(Dialog::Outside(..))) => app.session.mark_unsaved(),
+                (Answer::Forget, Some(Dialog::Restore(left, _))) => app.delete_unsaved_work(&left.file),
+                (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
+                (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
                 (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
                 (Answer::KeepReport, Some(Dialog::Crash(file, _))) => {
                     drop(std::fs::rename(&file, file.with_extension("read")))
                 }
-                (answer, _) => answered(app, answer),
+                (answer, _) => handle_answer(app, answer),
             }
         }
     }
     if app.dialog.is_none() {
-        app.dialog = app.questions.pop_front();
+        app.dialog = app.waiting_dialogs.pop_front();
     }
     if app.may_close() {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);
     }
 }
 
-fn answered(app: &mut App, answer: Answer) {
+fn handle_answer(app: &mut App, answer: Answer) {
     match answer {
         Answer::Save(intent) => app.save_then(intent),
-        Answer::Discard(intent) => app.carry_out(intent),
+        Answer::Discard(intent) => app.run_intent(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
         Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
         _ => {}
@@ -136,9 +136,9 @@ fn title_ui(ui: &mut Ui, text: &str) {
     ui.add_space(6.0);
 }
 
-/// Whether Enter was pressed in the one field of a dialog, which has the keyboard as soon as nothing else has.
+/// Whether Enter was pressed in the dialog's only field. The field takes the keyboard focus when nothing has it.
 fn was_entered(ui: &Ui, field: &egui::Response) -> bool {
-    // Asking the focus back would hide that it was lost.
+    // Checked first: requesting the focus again would hide that it was lost.
     let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
     if ui.memory(|m| m.focused().is_none()) {
         field.request_focus();
@@ -155,12 +155,12 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
         Purpose::Parameter(_) => ("Choose a file or folder", "Choose"),
     };
     title_ui(ui, title);
-    ui.label(widgets::sub(ui, "This desktop offers no file dialog: type the path"));
+    ui.label(widgets::sub(ui, "No file dialog on this desktop: type the path"));
     let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("/path/to/project.ron"));
     let field = field.accessible_name("Path");
     let entered = was_entered(ui, &field);
     let problem = match purpose {
-        Purpose::Open if !text.is_empty() && !PathBuf::from(&*text).exists() => Some("There is no such file"),
+        Purpose::Open if !text.is_empty() && !PathBuf::from(&*text).exists() => Some("No such file"),
         _ => None,
     };
     ui.label(RichText::new(problem.unwrap_or(" ")).small().color(Tokens::of(ui.ctx()).warn));
@@ -182,7 +182,7 @@ fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<An
     let entered = was_entered(ui, &field);
     ui.add_space(6.0);
     ui.radio_value(in_project, false, "For all projects");
-    ui.radio_value(in_project, true, "In this project’s file");
+    ui.radio_value(in_project, true, "In this project");
     ui.add_space(10.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let ready = !name.trim().is_empty();
@@ -204,7 +204,7 @@ fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {
     ui.add_space(10.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let close = ui.button("Close").clicked().then_some(Answer::Cancel);
-        if ui.button("Copy").on_hover_text("The text, to paste it into a report").clicked() {
+        if ui.button("Copy").on_hover_text("Copy the text").clicked() {
             ui.copy_text(format!("{title}\n{text}"));
         }
         close

@@ -1,22 +1,22 @@
-//! The projects that come with the program, one card each on the home page.
+//! The example projects, one card each on the home page.
 
 use crate::project::{self, Project};
 
 /// An example.
 pub struct Example {
-    /// Its file, without the ending.
+    /// File name without extension.
     pub name: &'static str,
-    /// On its card.
+    /// Title on its card.
     pub title: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// How large it is, what it needs, how long until there is something to see.
+    /// Size, device, start time.
     pub facts: [&'static str; 3],
     /// The project.
     file: &'static str,
-    /// What it looks like, 432 × 243 pixels; empty when that cannot be known without the files.
+    /// Preview image, 432 × 243 pixels; empty for examples that need files.
     pub picture: &'static [u8],
-    /// Whether it waits for files that are not part of the program.
+    /// Whether it needs files that are not part of the program.
     pub needs_files: bool,
 }
 
@@ -40,7 +40,7 @@ macro_rules! example {
     };
 }
 
-/// All examples, the one to begin with first.
+/// All examples, in the order of the home page.
 pub static ALL: [Example; 10] = [
     example!(
         "fly",

@@ -1,4 +1,4 @@
-//! The keyboard's way around: every panel can be reached with F6 and shows that it was.
+//! Keyboard focus of panels: F6 reaches every panel, and the focused panel has a ring.
 
 use super::theme::Tokens;
 use egui::{Id, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
@@ -7,7 +7,7 @@ fn id_of(panel: &str) -> Id {
     Id::unique(("panel focus", panel))
 }
 
-fn wish_id() -> Id {
+fn request_id() -> Id {
     Id::unique("panel to focus")
 }
 
@@ -19,24 +19,24 @@ pub fn filter_id(panel: &str) -> Id {
     Id::unique(("filter of", panel))
 }
 
-/// Asks a panel to take the keyboard when it is drawn next.
-pub fn ask(ctx: &egui::Context, panel: &str) {
-    ctx.data_mut(|d| d.insert_temp(wish_id(), panel.to_owned()));
+/// Moves the keyboard focus to a panel when it is drawn next.
+pub fn request(ctx: &egui::Context, panel: &str) {
+    ctx.data_mut(|d| d.insert_temp(request_id(), panel.to_owned()));
     ctx.request_repaint();
 }
 
-/// Makes the area of a panel reachable, before its content is drawn: Tab goes on to its first control.
+/// Makes the area of a panel focusable before its content is drawn: Tab moves to its first control.
 pub fn area(ui: &Ui, panel: &str, title: &str, rect: Rect) {
     let response = ui.interact(rect, id_of(panel), Sense::focusable_noninteractive());
     response.widget_info(|| WidgetInfo::labeled(Role::Pane, true, title));
-    let is_wanted = ui.data(|d| d.get_temp::<String>(wish_id()).is_some_and(|p| p == panel));
-    if is_wanted {
-        ui.data_mut(|d| d.remove_temp::<String>(wish_id()));
+    let is_requested = ui.data(|d| d.get_temp::<String>(request_id()).is_some_and(|p| p == panel));
+    if is_requested {
+        ui.data_mut(|d| d.remove_temp::<String>(request_id()));
         response.request_focus();
     }
 }
 
-/// Draws the ring of a panel that has the keyboard, over its content.
+/// Draws the focus ring of a panel over its content.
 pub fn ring(ui: &Ui, panel: &str, rect: Rect) {
     if has(ui.ctx(), panel) {
         let stroke = Stroke::new(2.0, Tokens::of(ui.ctx()).accent);
@@ -44,7 +44,7 @@ pub fn ring(ui: &Ui, panel: &str, rect: Rect) {
     }
 }
 
-/// Whether a panel has the keyboard.
+/// Whether a panel has the keyboard focus.
 pub fn has(ctx: &egui::Context, panel: &str) -> bool {
     ctx.memory(|m| m.has_focus(id_of(panel)))
 }

@@ -4,12 +4,12 @@ use super::icons;
 use egui::{FontData, FontDefinitions, FontFamily};
 use std::sync::Arc;
 
-/// Family of group heads and titles.
+/// Family of group headings and titles.
 pub const SEMIBOLD: &str = "semibold";
 /// Family of metrics.
 pub const MONO_MEDIUM: &str = "mono-medium";
 
-/// Installs the fonts; egui's own stay behind them as a fallback for symbols.
+/// Installs the fonts; egui's fonts remain as fallback for symbols.
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::default();
     let files = [

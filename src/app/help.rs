@@ -1,9 +1,9 @@
-//! Help texts: the little markdown that views write.
+//! Help texts in the markdown subset that views use.
 
 use super::{theme::Tokens, widgets};
 use egui::{RichText, Ui, text::LayoutJob};
 
-/// Draws headings, bullets, **bold** and `code`; nothing else is needed.
+/// Draws headings, bullets, **bold** and `code`.
 pub fn markdown_ui(ui: &mut Ui, text: &str) {
     for line in text.lines().map(str::trim) {
         if let Some(head) = line.strip_prefix('#') {

@@ -1,4 +1,4 @@
-//! Undo: a labelled list of whole documents. A project is a few kilobytes, so a step is a clone.
+//! Undo history: a labelled list of documents. A project takes a few kilobytes, so a step is a clone.
 
 use super::inspector::item_name;
 use crate::{
@@ -7,15 +7,15 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Steps kept when nobody says otherwise; older ones are forgotten.
+/// Default number of undo steps; older steps are dropped.
 const MAX_STEPS: usize = 200;
-/// Bytes the steps may hold together: a set of a hundred thousand listed elements is no small text.
+/// Memory limit of all steps in bytes: a list of a hundred thousand elements is a long text.
 const MAX_BYTES: usize = 64 << 20;
-/// Typing pauses this long before a step is cut, seconds.
+/// Pause in typing that ends a step, seconds.
 const TYPING_PAUSE_SECS: f64 = 0.8;
 
 struct Step {
-    /// What the user did, as the menu says it: "Undo set lif.tau_m to 15 ms".
+    /// Label of the edit, as in the menu: "Undo set lif.tau_m to 15 ms".
     label: String,
     /// For the past: the document before. For the future: the document after.
     project: Arc<Project>,
@@ -32,14 +32,14 @@ pub struct History {
 }
 
 impl History {
-    /// An empty history of a document as it is now.
+    /// An empty history of a document.
     pub fn new(project: &Project) -> Self {
         let committed = Arc::new(project.clone());
         Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0, most: MAX_STEPS }
     }
 
-    /// Looks at the document once a frame and cuts a step when an interaction has ended: no pointer button down,
-    /// and nothing typed for a moment. `true` while something waits to be cut.
+    /// Called once per frame. Commits a step when an interaction has ended: no pointer button is down and typing has
+    /// paused. Returns `true` while an edit is uncommitted.
     pub fn feed(&mut self, project: &Project, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
         if *project != *self.seen {
             self.seen = Arc::new(project.clone());
@@ -62,29 +62,29 @@ impl History {
         let label = describe(&self.committed, &self.seen);
         let before = std::mem::replace(&mut self.committed, self.seen.clone());
         self.past.push(Step { label, project: before });
-        self.forget_oldest();
+        self.drop_oldest();
         self.future.clear();
     }
 
-    /// Keeps so many steps from now on.
+    /// Sets the number of steps kept.
     pub fn keep(&mut self, most: usize) {
         if self.most != most.max(1) {
             self.most = most.max(1);
-            self.forget_oldest();
+            self.drop_oldest();
         }
     }
 
-    fn forget_oldest(&mut self) {
+    fn drop_oldest(&mut self) {
         let mut bytes = 0;
         let kept = self.past.iter().rev().take(self.most).take_while(|step| {
-            bytes += weight(&step.project);
+            bytes += step_bytes(&step.project);
             bytes <= MAX_BYTES
         });
         let excess = self.past.len().saturating_sub(kept.count().max(1));
         self.past.drain(..excess);
     }
 
-    /// The same, with words of its own: for what is not an edit of the user's hand.
+    /// Commits with a given label: for changes that are not user edits.
     pub fn commit_as(&mut self, project: &Project, label: &str) {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -93,7 +93,7 @@ impl History {
         }
     }
 
-    /// Takes the document one step back; `None` when there is none. Says what was undone.
+    /// Undoes one step and returns its label; `None` when there is none.
     pub fn undo(&mut self, project: &mut Project) -> Option<String> {
         self.seen = Arc::new(project.clone());
         self.commit();
@@ -103,7 +103,7 @@ impl History {
         Some(step.label)
     }
 
-    /// Takes the document one step forward again.
+    /// Redoes one step and returns its label.
     pub fn redo(&mut self, project: &mut Project) -> Option<String> {
         let step = self.future.pop()?;
         self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
@@ -117,12 +117,12 @@ impl History {
         self.committed = to;
     }
 
-    /// The document as of the last step.
+    /// The document after the last step.
     pub fn committed(&self) -> &Arc<Project> {
         &self.committed
     }
 
-    /// How many steps can be undone and redone.
+    /// Number of steps that can be undone and redone.
     pub fn counts(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
@@ -132,7 +132,7 @@ impl History {
         (labels(&self.past), labels(&self.future))
     }
 
-    /// What the next undo and the next redo would do.
+    /// Labels of the next undo and the next redo.
     pub fn labels(&self) -> (Option<&str>, Option<&str>) {
         (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
     }
@@ -142,8 +142,8 @@ fn labels(steps: &[Step]) -> Vec<&str> {
     steps.iter().rev().map(|s| s.label.as_str()).collect()
 }
 
-/// About the bytes a document holds beside what its steps share: its texts, and a fixed part.
-fn weight(project: &Project) -> usize {
+/// Approximate memory of a step in bytes: its texts and a fixed part.
+fn step_bytes(project: &Project) -> usize {
     let params = project.model.params();
     let texts = params.ids().into_iter().map(|id| match params.get(id) {
         Value::Text(text) => text.len(),
@@ -152,7 +152,7 @@ fn weight(project: &Project) -> usize {
     texts.sum::<usize>() + project.notes.len() + project.record.iter().map(String::len).sum::<usize>() + 1024
 }
 
-/// What one document did to become another, in a few words.
+/// A short label for the change from one document to another.
 pub fn describe(old: &Project, new: &Project) -> String {
     if old.model.name() != new.model.name() {
         return format!("change the model to {}", new.model.title());
@@ -168,7 +168,7 @@ pub fn describe(old: &Project, new: &Project) -> String {
             Some(spec) => format!("set {} to {}", params.path(one.id), short(&path::show(spec, &one.value))),
             None => describe_list(old, new, one.id),
         },
-        // A stimulus brings the set it acts on; a preset sets many.
+        // Adding a stimulus may also add its target set; a preset sets many parameters.
         many => match many.iter().rfind(|c| c.id.field == ParamId::WHOLE) {
             Some(list) => describe_list(old, new, list.id),
             None => format!("change {} parameters", many.len()),
@@ -194,7 +194,7 @@ fn describe_rest(old: &Project, new: &Project) -> String {
     }
 }
 
-/// A list grew or shrank: `add intervention “Stimulate MN9”`.
+/// Label of a list change: `add intervention “Stimulate MN9”`.
 fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
     let (was, is) = (old.model.params(), new.model.params());
     let group = usize::from(id.group);
@@ -210,7 +210,7 @@ fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
     }
 }
 
-/// Labels stay on one line of a menu.
+/// Shortens a label to one menu line.
 fn short(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= 48 { flat } else { flat.chars().take(47).chain(['…']).collect() }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_what_was_done() {
+    fn labels_name_the_edit() {
         let old = Project::default();
         let group = old.model.params().groups().iter().position(|g| g.name == "interventions").unwrap() as u8;
         let mut new = old.clone();
@@ -279,12 +279,12 @@ mod tests {
             p.notes = format!("{i}").repeat(2 << 20);
             h.feed(&p, false, false, f64::from(i));
         }
-        let bytes: usize = h.past.iter().map(|s| weight(&s.project)).sum();
+        let bytes: usize = h.past.iter().map(|s| step_bytes(&s.project)).sum();
         assert!(bytes <= MAX_BYTES && h.counts().0 >= 14, "{} steps, {bytes} bytes", h.counts().0);
     }
 
     #[test]
-    fn any_walk_can_be_undone_and_redone() {
+    fn any_sequence_can_be_undone_and_redone() {
         let mut p = Project::default();
         let mut h = History::new(&p);
         let start = p.clone();

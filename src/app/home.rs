@@ -1,4 +1,4 @@
-//! The page to begin with: examples, recent projects, a place to drop files.
+//! The home page: examples, recent projects, file drop area.
 
 use super::{
     App,
@@ -14,13 +14,13 @@ use egui::{
     accesskit::Role, pos2, vec2,
 };
 
-/// Width of a card, points; its picture is as wide.
+/// Width of a card and its picture, points.
 const CARD: f32 = 288.0;
 /// Height of a card's picture, points.
 const PICTURE: f32 = 162.0;
 /// Height of a card, points.
 const HEIGHT: f32 = 262.0;
-/// Between cards, points.
+/// Gap between cards, points.
 const GAP: f32 = 16.0;
 /// Width of the column of recent projects, points.
 const RECENT: f32 = 300.0;
@@ -61,7 +61,7 @@ fn head_ui(ui: &mut Ui) {
     let t = Tokens::of(ui.ctx());
     let display = RichText::new("Neuropil").size(28.0).family(FontFamily::Name(fonts::SEMIBOLD.into()));
     ui.label(display.color(t.text_strong));
-    ui.label(widgets::sub(ui, "A workbench for neural simulation. Choose an example: it is built and runs."));
+    ui.label(widgets::sub(ui, "A workbench for neural simulation. Click an example to run it."));
     ui.add_space(14.0);
 }
 
@@ -117,7 +117,7 @@ fn card_ui(ui: &mut Ui, example: &'static Example) -> Response {
     response.on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
-/// What a click does, over the picture.
+/// The glyph of the click action, over the picture.
 fn play_mark(ui: &Ui, picture: Rect, needs_files: bool) {
     let t = Tokens::of(ui.ctx());
     ui.painter().circle_filled(picture.center(), 22.0, t.accent);
@@ -126,7 +126,7 @@ fn play_mark(ui: &Ui, picture: Rect, needs_files: bool) {
     ui.painter().text(picture.center(), egui::Align2::CENTER_CENTER, glyph, font, t.on_accent);
 }
 
-/// The picture of an example, decoded when it is first seen.
+/// The picture of an example, decoded on first use.
 fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHandle> {
     let id = Id::unique(("example", example.name));
     if let Some(known) = ctx.data(|d| d.get_temp::<Option<TextureHandle>>(id)) {
@@ -141,7 +141,7 @@ fn texture(ctx: &egui::Context, example: &'static Example) -> Option<TextureHand
     texture
 }
 
-/// What to do with files of one's own, and what was open before.
+/// Commands for own files, and recent projects.
 fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(6.0);
@@ -153,11 +153,11 @@ fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     ui.add_space(14.0);
     ui.label(RichText::new("Recent").family(widgets::semibold()).color(t.text_strong));
-    if app.recent.places.is_empty() {
+    if app.recent.projects.is_empty() {
         ui.label(widgets::sub(ui, "Projects you open or save appear here"));
     }
     let mut forgotten = None;
-    for (i, place) in app.recent.places.iter().enumerate() {
+    for (i, place) in app.recent.projects.iter().enumerate() {
         ui.horizontal(|ui| {
             let name = place.path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let ink = if place.is_missing { t.text_sub } else { t.text };
@@ -165,13 +165,13 @@ fn recent_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             let button = button.frame_when_inactive(false).truncate();
             let response = ui.add_enabled(!place.is_missing, button).accessible_name(format!("Open {name}"));
             let path = place.path.display().to_string();
-            let gone = format!("{path}\nThe file is not there any more");
+            let gone = format!("{path}\nThe file no longer exists");
             if response.on_hover_text(&path).on_disabled_hover_text(gone).clicked() {
                 queue.push(UiCommand::OpenRecent(i));
             }
             if place.is_missing {
                 ui.label(RichText::new("missing").small().color(t.warn));
-                if widgets::icon_button(ui, icons::CLOSE, &format!("Forget {name}")).clicked() {
+                if widgets::icon_button(ui, icons::CLOSE, &format!("Remove {name} from the list")).clicked() {
                     forgotten = Some(place.path.clone());
                 }
             }
@@ -192,7 +192,7 @@ fn drop_ui(ui: &mut Ui) {
     ui.painter().rect(rect, 8, t.panel, Stroke::new(1.0, if over { t.accent } else { t.line }), StrokeKind::Inside);
     ui.scope_builder(UiBuilder::new().max_rect(rect.shrink(14.0)).layout(Layout::top_down(Align::Center)), |ui| {
         ui.label(icons::rich(icons::IMPORT).size(26.0).color(ink));
-        ui.label(RichText::new("Drop a project or a run folder anywhere").color(ink));
+        ui.label(RichText::new("Drop a project or run folder here").color(ink));
     });
 }
 
@@ -209,7 +209,7 @@ fn row(ui: &mut Ui, app: &App, command: &UiCommand, queue: &mut Vec<UiCommand>) 
     });
 }
 
-/// While files hover over the window, it says that they can be let go.
+/// Overlay while files are dragged over the window.
 pub fn hover_ui(ctx: &egui::Context) {
     if ctx.input(|i| !i.raw.hovered_files.is_empty()) {
         let t = Tokens::of(ctx);

@@ -37,7 +37,7 @@ icons! {
     BRAIN = "\u{e74e}",
     /// A set of elements.
     SELECTION = "\u{e746}",
-    /// A list of things to do to the model.
+    /// A list of interventions.
     SLIDERS = "\u{e432}",
     /// Spikes.
     RASTER = "\u{e5a2}",
@@ -47,11 +47,11 @@ icons! {
     FLASK = "\u{e79e}",
     /// Data on disk.
     DATABASE = "\u{e1de}",
-    /// Keep a panel as it is.
+    /// Pin a panel.
     PIN = "\u{e3e2}",
     /// Maximise a panel.
     MAXIMISE = "\u{e0a2}",
-    /// Back from maximised.
+    /// Restore a maximised panel.
     RESTORE = "\u{e09a}",
     /// Help.
     HELP = "\u{e3e8}",
@@ -93,9 +93,9 @@ icons! {
     GPU = "\u{e612}",
     /// Memory.
     MEMORY = "\u{e9c4}",
-    /// Only what changed.
+    /// Filter.
     FUNNEL = "\u{e266}",
-    /// Write files for others.
+    /// Export.
     EXPORT = "\u{eaf0}",
     /// The log.
     TERMINAL = "\u{eae8}",
@@ -107,11 +107,11 @@ icons! {
     COMMAND = "\u{e1c4}",
     /// Views.
     GRID = "\u{e296}",
-    /// Figures about the window itself.
+    /// Statistics, speed.
     GAUGE = "\u{e628}",
     /// Settings.
     GEAR = "\u{e270}",
-    /// What happened.
+    /// Messages.
     BELL = "\u{e0ce}",
     /// Copy.
     COPY = "\u{e1ca}",
@@ -121,18 +121,18 @@ icons! {
     PENCIL = "\u{e3b4}",
     /// Home.
     HOUSE = "\u{e2c2}",
-    /// Shares its times with other views.
+    /// Linked time axis.
     LINK = "\u{e2e2}",
-    /// Has times of its own.
+    /// Own time axis.
     UNLINK = "\u{e2e4}",
-    /// Nothing is drawn.
+    /// Display paused.
     EYE_OFF = "\u{e224}",
-    /// Over and over.
+    /// Loop.
     LOOP = "\u{e3f6}",
     /// The theme.
     SUN = "\u{e472}",
     /// A menu of a panel.
     LIST = "\u{e2f0}",
-    /// What was done.
+    /// History.
     CLOCK = "\u{e1a0}",
 }

@@ -1,5 +1,5 @@
-//! From what is selected on screen to entries of the document. Works for every kind that declares a list
-//! `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
+//! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
+//! a list `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
 
 use super::{text, time::Span, views::Selection};
 use crate::{
@@ -9,17 +9,17 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What to do to the selected elements.
+/// Intervention on the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Intervention {
     /// Drive them.
     Stimulate,
-    /// Cut them off.
+    /// Silence them.
     Silence,
 }
 
-impl Deed {
-    /// Choices of `effect` that mean this, best first.
+impl Intervention {
+    /// Choices of `effect` for this intervention, preferred first.
     const fn effects(self) -> &'static [&'static str] {
         match self {
             Self::Stimulate => &["Poisson", "Current"],
@@ -50,16 +50,16 @@ pub fn can_select(params: &dyn Params) -> bool {
     list(params, "selections").is_some_and(|g| field(params, g, "query").is_some())
 }
 
-/// Adds the selected elements as a named selection, unless one with the same query is there. Its name.
+/// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
 pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
     let category = category(exhibit, selection);
-    let (called, asked) = match category {
+    let (called, query_text) = match category {
         Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
         None => (label(exhibit, selection), query::of_elements(&selection.elements)),
     };
-    let wanted = Value::Text(asked);
+    let wanted = Value::Text(query_text);
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
     for item in 0..params.len(group as u8) {
         if let (true, Value::Text(known)) = (read(params, item, query) == wanted, read(params, item, name)) {
@@ -88,14 +88,19 @@ fn category<'a>(exhibit: &'a Exhibit, selection: &Selection) -> Option<(&'a str,
     })
 }
 
-/// Adds an intervention on the selected elements. Says what was added.
-pub fn add(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection, deed: Deed) -> Option<String> {
+/// Adds an intervention on the selected elements. Returns its name.
+pub fn add(
+    params: &mut dyn Params,
+    exhibit: &Exhibit,
+    selection: &Selection,
+    intervention: Intervention,
+) -> Option<String> {
     let choices = effects(params);
-    let choice = deed.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
-    add_effect(params, exhibit, selection, choice as u16, deed.verb())
+    let choice = intervention.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
+    add_effect(params, exhibit, selection, choice as u16, intervention.verb())
 }
 
-/// What an intervention can do to its target; nothing when the kind has no interventions.
+/// The effects an intervention can have; empty when the kind has no interventions.
 pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     let spec = list(params, "interventions").and_then(|g| Some((g, field(params, g, "effect")?)));
     match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
@@ -104,7 +109,7 @@ pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     }
 }
 
-/// Adds an intervention with this effect on the selected elements. Says what was added.
+/// Adds an intervention with this effect on the selected elements. Returns its name.
 pub fn add_effect(
     params: &mut dyn Params,
     exhibit: &Exhibit,
@@ -125,7 +130,7 @@ pub fn add_effect(
     Some(text)
 }
 
-/// The named sets of the project.
+/// The named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
     let Some(group) = list(params, "selections") else { return vec![] };
     let (Some(name), Some(query)) = (field(params, group, "name"), field(params, group, "query")) else {
@@ -138,7 +143,7 @@ pub fn named(params: &dyn Params) -> Vec<Named> {
     (0..params.len(group as u8)).map(|i| Named { name: text(i, name), query: text(i, query) }).collect()
 }
 
-/// Adds a named set. Its name.
+/// Adds a named selection. Returns its name.
 pub fn add_set(params: &mut dyn Params, query: &str, wish: &str) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query_field) = (field(params, group, "name")?, field(params, group, "query")?);
@@ -154,7 +159,7 @@ fn at(group: usize, item: usize, field: usize) -> ParamId {
     ParamId { item: item as u16, ..ParamId::of(group, field) }
 }
 
-/// How the selected elements are called: one by its label, several by their number.
+/// Label of the selected elements: one by its label, several by their count.
 pub fn label(exhibit: &Exhibit, selection: &Selection) -> String {
     match selection.elements.as_slice() {
         [one] => exhibit.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
@@ -188,7 +193,7 @@ pub fn added(params: &dyn Params, began: &dyn Params, log: &[(u64, Logged)]) -> 
     out
 }
 
-/// When the enabled items of `interventions` act, for kinds that give them `from_ms` and `to_ms`.
+/// Time spans of the enabled items of `interventions`, for kinds with `from_ms` and `to_ms`.
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let Some(group) = list(params, "interventions") else { return vec![] };
     let field = |name| field(params, group, name);
@@ -240,9 +245,9 @@ mod tests {
         let params = project.model.params_mut();
         let (group, exhibit) = (list(params, "interventions").unwrap(), Exhibit::default());
         let two = selected(&[3, 4]);
-        let added = add(params, &exhibit, &two, Deed::Stimulate);
+        let added = add(params, &exhibit, &two, Intervention::Stimulate);
         assert_eq!(added.as_deref(), Some("Stimulate 2 neurons"));
-        add(params, &exhibit, &two, Deed::Silence);
+        add(params, &exhibit, &two, Intervention::Silence);
         assert_eq!(params.len(group as u8), 2);
         assert_eq!(params.len(list(params, "selections").unwrap() as u8), 1);
         let to = field(params, group, "to_ms").unwrap();
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_category_are_called_by_it_and_asked_for_by_it() {
+    fn a_whole_category_is_named_and_queried_by_its_label() {
         use crate::sim::{Column, ElementSet};
         let column =
             Column::from_texts("super_class", &["motor", "visual_centrifugal", "visual_centrifugal", "motor", "motor"]);
@@ -275,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_while_it_ran_is_known_by_its_step() {
+    fn interventions_added_during_a_run_have_their_step() {
         let mut project = crate::project::Project::default();
         let began = project.model.clone();
         let exhibit = Exhibit::default();
         let params = project.model.params_mut();
-        add(params, &exhibit, &selected(&[3, 4]), Deed::Stimulate);
+        add(params, &exhibit, &selected(&[3, 4]), Intervention::Stimulate);
         let id = ParamId::list(list(params, "interventions").unwrap());
         let log = [(700, Logged::Set(Change { id, value: params.get(id) })), (900, Logged::Rewind)];
         let added = added(params, began.params(), &log);

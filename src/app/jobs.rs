@@ -1,4 +1,4 @@
-//! Everything that touches files or dialogs, on named threads. Results come back as mail, so the window never waits.
+//! Background jobs on named threads: files and dialogs. Results arrive in a queue, so the window never blocks.
 
 use super::figure::Taken;
 use crate::{
@@ -12,14 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a file is wanted for.
+/// Purpose of a file dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To open a project.
     Open,
     /// To save the project.
     SaveAs,
-    /// For a parameter: its path, and whether a folder will do as well.
+    /// To set a parameter to the path.
     Parameter(crate::params::ParamId),
     /// To write a text: a proposed name and the text.
     SaveText(String, Arc<str>),
@@ -27,42 +27,42 @@ pub enum Purpose {
     Figure(Taken),
 }
 
-/// What a thread ended with.
-pub enum Done {
+/// Result of a background job.
+pub enum JobResult {
     /// The system's file dialog was closed.
     Picked {
-        /// What for.
+        /// Purpose of the dialog.
         purpose: Purpose,
-        /// The choice; none when cancelled or when there is no dialog.
+        /// The chosen path; none when cancelled or when there is no dialog.
         path: Option<PathBuf>,
-        /// How long it was open: a dialog that closes at once was never there.
+        /// How long it was open: a dialog that closes at once was never shown.
         took: Duration,
     },
     /// A project was read.
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
     /// A project was written.
     Saved(PathBuf, Arc<Project>, Result<(), String>),
-    /// A run folder was claimed; the recording can begin.
+    /// A run folder was created; the recording can start.
     RecordingReady(Vec<Tap>, PathBuf, Result<Box<RunWriter>, String>),
     /// A run was exported; the summary for the toast.
     Exported(Result<String, String>),
-    /// What a crashed window left behind, if anything.
-    Journal(Option<super::journal::Leftover>),
-    /// A run folder was looked into.
-    RunOpened(Result<Box<super::recorded::Opened>, String>),
-    /// The report of a crash that nobody has read yet.
+    /// Unsaved work of a crashed window, if any.
+    Journal(Option<super::journal::UnsavedWork>),
+    /// A run folder was opened.
+    RunOpened(Result<Box<super::playback::OpenedRun>, String>),
+    /// The newest unread crash report.
     Crash(Option<(PathBuf, String)>),
-    /// The project's file as somebody wrote it.
-    Outside(PathBuf, Box<Project>),
-    /// A panel as it is on screen.
+    /// The project's file was written, and its content.
+    FileChanged(PathBuf, Box<Project>),
+    /// The image of a panel.
     Figure(Taken),
-    /// Elements of a set that are to be selected, and the selection's generation when they were asked for.
+    /// Elements to select, and the generation of the selection at the request.
     Selected(&'static str, Vec<u32>, u64),
     /// The runs found beside the project.
     Runs(Vec<super::library::Run>),
-    /// What of the model fits a search in the palette.
+    /// Search results of the palette in the model.
     Found(String, Vec<super::palette::Found>),
-    /// A recorded run was run again: its name, and whether it came out the same.
+    /// A recorded run was replayed: its name, and whether it is identical.
     Replayed(String, Result<crate::project::replay::Verdict, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
@@ -70,126 +70,125 @@ pub enum Done {
     Layouts(Vec<super::workspace::Layout>),
     /// A layout was kept; its name.
     LayoutKept(Result<String, String>),
-    /// How the device compares with the reference.
+    /// Comparison of the device with the reference.
     Compared(Box<Result<crate::engine::parity::Parity, String>>),
-    /// What the device can do at best: read (none was kept) or measured.
+    /// Peak performance of the device: read from the cache (none: not cached) or measured.
     Ceilings(Result<Option<Box<crate::gpu::ceilings::Ceilings>>, String>),
 }
 
-/// Whoever waits longer than this has gone to do something else.
+/// Longer tasks request attention when they end.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A message is about what has ended when it is no older than this.
+/// A message younger than this is used for the notification.
 const FRESH: Duration = Duration::from_secs(3);
 
-/// What somebody waits for.
+/// A task the user may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum LongTask {
     /// A run.
     Run,
     /// The simulation is built.
     Build,
     /// The device is compared with the reference.
     Comparison,
-    /// A recorded run is run again.
-    Again,
+    /// A recorded run is replayed.
+    Replay,
 }
 
-/// Since when there has been something to wait for, and what it was last.
+/// Start time of the current long task, and its last kind.
 #[derive(Default)]
-pub struct Attention(Option<(Instant, Wait)>);
+pub struct Attention(Option<(Instant, LongTask)>);
 
 impl Attention {
-    /// Whether what is waited for is a run that has been going for long: somebody would miss where it is.
+    /// Whether a run has been in progress for long: its state is worth a confirmation.
     pub fn is_long_run(&self, now: Instant) -> bool {
-        self.0.is_some_and(|(since, wait)| wait == Wait::Run && now.saturating_duration_since(since) > LONG)
+        self.0.is_some_and(|(since, task)| task == LongTask::Run && now.saturating_duration_since(since) > LONG)
     }
 
-    /// Looks once a frame; what has just ended, if it took long.
-    pub fn ended(&mut self, busy_with: Option<Wait>, now: Instant) -> Option<Wait> {
-        if let Some(wait) = busy_with {
-            self.0 = Some((self.0.map_or(now, |(since, _)| since), wait));
+    /// Called once per frame; returns a long task that has just ended.
+    pub fn ended(&mut self, busy_with: Option<LongTask>, now: Instant) -> Option<LongTask> {
+        if let Some(task) = busy_with {
+            self.0 = Some((self.0.map_or(now, |(since, _)| since), task));
             return None;
         }
-        let (since, wait) = self.0.take()?;
-        (now.saturating_duration_since(since) > LONG).then_some(wait)
+        let (since, task) = self.0.take()?;
+        (now.saturating_duration_since(since) > LONG).then_some(task)
     }
 }
 
 impl super::App {
-    /// A window in the background asks the desktop for attention when a run or a job has ended that took long, and leaves
-    /// a notice there.
-    pub(super) fn attract(&mut self, ctx: &egui::Context) {
+    /// Requests attention and shows a desktop notification when a long task ends while the window is in the background.
+    pub(super) fn request_attention(&mut self, ctx: &egui::Context) {
         let busy_with = self.busy_with();
         let is_away = ctx.input(|i| i.viewport().focused) == Some(false);
-        if let Some(wait) = self.attention.ended(busy_with, Instant::now())
+        if let Some(task) = self.attention.ended(busy_with, Instant::now())
             && is_away
         {
-            let wish = egui::UserAttentionType::Informational;
-            ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(wish));
+            let attention = egui::UserAttentionType::Informational;
+            ctx.send_viewport_cmd(egui::ViewportCommand::RequestUserAttention(attention));
             if self.native_dialogs {
-                notify_desktop(self.what_ended(wait, Instant::now()));
+                notify_desktop(self.end_message(task, Instant::now()));
             }
         }
     }
 
-    /// What there is to wait for.
-    fn busy_with(&self) -> Option<Wait> {
+    /// The current long task.
+    fn busy_with(&self) -> Option<LongTask> {
         let live = &self.session.live;
         let all = [
-            (live.running, Wait::Run),
-            (live.progress().is_some(), Wait::Build),
-            (self.profile.comparison.progress.is_some(), Wait::Comparison),
-            (self.library.again.is_some(), Wait::Again),
+            (live.running, LongTask::Run),
+            (live.progress().is_some(), LongTask::Build),
+            (self.profile.comparison.progress.is_some(), LongTask::Comparison),
+            (self.library.replaying.is_some(), LongTask::Replay),
         ];
-        all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, wait)| wait)
+        all.into_iter().find(|(is_busy, _)| *is_busy).map(|(_, task)| task)
     }
 
-    /// The message that came with the end, if there was one.
-    fn what_ended(&self, wait: Wait, now: Instant) -> String {
+    /// Text of the notification: the latest message, or a default.
+    fn end_message(&self, task: LongTask, now: Instant) -> String {
         let is_fresh = |at: Instant| now.saturating_duration_since(at) < FRESH;
         match self.toasts.history.back().filter(|notice| is_fresh(notice.at)) {
             Some(notice) => notice.text.clone(),
-            None => match wait {
-                Wait::Run => format!("The run stands still at {}", self.time_text(self.session.live.clock.step as f64)),
-                Wait::Build => "The simulation is ready".to_owned(),
-                Wait::Comparison => "The device has been compared with the reference".to_owned(),
-                Wait::Again => "The recorded run has been run again".to_owned(),
+            None => match task {
+                LongTask::Run => format!("Run stopped at {}", self.time_text(self.session.live.clock.step as f64)),
+                LongTask::Build => "Simulation ready".to_owned(),
+                LongTask::Comparison => "Device comparison finished".to_owned(),
+                LongTask::Replay => "Replay finished".to_owned(),
             },
         }
     }
 }
 
-/// Leaves a notice on the desktop. Where there is none that takes them, nothing is lost: the messages have it.
+/// Shows a desktop notification. The message is also in the window.
 fn notify_desktop(what: String) {
     let show = move || {
         let notice = notify_rust::Notification::new().appname("Neuropil").summary("Neuropil").body(&what).show();
         if let Err(e) = notice {
-            tracing::debug!("no notice on the desktop: {e}");
+            tracing::debug!("no desktop notification: {e}");
         }
     };
-    // The desktop may take its time to answer.
+    // On a thread: the desktop may be slow to answer.
     if let Err(e) = std::thread::Builder::new().name("notice".to_owned()).spawn(show) {
-        tracing::debug!("no thread for a notice on the desktop: {e}");
+        tracing::debug!("no thread for a desktop notification: {e}");
     }
 }
 
-/// Starts threads and collects what they end with.
+/// Starts jobs and collects their results.
 pub struct Jobs {
-    outbox: Sender<Done>,
-    inbox: Receiver<Done>,
+    outbox: Sender<JobResult>,
+    inbox: Receiver<JobResult>,
     wake: egui::Context,
 }
 
 impl Jobs {
-    /// `wake` is repainted when a thread ends.
+    /// `wake` is repainted when a job ends.
     pub fn new(wake: egui::Context) -> Self {
         let (outbox, inbox) = bounded(64);
         Self { outbox, inbox, wake }
     }
 
     /// Runs a job on a thread of this name.
-    pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> Done + Send + 'static) -> Result<(), String> {
+    pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> JobResult + Send + 'static) -> Result<(), String> {
         let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
         let run = move || {
             outbox.send(job()).ok();
@@ -202,13 +201,13 @@ impl Jobs {
         Ok(())
     }
 
-    /// Where a thread of its own sends results.
-    pub fn outbox(&self) -> Sender<Done> {
+    /// For threads outside [`Jobs::spawn`]: where results go.
+    pub fn outbox(&self) -> Sender<JobResult> {
         self.outbox.clone()
     }
 
     /// The next result.
-    pub fn poll(&mut self) -> Option<Done> {
+    pub fn poll(&mut self) -> Option<JobResult> {
         self.inbox.try_recv().ok()
     }
 
@@ -216,7 +215,7 @@ impl Jobs {
     pub fn open(&mut self, path: PathBuf) -> Result<(), String> {
         self.spawn("open", move || {
             let read = project::open(&path).map_err(|e| e.to_string());
-            Done::Opened(path, read.map(|(p, warnings)| (Box::new(p), warnings)))
+            JobResult::Opened(path, read.map(|(p, warnings)| (Box::new(p), warnings)))
         })
     }
 
@@ -224,7 +223,7 @@ impl Jobs {
     pub fn save(&mut self, path: PathBuf, project: Arc<Project>) -> Result<(), String> {
         self.spawn("save", move || {
             let result = project::save(&project, &path).map_err(|e| e.to_string());
-            Done::Saved(path, project, result)
+            JobResult::Saved(path, project, result)
         })
     }
 
@@ -232,18 +231,18 @@ impl Jobs {
     pub fn write(&mut self, path: PathBuf, text: Arc<str>) -> Result<(), String> {
         self.spawn("write", move || {
             let result = std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {e}", path.display()));
-            Done::Exported(result.map(|()| format!("Wrote {}", path.display())))
+            JobResult::Exported(result.map(|()| format!("Wrote {}", path.display())))
         })
     }
 
     /// Writes a picture.
     pub fn draw(&mut self, path: PathBuf, figure: Taken) -> Result<(), String> {
-        self.spawn("figure", move || Done::Exported(super::figure::write(&figure.0, &path)))
+        self.spawn("figure", move || JobResult::Exported(super::figure::write(&figure.0, &path)))
     }
 
-    /// Reads what is known of the runs beside a project.
+    /// Reads the list of runs beside a project.
     pub fn list_runs(&mut self, folder: PathBuf, open: Arc<Project>) -> Result<(), String> {
-        self.spawn("runs", move || Done::Runs(super::library::read(&folder, &open)))
+        self.spawn("runs", move || JobResult::Runs(super::library::read(&folder, &open)))
     }
 
     /// Shows the system's file dialog.
@@ -268,7 +267,7 @@ impl Jobs {
                 Purpose::SaveText(ref name, _) => dialog.set_title("Save").set_file_name(name).save_file(),
                 Purpose::Parameter(_) => dialog.set_title("Choose a file").pick_file(),
             };
-            Done::Picked { purpose, path, took: since.elapsed() }
+            JobResult::Picked { purpose, path, took: since.elapsed() }
         })
     }
 }
@@ -278,16 +277,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_took_long_asks_for_attention() {
+    fn only_long_tasks_request_attention() {
         let mut attention = Attention::default();
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
         for (busy, secs, ends) in [
-            (Some(Wait::Run), 0, None),
+            (Some(LongTask::Run), 0, None),
             (None, 20, None),
-            (Some(Wait::Build), 21, None),
-            (Some(Wait::Run), 40, None),
-            (None, 60, Some(Wait::Run)),
+            (Some(LongTask::Build), 21, None),
+            (Some(LongTask::Run), 40, None),
+            (None, 60, Some(LongTask::Run)),
             (None, 99, None),
         ] {
             assert_eq!(attention.ended(busy, after(secs)), ends, "at {secs} s");

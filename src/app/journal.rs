@@ -1,8 +1,8 @@
-//! Work survives a crash: every committed step of a document with unsaved changes is appended to a file in the state
-//! folder and reaches the disk at once, on a thread. A clean exit or a save removes the file; what is found of a process
-//! that is gone is offered at the next start. A line that was torn by the crash is left out, the one before it counts.
+//! Crash journal: every committed step of a document with unsaved changes is appended to a file in the state folder and
+//! synced at once, on a thread. A clean exit or a save removes the file; the journal of an ended process is offered at
+//! the next start. A torn last line is skipped, the line before it counts.
 
-use super::{jobs::Done, session::Session};
+use super::{jobs::JobResult, session::Session};
 use crate::{
     num::hash::StreamHash,
     project::{self, Project},
@@ -16,29 +16,29 @@ use std::{
     thread::JoinHandle,
 };
 
-/// Beginning of the file names; the process id follows.
+/// Prefix of the file names; the process id follows.
 const PREFIX: &str = "journal-";
-/// A journal longer than this begins anew with its last step.
+/// A longer journal is replaced by its last step.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// What a crashed window left behind.
-pub struct Leftover {
-    /// The journal itself.
+/// Unsaved work of a crashed window.
+pub struct UnsavedWork {
+    /// The journal file.
     pub file: PathBuf,
     /// The project's file, when it had one.
     pub path: Option<PathBuf>,
     /// The document as of its last step.
     pub project: Box<Project>,
-    /// The document as it is in its file, when it had one that can be read.
+    /// The saved document, when its file can be read.
     pub base: Option<Box<Project>>,
-    /// How many steps were kept.
+    /// Number of steps in the journal.
     pub n_steps: usize,
-    /// The last step, in words.
+    /// Label of the last step.
     pub label: String,
 }
 
-impl Leftover {
-    /// What would come back: the differences to the file, else to a new project of the kind.
+impl UnsavedWork {
+    /// The unsaved changes: differences to the file, else to a new project of the kind.
     pub fn differences(&self) -> Vec<String> {
         let fresh = || {
             crate::kinds::Model::by_name(self.project.model.name()).map(|model| Project { model, ..Project::default() })
@@ -48,11 +48,11 @@ impl Leftover {
     }
 }
 
-/// Path, what was done, document.
+/// Path, label, document.
 type Entry = (Option<PathBuf>, String, Arc<Project>);
 
-enum Order {
-    Keep(Entry),
+enum JournalCommand {
+    Append(Entry),
     Clear,
 }
 
@@ -60,23 +60,23 @@ enum Order {
 pub struct Journal {
     file: Option<PathBuf>,
     written: Option<Arc<Project>>,
-    orders: Option<Sender<Order>>,
+    commands: Option<Sender<JournalCommand>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Journal {
-    /// The journal of this process; without a state folder nothing is kept.
+    /// The journal of this process; without a state folder nothing is written.
     pub fn new(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join(format!("{PREFIX}{}.ron", std::process::id())));
-        let (orders, inbox) = bounded(64);
+        let (commands, inbox) = bounded(64);
         let writer = file.clone().and_then(|file| {
             let write = move || write(&file, &inbox);
             std::thread::Builder::new().name("journal".into()).spawn(write).ok()
         });
-        Self { file, written: None, orders: writer.is_some().then_some(orders), writer }
+        Self { file, written: None, commands: writer.is_some().then_some(commands), writer }
     }
 
-    /// Once a frame: hands the last committed step to the thread, removes the file when there is nothing unsaved.
+    /// Called once per frame: sends the last committed step to the thread, and removes the file when nothing is unsaved.
     pub fn keep(&mut self, session: &Session) {
         if !session.is_dirty() {
             return self.clear();
@@ -87,19 +87,19 @@ impl Journal {
         }
         let path = session.path.as_deref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.to_owned()));
         let label = session.history.labels().0.unwrap_or("restored").to_owned();
-        if self.send(Order::Keep((path, label, now.clone()))) {
+        if self.send(JournalCommand::Append((path, label, now.clone()))) {
             self.written = Some(now.clone());
         }
     }
 
-    /// Nothing is unsaved any more.
+    /// Removes the journal: nothing is unsaved.
     pub fn clear(&mut self) {
-        if self.written.is_some() && self.send(Order::Clear) {
+        if self.written.is_some() && self.send(JournalCommand::Clear) {
             self.written = None;
         }
     }
 
-    /// Goes on with what a crashed window left, so that it is never without a file.
+    /// Continues the journal of a crashed window, so that its work always has a file.
     pub fn adopt(&mut self, left: &Path) {
         if let Some(file) = &self.file
             && std::fs::rename(left, file).is_ok()
@@ -108,32 +108,32 @@ impl Journal {
         }
     }
 
-    fn send(&self, order: Order) -> bool {
-        self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok())
+    fn send(&self, command: JournalCommand) -> bool {
+        self.commands.as_ref().is_some_and(|commands| commands.try_send(command).is_ok())
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.orders = None;
+        self.commands = None;
         if let Some(writer) = self.writer.take() {
             writer.join().ok();
         }
     }
 }
 
-/// The thread: appends what there is, then makes sure it is on the disk.
-fn write(file: &Path, inbox: &Receiver<Order>) {
+/// The journal thread: appends the entries, then syncs the file.
+fn write(file: &Path, inbox: &Receiver<JournalCommand>) {
     let mut open: Option<File> = None;
-    while let Ok(order) = inbox.recv() {
+    while let Ok(command) = inbox.recv() {
         let mut dirty = false;
-        for order in std::iter::once(order).chain(inbox.try_iter()) {
-            match order {
-                Order::Clear => {
+        for command in std::iter::once(command).chain(inbox.try_iter()) {
+            match command {
+                JournalCommand::Clear => {
                     (open, dirty) = (None, false);
                     std::fs::remove_file(file).ok();
                 }
-                Order::Keep(entry) => match append(&mut open, file, &entry) {
+                JournalCommand::Append(entry) => match append(&mut open, file, &entry) {
                     Ok(()) => dirty = true,
                     Err(e) => tracing::warn!("autosave: {e}"),
                 },
@@ -171,17 +171,17 @@ fn checksum(text: &str) -> String {
     hash.hex()
 }
 
-/// Looks for what crashed windows left: the newest journal whose process is gone.
-pub fn find(state_dir: &Path) -> Done {
+/// Finds the newest journal whose process has ended.
+pub fn find(state_dir: &Path) -> JobResult {
     let entries = std::fs::read_dir(state_dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
         entries.map(|e| e.path()).filter(|p| process_of(p).is_some_and(|id| !is_alive(id))).collect();
     files.sort_by_key(|f| f.metadata().and_then(|m| m.modified()).ok());
-    Done::Journal(files.into_iter().rev().find_map(read))
+    JobResult::Journal(files.into_iter().rev().find_map(read))
 }
 
-/// The last whole step of a journal. One that says what is in the project's file anyway is removed.
-fn read(file: PathBuf) -> Option<Leftover> {
+/// The last whole step of a journal. A journal equal to the project's file is removed.
+fn read(file: PathBuf) -> Option<UnsavedWork> {
     let bytes = std::fs::read(&file).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = |line: &&str| line.split_once(' ').is_some_and(|(sum, text)| sum == checksum(text));
@@ -193,14 +193,14 @@ fn read(file: PathBuf) -> Option<Leftover> {
         std::fs::remove_file(&file).ok();
         return None;
     }
-    Some(Leftover { n_steps: lines.len(), file, path, project, base, label })
+    Some(UnsavedWork { n_steps: lines.len(), file, path, project, base, label })
 }
 
 fn process_of(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(".ron")?.parse().ok()
 }
 
-/// Where that cannot be told, a process counts as gone: an offer too many is better than lost work.
+/// Where this is unknown, a process counts as ended: an unneeded offer is better than lost work.
 fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

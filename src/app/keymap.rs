@@ -1,4 +1,4 @@
-//! Which keys stand for which command: the defaults of [`UiCommand::shortcut`], and what the user changed.
+//! Keyboard shortcuts: the defaults of [`UiCommand::shortcut`] and the user's changes.
 
 use super::{commands::UiCommand, settings};
 use crate::project;
@@ -11,13 +11,13 @@ use std::{
 /// File name in the settings folder.
 pub const FILE: &str = "keymap.ron";
 
-/// Keys that mean something in fields and lists, and so cannot stand for a command on their own.
+/// Keys of fields and lists; they cannot be shortcuts without a modifier.
 const RESERVED: [Key; 3] = [Key::Tab, Key::Enter, Key::Escape];
 
-/// The keys in use.
+/// The shortcuts in use.
 #[derive(Clone, Default)]
 pub struct Keymap {
-    /// By the command's own name; none means no keys at all.
+    /// By name of the command; none: no shortcut.
     changed: BTreeMap<String, Option<KeyboardShortcut>>,
     file: Option<PathBuf>,
 }
@@ -26,8 +26,8 @@ fn name_of(command: &UiCommand) -> String {
     format!("{command:?}")
 }
 
-/// Keys as people read them: `Ctrl+,` and `?`, not `Ctrl+Comma` and `Shift+Questionmark`.
-pub fn written(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
+/// Text of a shortcut: `Ctrl+,` and `?`, not `Ctrl+Comma` and `Shift+Questionmark`.
+pub fn shortcut_text(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
     let (name, symbol) = (keys.logical_key.name(), keys.logical_key.symbol_or_name());
     if keys.logical_key == Key::Questionmark {
         return "?".to_owned();
@@ -37,21 +37,21 @@ pub fn written(ctx: &egui::Context, keys: &KeyboardShortcut) -> String {
     ctx.format_shortcut(keys).replace(name, shown)
 }
 
-/// Two ways to write the same keys: `Ctrl` is the command key on some systems.
+/// Whether two shortcuts are equal: `Ctrl` is the command key on some systems.
 fn same(a: KeyboardShortcut, b: KeyboardShortcut) -> bool {
     let plain = |m: Modifiers| (m.shift, m.alt, m.command || m.ctrl || m.mac_cmd);
     a.logical_key == b.logical_key && plain(a.modifiers) == plain(b.modifiers)
 }
 
 impl Keymap {
-    /// Reads what was changed: one small file, before the first frame. A damaged file changes nothing.
+    /// Reads the changes: one small file, before the first frame. A damaged file is ignored.
     pub fn load(config_dir: Option<&Path>) -> Self {
         let file = config_dir.map(|d| d.join(FILE));
         let text = file.as_deref().and_then(|f| std::fs::read_to_string(f).ok());
         Self { changed: text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default(), file }
     }
 
-    /// The keys of a command.
+    /// The shortcut of a command.
     pub fn of(&self, command: &UiCommand) -> Option<KeyboardShortcut> {
         match self.changed.get(&name_of(command)) {
             Some(changed) => *changed,
@@ -59,35 +59,35 @@ impl Keymap {
         }
     }
 
-    /// The keys of a command, as the system writes them; empty without.
+    /// Text of the shortcut of a command; empty without one.
     pub fn text(&self, ctx: &egui::Context, command: &UiCommand) -> String {
-        self.of(command).map(|s| written(ctx, &s)).unwrap_or_default()
+        self.of(command).map(|s| shortcut_text(ctx, &s)).unwrap_or_default()
     }
 
-    /// Whether the keys of a command are not the default ones.
+    /// Whether the shortcut of a command is changed.
     pub fn is_changed(&self, command: &UiCommand) -> bool {
         self.changed.contains_key(&name_of(command))
     }
 
-    /// Whether any keys were changed.
+    /// Whether any shortcut is changed.
     pub fn has_changes(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Gives a command other keys, or none. Keys that are taken are refused; the command that has them is the error.
+    /// Sets or removes the shortcut of a command. The error names the command that already has it.
     pub fn set(
         &mut self,
         all: &[UiCommand],
         command: &UiCommand,
         keys: Option<KeyboardShortcut>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ShortcutError> {
         if let Some(keys) = keys {
             if RESERVED.contains(&keys.logical_key) && !keys.modifiers.any() && command.shortcut() != Some(keys) {
-                return Err(Refused::Reserved);
+                return Err(ShortcutError::Reserved);
             }
             let holds = |c: &&UiCommand| *c != command && self.of(c).is_some_and(|other| same(other, keys));
             if let Some(other) = all.iter().find(holds) {
-                return Err(Refused::Taken(other.clone()));
+                return Err(ShortcutError::InUse(other.clone()));
             }
         }
         if keys == command.shortcut() {
@@ -95,32 +95,32 @@ impl Keymap {
         } else {
             self.changed.insert(name_of(command), keys);
         }
-        self.keep();
+        self.save();
         Ok(())
     }
 
-    /// The default keys, unless another command has them by now.
-    pub fn reset(&mut self, all: &[UiCommand], command: &UiCommand) -> Result<(), Refused> {
+    /// Restores the default shortcut, unless another command has it.
+    pub fn reset(&mut self, all: &[UiCommand], command: &UiCommand) -> Result<(), ShortcutError> {
         self.set(all, command, command.shortcut())
     }
 
-    /// All default keys.
+    /// Restores all default shortcuts.
     pub fn reset_all(&mut self) {
         self.changed.clear();
-        self.keep();
+        self.save();
     }
 
-    fn keep(&self) {
+    fn save(&self) {
         settings::write(self.file.clone(), project::to_ron(&self.changed).ok());
     }
 }
 
-/// Why keys were not taken.
+/// Why a shortcut was rejected.
 #[derive(Debug, PartialEq)]
-pub enum Refused {
-    /// Another command has them.
-    Taken(UiCommand),
-    /// They move through fields.
+pub enum ShortcutError {
+    /// Another command has it.
+    InUse(UiCommand),
+    /// The key moves between fields.
     Reserved,
 }
 
@@ -132,16 +132,16 @@ mod tests {
     const F9: KeyboardShortcut = KeyboardShortcut::new(Modifiers::NONE, Key::F9);
 
     #[test]
-    fn conflicts_are_refused_and_defaults_come_back() {
+    fn conflicts_are_rejected_and_defaults_restored() {
         let all = [UiCommand::Save, UiCommand::SaveAs, UiCommand::Rebuild];
         let mut keys = Keymap::default();
         assert_eq!(keys.of(&UiCommand::Save), Some(CTRL_S));
-        assert_eq!(keys.set(&all, &UiCommand::Rebuild, Some(CTRL_S)), Err(Refused::Taken(UiCommand::Save)));
+        assert_eq!(keys.set(&all, &UiCommand::Rebuild, Some(CTRL_S)), Err(ShortcutError::InUse(UiCommand::Save)));
         let enter = KeyboardShortcut::new(Modifiers::NONE, Key::Enter);
-        assert_eq!(keys.set(&all, &UiCommand::Rebuild, Some(enter)), Err(Refused::Reserved));
+        assert_eq!(keys.set(&all, &UiCommand::Rebuild, Some(enter)), Err(ShortcutError::Reserved));
         keys.set(&all, &UiCommand::Save, Some(F9)).unwrap();
         keys.set(&all, &UiCommand::Rebuild, Some(CTRL_S)).unwrap();
-        assert_eq!(keys.reset(&all, &UiCommand::Save), Err(Refused::Taken(UiCommand::Rebuild)));
+        assert_eq!(keys.reset(&all, &UiCommand::Save), Err(ShortcutError::InUse(UiCommand::Rebuild)));
         assert_eq!(keys.of(&UiCommand::Save), Some(F9));
         keys.reset_all();
         assert!(!keys.is_changed(&UiCommand::Save));

@@ -1,4 +1,4 @@
-//! The runs beside the project: what is known of each, read on a thread.
+//! The list of runs beside the project, read on a thread.
 
 use super::{settings, text};
 use crate::{
@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// A run, in words.
+/// Summary of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// Its folder.
@@ -20,59 +20,59 @@ pub struct Run {
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
-    /// How it ended.
+    /// Status.
     pub status: Status,
-    /// When it began, UTC.
+    /// Start time, UTC.
     pub started: String,
-    /// Simulated seconds; steps of a kind without seconds.
+    /// Simulated seconds; steps for kinds without a time unit.
     pub secs: f64,
-    /// Seconds of wall time.
+    /// Wall time, seconds.
     pub wall_secs: f64,
-    /// Seed of the random draws.
+    /// Random seed.
     pub seed: u64,
-    /// The first letters of the fingerprint.
+    /// The first characters of the hash.
     pub digest: String,
-    /// Where it ran.
+    /// Device.
     pub device: String,
-    /// What is different from the open project.
-    pub differs: Vec<String>,
-    /// In the user's words.
+    /// Changes compared with the open project.
+    pub changes: Vec<String>,
+    /// Note of the user.
     pub note: String,
-    /// Why it could not be read.
+    /// Why it is unreadable.
     pub problem: Option<String>,
 }
 
-/// A run that is being run again.
-pub struct Again {
-    /// Its name.
+/// A replay in progress.
+pub struct Replaying {
+    /// Name of the run.
     pub name: String,
-    /// How far it is.
+    /// Progress.
     pub progress: Arc<Progress>,
 }
 
 /// All runs of the project.
 #[derive(Default)]
 pub struct Library {
-    /// In the order of their names.
+    /// Sorted by name.
     pub runs: Vec<Run>,
-    /// The run that was chosen.
+    /// The selected run.
     pub selected: Option<PathBuf>,
-    /// Whether the folder is being read for the first time.
+    /// Whether the folder is read for the first time.
     pub is_reading: bool,
-    /// The run that is being run again.
-    pub again: Option<Again>,
-    /// Where recordings of the open project go.
+    /// The replay in progress.
+    pub replaying: Option<Replaying>,
+    /// Folder of the open project's recordings.
     pub folder: PathBuf,
 }
 
 impl Library {
-    /// What was found in the folder.
-    pub fn take(&mut self, runs: Vec<Run>) {
+    /// Replaces the list.
+    pub fn set_runs(&mut self, runs: Vec<Run>) {
         self.runs = runs;
         self.is_reading = false;
     }
 
-    /// Keeps a note beside the run's data.
+    /// Saves a note in the run folder.
     pub fn set_note(&mut self, at: usize, note: String) {
         let Some(run) = self.runs.get_mut(at) else { return };
         run.note.clone_from(&note);
@@ -80,7 +80,7 @@ impl Library {
     }
 }
 
-/// Reads what is known of every run in a folder.
+/// Reads the summaries of all runs in a folder.
 pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(run::MANIFEST).exists()).collect();
@@ -93,7 +93,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
     match RunFolder::open(&folder) {
         Ok(run) => {
-            let differs = run.project().map(|then| differences(&then, open)).unwrap_or_default();
+            let changes = run.project().map(|then| differences(&then, open)).unwrap_or_default();
             let m = run.manifest;
             Run {
                 name,
@@ -105,7 +105,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 seed: m.seed,
                 digest: m.digest.hash.chars().take(8).collect(),
                 device: m.device,
-                differs,
+                changes,
                 note,
                 problem: None,
                 folder,
@@ -115,7 +115,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     }
 }
 
-/// What a run's project has that the open one has not: values of the run.
+/// Differences of a run's project to the open one, with the values of the run.
 fn differences(then: &Project, open: &Project) -> Vec<String> {
     if then.model.name() != open.model.name() {
         return vec![format!("a {}", then.model.title().to_lowercase())];
@@ -136,7 +136,7 @@ fn differences(then: &Project, open: &Project) -> Vec<String> {
 }
 
 impl Run {
-    /// How it ended, in a word.
+    /// Status in a word.
     pub fn status_text(&self) -> &'static str {
         match (&self.problem, &self.status) {
             (Some(_), _) => "unreadable",
@@ -151,11 +151,11 @@ impl Run {
         if self.problem.is_some() { String::new() } else { text::sim_time(self.secs) }
     }
 
-    /// Everything a filter looks through.
-    pub fn words(&self) -> String {
+    /// Text searched by the filter.
+    pub fn search_text(&self) -> String {
         let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.device, &self.note];
         let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
-        format!("{} {}", fixed.join(" "), self.differs.join(" ")).to_lowercase()
+        format!("{} {}", fixed.join(" "), self.changes.join(" ")).to_lowercase()
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_named_with_the_values_of_the_run() {
+    fn differences_show_the_values_of_the_run() {
         let open = Project::default();
         let mut then = open.clone();
         assert!(differences(&then, &open).is_empty());

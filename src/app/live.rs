@@ -1,20 +1,20 @@
-//! The running simulation as the window knows it: engine, loader, and what was last heard of them.
+//! The window's side of the running simulation: engine, loader, and their last reported state.
 
+mod acks;
 mod edits;
-mod hear;
-mod show;
-mod taken;
-mod wants;
-mod way_on;
+mod events;
+mod playback;
+mod recovery;
+mod subscriptions;
 
-pub use taken::Taken;
+pub use acks::EditAcks;
 
 use super::{
+    checkpoints::Checkpoints,
     log::Level,
-    meter::{Latency, Pace},
     pacing::Target,
-    recorded::Recorded,
-    rescue::Rescue,
+    playback::Playback,
+    run_stats::{Latency, Pace},
     views::Trouble,
 };
 use crate::{
@@ -30,30 +30,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Makes a simulation of a project: the loader thread's whole job. The app takes
-/// [`Devices::build`](super::device::Devices::build); tests bring their own.
+/// Builds the simulation of a project on the loader thread. The app uses
+/// [`Devices::build`](super::device::Devices::build); tests use their own.
 pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
 
-/// How far the engine gives way to the thread that draws, where there is a graphics processor.
+/// Nice value of the engine thread relative to the window, with a graphics processor.
 pub const ENGINE_NICE: i32 = 5;
 
-/// What the engine has to say to the rest of the window.
-pub enum News {
-    /// A simulation took its place.
+/// Event of the engine, loader or playback for the rest of the window.
+pub enum LiveEvent {
+    /// A simulation was loaded.
     Loaded,
     /// New data.
     Frame(Frame),
-    /// Something for the log; warnings and errors are also toasts.
-    Said(Level, String),
+    /// A message for the log; warnings and errors are also toasts.
+    Message(Level, String),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
 }
 
 /// A recording in progress.
 pub struct Recording {
-    /// Since when.
+    /// Start time.
     pub since: Instant,
-    /// Where to.
+    /// Run folder.
     pub folder: PathBuf,
 }
 
@@ -61,77 +61,76 @@ struct Loading {
     loader: Loader,
     project: Project,
     play: bool,
-    /// Where it goes on from, when the simulation before it was lost with its device: the step, and the commands until
-    /// then.
-    resume: Option<(u64, SinceZero)>,
+    /// Continue from this checkpoint after a device failure: its step, and the command log until then.
+    resume: Option<(u64, RunLog)>,
 }
 
-/// Edits and actions a running simulation took up since step 0, and what it was then.
+/// The run since step 0: the document at step 0, and the applied edits and actions. A recording needs it for replay.
 #[derive(Clone)]
-pub struct SinceZero {
+pub struct RunLog {
     /// The document at step 0.
     pub project: Project,
-    /// Step by step.
+    /// Applied commands by step.
     pub log: Vec<(u64, Logged)>,
 }
 
 /// The running simulation.
 pub struct Live {
     engine: Option<Engine>,
-    /// How far its thread gives way, to start another one after a fault.
+    /// Nice value of its thread, to start another one after a failure.
     nice: Option<i32>,
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
-    /// What the simulation has by now: the document that was built, and every edit sent since.
+    /// Parameters sent to the simulation: the built document and all edits sent since.
     sent: Option<Project>,
-    /// The document as it was built.
+    /// The document the simulation was built from.
     built: Option<Project>,
-    /// What a recording needs to be replayed.
-    since_zero: Option<SinceZero>,
-    /// Parameters the simulation would only take up when rebuilt, although they are declared live.
-    stubborn: HashSet<ParamId>,
+    /// The run since step 0, for recordings.
+    run_log: Option<RunLog>,
+    /// Parameters that need a rebuild for this simulation, although they are declared live.
+    rebuild_only: HashSet<ParamId>,
     play_when_loaded: bool,
-    watched: Vec<Tap>,
+    subscribed: Vec<Tap>,
     profiled: Option<u32>,
     speed_sent: Option<f64>,
-    /// What the simulation can show.
+    /// Sets and probes of the simulation.
     pub exhibit: Exhibit,
-    /// Where it was when last heard of.
+    /// Last reported clock.
     pub clock: Clock,
-    /// Whether it runs.
+    /// Whether it is running.
     pub running: bool,
-    /// Where the run in progress is to end.
+    /// Target of the run in progress.
     pub target: Option<Target>,
-    /// Whether new data may wait: nobody draws it.
+    /// Whether the display is paused: new data needs no prompt repaint.
     quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,
-    /// The finished run on show instead of a simulation.
-    pub recorded: Option<Recorded>,
+    /// The finished run being shown instead of a simulation.
+    pub playback: Option<Playback>,
     /// Why there is no simulation.
     pub error: Option<String>,
-    /// What is kept for the day the device fails.
-    pub rescue: Rescue,
-    /// Why the simulation stopped by itself; none once it runs again.
+    /// Checkpoints, to continue after a device failure.
+    pub checkpoints: Checkpoints,
+    /// Why the simulation stopped; none when it runs again.
     pub trouble: Option<Trouble>,
     /// Real-time factor.
     pub pace: Pace,
-    /// From edit to picture.
+    /// Latency from edit to frame.
     pub latency: Latency,
-    /// What has become of the edits.
-    pub taken: Taken,
-    /// How long building it took.
+    /// Acknowledgements of edits.
+    pub acks: EditAcks,
+    /// Duration of the last build.
     pub build_time: Option<Duration>,
-    /// Spikes the window never saw because it was slow.
+    /// Spikes not shown because the window was too slow.
     pub skipped: u64,
 }
 
 impl Live {
-    /// Starts the engine's thread so far behind the window's, or none (tests of the window alone).
+    /// Starts the engine thread with this nice value, or none (tests of the window alone).
     pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
         let quiet = Arc::new(AtomicBool::new(false));
-        let start = |nice| way_on::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
+        let start = |nice| recovery::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
         let nice = engine;
         let engine = engine.map(start).transpose()?;
         Ok(Self {
@@ -142,10 +141,10 @@ impl Live {
             loading: None,
             sent: None,
             built: None,
-            since_zero: None,
-            stubborn: HashSet::new(),
+            run_log: None,
+            rebuild_only: HashSet::new(),
             play_when_loaded: false,
-            watched: vec![],
+            subscribed: vec![],
             profiled: None,
             speed_sent: None,
             exhibit: Exhibit::default(),
@@ -154,19 +153,19 @@ impl Live {
             target: None,
             quiet,
             recording: None,
-            recorded: None,
+            playback: None,
             error: None,
             trouble: None,
-            rescue: Rescue::default(),
+            checkpoints: Checkpoints::default(),
             pace: Pace::default(),
             latency: Latency::default(),
-            taken: Taken::default(),
+            acks: EditAcks::default(),
             build_time: None,
             skipped: 0,
         })
     }
 
-    /// Builds a simulation on the loader thread; the present one runs on until the new one is ready.
+    /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
     pub fn build(&mut self, project: &Project, scene: Scene, play: bool) {
         let (builder, wanted) = (self.builder.clone(), project.clone());
         let job = move |progress: &Progress| builder(&wanted, &scene, progress);
@@ -178,7 +177,7 @@ impl Live {
         job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
         project: Project,
         play: bool,
-        resume: Option<(u64, SinceZero)>,
+        resume: Option<(u64, RunLog)>,
     ) {
         self.cancel_loading();
         self.error = None;
@@ -189,24 +188,24 @@ impl Live {
         }
     }
 
-    /// Stops the loader at its next report.
+    /// Cancels the loader at its next progress report.
     pub fn cancel_loading(&mut self) {
         if let Some(loading) = self.loading.take() {
             loading.loader.progress.cancel();
         }
     }
 
-    /// Forgets the simulation of a document that was closed.
+    /// Drops the simulation of a closed document.
     pub fn forget(&mut self) {
         self.cancel_loading();
         self.pause();
         self.sent = None;
-        self.recorded = None;
+        self.playback = None;
         self.exhibit = Exhibit::default();
         self.clock = Clock::default();
         (self.error, self.trouble) = (None, None);
-        self.rescue.forget();
-        self.watched.clear();
+        self.checkpoints.forget();
+        self.subscribed.clear();
     }
 
     /// Stage, fraction and elapsed time of the loader.
@@ -218,25 +217,25 @@ impl Live {
 
     /// Whether there is a simulation to run.
     pub fn is_loaded(&self) -> bool {
-        self.sent.is_some() || self.recorded.is_some()
+        self.sent.is_some() || self.playback.is_some()
     }
 
-    /// Whether commands have anywhere to go.
+    /// Whether there is an engine.
     pub fn has_engine(&self) -> bool {
         self.engine.is_some()
     }
 
-    /// Counters of the worker.
+    /// Counters of the engine.
     pub fn gauges(&self) -> Option<&crate::engine::Gauges> {
         self.engine.as_ref().map(|e| &*e.gauges)
     }
 
     fn send(&self, command: Command) -> bool {
-        // A full queue means the engine is busy with one long step: the window never waits for it.
+        // The queue is full while the engine computes a long step: the window never waits for it.
         self.engine.as_ref().is_some_and(|e| e.commands.try_send(command).is_ok())
     }
 
-    /// Runs until told otherwise.
+    /// Runs until paused.
     pub fn play(&mut self) {
         match self.loading.as_mut() {
             Some(loading) if self.sent.is_none() => loading.play = true,
@@ -269,7 +268,7 @@ impl Live {
         }
     }
 
-    /// Whether new data may wait: nobody draws it.
+    /// Pauses or resumes prompt repaints for new data.
     pub fn set_quiet(&mut self, quiet: bool) {
         self.quiet.store(quiet, std::sync::atomic::Ordering::Relaxed);
         self.wake.request_repaint();
@@ -281,7 +280,7 @@ impl Live {
         self.send(Command::Rewind);
     }
 
-    /// Takes an action.
+    /// Sends an action.
     pub fn act(&mut self, action: Action) {
         self.send(Command::Act(action));
     }
@@ -303,8 +302,8 @@ impl Live {
         self.built.as_ref().map(|project| &project.model)
     }
 
-    /// What a recording needs to be replayed.
-    pub fn since_zero(&self) -> Option<&SinceZero> {
-        self.since_zero.as_ref()
+    /// The run since step 0, for recordings.
+    pub fn run_log(&self) -> Option<&RunLog> {
+        self.run_log.as_ref()
     }
 }

@@ -1,11 +1,9 @@
-//! The window. [`App`] is the open document ([`session`]), the views ([`workspace`]) and what surrounds them; whatever
-//! needs two of them is a [`commands::UiCommand`].
+//! The window. [`App`] holds the open document ([`session`]), the views ([`workspace`]) and the panels around them. An
+//! operation that needs several of them is a [`commands::UiCommand`].
 //!
-//! `logic` takes mail (also while the window is hidden), `ui` draws. Nothing here waits: files, dialogs, building and
-//! running live on other threads.
+//! `logic` processes messages (also while the window is hidden), `ui` draws. Nothing here blocks: files, dialogs,
+//! builds and runs are on other threads.
 
-mod begin;
-mod cheat;
 pub mod commands;
 pub mod fonts;
 pub mod icons;
@@ -13,17 +11,21 @@ pub mod style;
 pub mod theme;
 pub mod views;
 
+pub mod checkpoints;
 pub mod crash;
 mod dev;
 mod device;
 mod dialogs;
 mod examples;
 mod figure;
+mod file_watch;
 mod focus;
-mod guard;
+pub mod frame_times;
+mod handle_command;
 mod help;
 pub mod history;
 mod home;
+mod inbox;
 mod inspector;
 mod interventions;
 mod jobs;
@@ -32,30 +34,26 @@ pub mod keymap;
 pub mod library;
 pub mod live;
 pub mod log;
-mod mail;
-pub mod meter;
-mod obey;
-mod outside;
 mod pacing;
 mod palette;
 mod placement;
+mod playback;
 mod preferences;
 mod profiling;
 mod rebuild;
 mod recent;
-mod recorded;
 mod recording;
 mod requests;
-pub mod rescue;
+pub mod run_stats;
 mod runbar;
 pub mod session;
 mod sets;
 pub mod settings;
+mod shortcuts_sheet;
 mod side;
 pub mod software;
 mod start;
 mod status;
-mod stopwatch;
 mod system;
 pub mod text;
 pub mod time;
@@ -63,6 +61,8 @@ mod time_panel;
 mod toasts;
 mod topbar;
 mod tree;
+mod unsaved_guard;
+mod welcome;
 mod widgets;
 pub mod workspace;
 
@@ -74,7 +74,7 @@ use log::Level;
 use std::{path::PathBuf, sync::Arc};
 use theme::Tokens;
 
-/// Name of the program for desktops: matches the launcher's file name.
+/// Application id for desktops; equals the file name of the launcher.
 pub const APP_ID: &str = "neuropil";
 
 /// The program's window.
@@ -84,10 +84,10 @@ pub struct App {
     pub(crate) profile: views::profile::Profile,
     pub(crate) keymap: keymap::Keymap,
     pub(crate) settings: settings::Settings,
-    /// The settings the window was made by.
+    /// The settings in effect.
     applied: settings::Settings,
     pub(crate) preferences: Option<preferences::Preferences>,
-    pub(crate) cheat_sheet: bool,
+    pub(crate) shortcuts_sheet: bool,
     pub(crate) config_dir: Option<PathBuf>,
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
@@ -103,16 +103,16 @@ pub struct App {
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
     figure: Option<figure::Wish>,
-    autosave: guard::Autosave,
+    autosave: unsaved_guard::Autosave,
     attention: jobs::Attention,
     journal: journal::Journal,
-    outside: outside::Outside,
-    /// Questions that wait for the one that is open.
-    questions: std::collections::VecDeque<dialogs::Dialog>,
+    file_watch: file_watch::FileWatch,
+    /// Dialogs that wait until the open one is closed.
+    waiting_dialogs: std::collections::VecDeque<dialogs::Dialog>,
     pub(crate) library: library::Library,
     pub(crate) used: recent::Used,
     pub(crate) pacing: pacing::Pacing,
-    pub(crate) frames: stopwatch::Stopwatch,
+    pub(crate) frames: frame_times::FrameTimes,
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
@@ -121,16 +121,16 @@ pub struct App {
     render_state: Option<egui_wgpu::RenderState>,
     title: String,
     placement: placement::Placement,
-    /// Layouts saved with projects are not used.
+    /// Layouts saved with projects are ignored.
     reset_layout: bool,
 }
 
 impl App {
-    /// The window's content. Threads are started here; an error means the system has none left.
+    /// Creates the window's content and starts its threads. An error means that a thread could not be started.
     pub fn new(cc: &eframe::CreationContext<'_>, start: Start) -> Result<Self, String> {
         let ctx = cc.egui_ctx.clone();
         style::apply(&ctx);
-        ctx.options_mut(|o| o.zoom_with_keyboard = false); // our own commands do it
+        ctx.options_mut(|o| o.zoom_with_keyboard = false); // UiCommand::ZoomIn and ZoomOut replace it
         let settings = settings::Settings::load(start.config_dir.as_deref());
         if settings != settings::Settings::default() {
             settings.apply(&ctx);
@@ -157,7 +157,7 @@ impl App {
             applied: settings.clone(),
             settings,
             preferences: None,
-            cheat_sheet: false,
+            shortcuts_sheet: false,
             config_dir: start.config_dir.clone(),
             state_dir: start.state_dir.clone(),
             panels: side::Panels::default(),
@@ -170,18 +170,18 @@ impl App {
             dialog: None,
             toasts: toasts::Toasts::default(),
             log: log::Log::default(),
-            outside: outside::Outside::new(jobs.outbox(), ctx)?,
-            questions: Default::default(),
+            file_watch: file_watch::FileWatch::new(jobs.outbox(), ctx)?,
+            waiting_dialogs: Default::default(),
             jobs,
             figure: None,
-            autosave: guard::Autosave::default(),
+            autosave: unsaved_guard::Autosave::default(),
             attention: jobs::Attention::default(),
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.as_deref()),
             used: recent::Used::load(start.state_dir.as_deref()),
             library: library::Library::default(),
             pacing: pacing::Pacing::default(),
-            frames: stopwatch::Stopwatch::default(),
+            frames: frame_times::FrameTimes::default(),
             devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
@@ -198,7 +198,7 @@ impl App {
             app.jobs.spawn("reports", move || crash::find(&reports))?;
         }
         if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
-            app.jobs.spawn("layouts", move || jobs::Done::Layouts(workspace::saved::read_folder(&folder)))?;
+            app.jobs.spawn("layouts", move || jobs::JobResult::Layouts(workspace::saved::read_folder(&folder)))?;
         }
         app.workspace.is_home = is_home;
         if let Some(path) = start.path {
@@ -214,17 +214,17 @@ impl App {
         &self.session
     }
 
-    /// The axis all views of time share, and what is remembered of the run.
+    /// The time axis shared by all views, and the history of the run.
     pub fn time(&self) -> &time::Time {
         &self.time
     }
 
-    /// To edit the document from a test, as a widget would.
+    /// For tests: edits the document, as a widget would.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// Where the time went, as far as somebody looked.
+    /// The profile measured while a Profile view was open.
     pub fn profile(&self) -> &views::profile::Profile {
         &self.profile
     }
@@ -234,9 +234,9 @@ impl App {
         self.workspace.titles()
     }
 
-    /// To carry out a command from a test, as a menu would.
+    /// For tests: executes a command, as a menu would.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
-        self.obey(ctx, command);
+        self.handle_command(ctx, command);
     }
 
     /// The messages on screen.
@@ -244,42 +244,42 @@ impl App {
         self.toasts.texts().collect()
     }
 
-    /// Whether a dialog or the palette has the keyboard.
+    /// Whether a dialog or the command palette has the keyboard.
     pub(crate) fn is_modal(&self) -> bool {
-        self.dialog.is_some() || self.palette.is_some() || self.preferences.is_some() || self.cheat_sheet
+        self.dialog.is_some() || self.palette.is_some() || self.preferences.is_some() || self.shortcuts_sheet
     }
 
-    /// A message that is worth a toast and a line in the log.
-    pub(crate) fn say(&mut self, level: Level, text: impl Into<String>) {
+    /// Shows a toast and adds a line to the log.
+    pub(crate) fn notify(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.toasts.add(level, text.clone());
         self.log.add(level, text);
     }
 
-    fn take_mail(&mut self) {
+    fn process_inbox(&mut self) {
         self.log.drain();
-        for news in self.session.live.poll() {
-            match news {
-                live::News::Loaded => {
+        for event in self.session.live.poll() {
+            match event {
+                live::LiveEvent::Loaded => {
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
                     let project = &self.session.project;
                     self.time.expect(project.planned_steps(), project.model.secs_per_step());
                     self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
                     let device = self.devices.chosen();
-                    self.take_machine(&device);
-                    self.session.live.rescue.every = device.is_gpu.then_some(rescue::CHECKPOINT_EVERY);
+                    self.set_machine(&device);
+                    self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
-                live::News::Frame(mut frame) => {
+                live::LiveEvent::Frame(mut frame) => {
                     self.profile.absorb(&frame);
                     self.session.filter.absorb(&self.session.live.exhibit, &frame);
                     self.workspace.absorb(&self.session.live.exhibit, &mut self.time, &mut frame);
                     self.session.live.give_back(frame);
                 }
-                live::News::Said(Level::Info, text) => self.log.add(Level::Info, text),
-                live::News::Said(level, text) => self.say(level, text),
-                live::News::Recorded(folder, took) => self.recorded(&folder, took),
+                live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
+                live::LiveEvent::Message(level, text) => self.notify(level, text),
+                live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }
         while let Some(done) = self.jobs.poll() {
@@ -318,11 +318,11 @@ impl App {
         let centre = ui.available_rect_before_wrap();
         egui::CentralPanel::default().frame(frame).show(ui, |ui| self.centre_ui(ui, queue));
         side::drawers_ui(ui, centre, self, queue);
-        self.watch();
+        self.subscribe();
     }
 
-    /// Tells the engine what is on screen: nothing else is read for it.
-    fn watch(&mut self) {
+    /// Subscribes to the probes of the visible views: the engine samples no others for the window.
+    fn subscribe(&mut self) {
         let session = &self.session;
         let is_quiet = self.pacing.updates_are_off;
         let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.exhibit, &session.selection) };
@@ -333,7 +333,7 @@ impl App {
             }
         }
         taps.sort_by_key(|tap| tap.probe);
-        self.session.live.watch(taps);
+        self.session.live.subscribe(taps);
         self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
     }
 
@@ -343,7 +343,7 @@ impl App {
             return home::ui(ui, self, queue);
         }
         if is_empty && !self.workspace.page().needs_no_simulation() {
-            return begin::ui(ui, self, queue);
+            return welcome::ui(ui, self, queue);
         }
         if self.pacing.updates_are_off {
             return pacing::quiet_ui(ui, self);
@@ -383,7 +383,7 @@ impl App {
             now.generation += 1;
         }
         for request in requests {
-            self.answer(request, queue);
+            self.handle_request(request, queue);
         }
     }
 }
@@ -394,9 +394,9 @@ impl eframe::App for App {
     }
 
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        self.take_mail();
-        self.guard_close(ctx);
-        self.take_dropped(ctx);
+        self.process_inbox();
+        self.confirm_close(ctx);
+        self.open_dropped(ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
@@ -412,14 +412,14 @@ impl eframe::App for App {
         palette::ui(&ctx, self, &mut queue);
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);
-        cheat::ui(&ctx, self);
+        shortcuts_sheet::ui(&ctx, self);
         dev::ui(&ctx, self);
         home::hover_ui(&ctx);
         self.toasts.ui(&ctx, self.settings.work.messages_ms * 1e-3);
-        self.follow_settings(&ctx);
+        self.apply_settings(&ctx);
         self.frames.mark_last(&ctx);
         for command in queue {
-            self.obey(&ctx, command);
+            self.handle_command(&ctx, command);
         }
         let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
         if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
@@ -427,8 +427,8 @@ impl eframe::App for App {
         }
         self.autosave(&ctx);
         self.journal.keep(&self.session);
-        self.outside.follow(self.session.path.as_deref());
-        self.attract(&ctx);
+        self.file_watch.follow(self.session.path.as_deref());
+        self.request_attention(&ctx);
         self.session.live.latency.drawn();
         self.update_title(&ctx);
         ctx.input(|i| self.placement.follow(i.viewport(), ctx_zoom));

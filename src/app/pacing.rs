@@ -1,11 +1,11 @@
-//! How far a step goes, whether the views are told of what happens, and how long a run to a step will still take.
+//! Size of a step, pausing the display, and the progress of a run to a step.
 
 use super::{App, icons, runbar, text, theme::Tokens, widgets};
 use crate::engine::Gauges;
 use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
 use std::time::Instant;
 
-/// What one step of the step button is.
+/// Unit of the step button.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// A step of the simulation.
@@ -15,7 +15,7 @@ pub enum Level {
     Millisecond,
     /// A second of simulated time.
     Second,
-    /// As many steps as the engine takes at once.
+    /// One batch of the engine.
     Batch,
 }
 
@@ -31,19 +31,19 @@ impl Level {
         }
     }
 
-    /// Whether a simulation whose steps are so long has it.
+    /// Whether the unit makes sense for steps of this length.
     fn fits(self, secs_per_step: f64) -> bool {
         secs_per_step < 1.0 || matches!(self, Self::Step | Self::Batch)
     }
 }
 
-/// How the window and the engine go together.
+/// Step size and display state.
 pub struct Pacing {
-    /// What one step is.
+    /// Unit of a step.
     pub level: Level,
-    /// So many of them.
+    /// Number of units.
     pub count: u32,
-    /// The engine runs freely, and only gauges are drawn.
+    /// The display is paused: the engine runs freely, and only its clock is drawn.
     pub updates_are_off: bool,
 }
 
@@ -53,14 +53,14 @@ impl Default for Pacing {
     }
 }
 
-/// A run that ends at a step.
+/// A run to a given step.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Where it began.
+    /// First step.
     pub from: u64,
-    /// Where it ends.
+    /// Last step.
     pub to: u64,
-    /// When it began.
+    /// Start time.
     pub since: Instant,
 }
 
@@ -79,7 +79,7 @@ impl App {
         one.saturating_mul(u64::from(self.pacing.count))
     }
 
-    /// The step button's step in words: `100`, `5 ms`.
+    /// Text of the step button: `100`, `5 ms`.
     pub(crate) fn step_text(&self, times: u32) -> String {
         let n = u64::from(self.pacing.count) * u64::from(times);
         if self.pacing.level == Level::Step { n.to_string() } else { format!("{n} {}", self.pacing.level.label()) }
@@ -89,13 +89,13 @@ impl App {
     pub(crate) fn planned_end(&self) -> Option<u64> {
         let project = &self.session.project;
         let secs = project.model.secs_per_step();
-        // Where steps have no length, a millisecond of the plan is a step.
+        // For kinds without a time unit, a millisecond of the plan is a step.
         let steps = if secs >= 1.0 { project.run.duration_ms } else { project.run.duration_ms * 1e-3 / secs };
         (steps >= 1.0).then_some(steps as u64)
     }
 }
 
-/// How far a step goes.
+/// Step unit and count.
 pub fn step_ui(ui: &mut Ui, app: &mut App) {
     let secs = app.session.project.model.secs_per_step();
     let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(secs)).collect();
@@ -108,23 +108,23 @@ pub fn step_ui(ui: &mut Ui, app: &mut App) {
             ui.selectable_value(&mut app.pacing.level, level, level.label());
         }
     });
-    response.response.accessible_name("Step level").on_hover_text("What one step is");
+    response.response.accessible_name("Step unit").on_hover_text("Unit of one step");
     ui.add(DragValue::new(&mut app.pacing.count).range(1..=1_000_000).speed(1.0).prefix("× "))
         .accessible_name("Steps per step")
-        .on_hover_text("So many at once");
+        .on_hover_text("Steps per click");
 }
 
-/// Whether the views are told of what happens.
+/// Pauses the display.
 pub fn updates_ui(ui: &mut Ui, app: &mut App) {
     let off = app.pacing.updates_are_off;
-    let name = if off { "Updates are off: draw again" } else { "Updates off: run freely, draw only gauges" };
+    let name = if off { "Resume display" } else { "Pause display: run freely, draw only the clock" };
     if widgets::icon_toggle(ui, icons::EYE_OFF, name, off).clicked() {
         app.pacing.updates_are_off = !off;
         app.session.live.set_quiet(!off);
     }
 }
 
-/// A run to a step: how far it is.
+/// Progress of a run to a step.
 pub fn progress_ui(ui: &mut Ui, app: &App) {
     let Some(target) = app.session.live.target.filter(|t| t.since.elapsed().as_millis() > 500) else { return };
     let t = Tokens::of(ui.ctx());
@@ -133,7 +133,7 @@ pub fn progress_ui(ui: &mut Ui, app: &App) {
     ui.label(RichText::new(runbar::eta(done, target.since.elapsed())).small().color(t.text_sub));
 }
 
-/// Instead of the views while updates are off.
+/// Shown instead of the views while the display is paused.
 pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
@@ -148,11 +148,11 @@ pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
     ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
         ui.vertical_centered(|ui| {
             ui.label(icons::rich(icons::EYE_OFF).size(34.0).color(Tokens::fade(t.text_sub, 0.5)));
-            ui.label(RichText::new("Updates are off").color(t.text));
-            ui.label(widgets::sub(ui, "The engine runs freely; nothing is read from it but its clock").small());
+            ui.label(RichText::new("Display paused").color(t.text));
+            ui.label(widgets::sub(ui, "The engine runs freely; no data is sampled for the window").small());
             ui.label(RichText::new(speed).monospace().color(t.text_strong));
             ui.add_space(6.0);
-            if ui.button("Draw again").clicked() {
+            if ui.button("Resume display").clicked() {
                 app.pacing.updates_are_off = false;
                 app.session.live.set_quiet(false);
             }

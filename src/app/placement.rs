@@ -1,4 +1,4 @@
-//! Where the window was, so that it opens there again.
+//! Saves position and size of the window.
 
 use crate::project;
 use egui::{Pos2, Vec2, ViewportBuilder, ViewportInfo};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// File name in the state folder.
 const FILE: &str = "window.ron";
-/// The size of a first window, points.
-const FIRST: [f32; 2] = [1440.0, 900.0];
+/// Default size of the window, points.
+const DEFAULT_SIZE: [f32; 2] = [1440.0, 900.0];
 
-/// Place and size of the window, in points of the screen.
+/// Position and size of the window, in screen points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Placement {
@@ -20,28 +20,28 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// As it was, if that is known.
+    /// Reads the last placement.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let text = state_dir.and_then(|d| std::fs::read_to_string(d.join(FILE)).ok());
         text.and_then(|t| project::from_ron(&t).ok()).unwrap_or_default()
     }
 
-    /// The window to open. What is mostly off the screen it was on is put where the system likes.
+    /// Applies the placement. A position mostly off the screen is ignored.
     pub fn build(self, builder: ViewportBuilder) -> ViewportBuilder {
-        let sane = |(w, h): &(f32, f32)| (400.0..20_000.0).contains(w) && (300.0..20_000.0).contains(h);
-        let size = self.size.filter(sane).map_or(FIRST, |(w, h)| [w, h]);
+        let is_valid = |(w, h): &(f32, f32)| (400.0..20_000.0).contains(w) && (300.0..20_000.0).contains(h);
+        let size = self.size.filter(is_valid).map_or(DEFAULT_SIZE, |(w, h)| [w, h]);
         let builder = builder.with_inner_size(size).with_maximized(self.maximised);
-        let is_seen = |(x, y): &(f32, f32)| {
+        let is_visible = |(x, y): &(f32, f32)| {
             let (w, h) = self.monitor.unwrap_or((f32::INFINITY, f32::INFINITY));
             *x > -size[0] + 120.0 && *x < w - 120.0 && *y > -20.0 && *y < h - 80.0
         };
-        match self.position.filter(is_seen) {
+        match self.position.filter(is_visible) {
             Some((x, y)) => builder.with_position([x, y]),
             None => builder,
         }
     }
 
-    /// Takes up where the window is now.
+    /// Reads the current placement.
     pub fn follow(&mut self, info: &ViewportInfo, zoom: f32) {
         if info.minimized == Some(true) || info.fullscreen == Some(true) {
             return;
@@ -54,7 +54,7 @@ impl Placement {
         }
     }
 
-    /// Keeps it. The program is about to end, so this is no work for a thread.
+    /// Writes it, without a thread: the program is about to end.
     pub fn keep(&self, state_dir: Option<&PathBuf>) {
         let (Some(folder), Ok(text)) = (state_dir, project::to_ron(self)) else { return };
         std::fs::create_dir_all(folder).ok();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_off_the_screen_comes_back() {
+    fn a_window_off_the_screen_is_placed_by_the_system() {
         let known = Placement {
             position: Some((100.0, 50.0)),
             size: Some((1200.0, 700.0)),
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(built.inner_size, Some(Vec2::new(1200.0, 700.0)));
         let lost = Placement { position: Some((2500.0, 50.0)), size: Some((3.0, 4.0)), ..known };
         let built = lost.build(ViewportBuilder::default());
-        assert_eq!((built.position, built.inner_size), (None, Some(FIRST.into())));
+        assert_eq!((built.position, built.inner_size), (None, Some(DEFAULT_SIZE.into())));
         let text = project::to_ron(&known).unwrap();
         assert_eq!(project::from_ron::<Placement>(&text).unwrap(), known);
     }

@@ -1,10 +1,10 @@
-//! The settings dialog: rows from the declarations of [`Settings`], and the keys.
+//! The settings dialog: rows generated from the declarations of [`Settings`], and keyboard shortcuts.
 
 use super::{
     App,
     commands::{self, UiCommand},
     icons, inspector,
-    keymap::Refused,
+    keymap::ShortcutError,
     settings::{self, Settings},
     theme::{TITLE, Tokens},
     widgets,
@@ -14,10 +14,10 @@ use egui::{
     TextEdit, TextStyle, Ui, vec2,
 };
 
-/// What the dialog shows.
+/// Page of the dialog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Page {
-    /// A group of settings, by its place.
+    /// Settings.
     #[default]
     Settings,
     /// Keyboard shortcuts.
@@ -25,8 +25,8 @@ pub enum Page {
 }
 
 impl App {
-    /// Settings that were changed take effect at once and are kept.
-    pub(super) fn follow_settings(&mut self, ctx: &egui::Context) {
+    /// Applies and saves changed settings.
+    pub(super) fn apply_settings(&mut self, ctx: &egui::Context) {
         self.log.limit = self.settings.work.log_lines as usize;
         self.session.history.keep(self.settings.work.undo_steps as usize);
         if self.settings != self.applied {
@@ -43,13 +43,13 @@ impl App {
 pub struct Preferences {
     page: Page,
     search: String,
-    /// The command whose keys are pressed next.
+    /// The command that waits for its new shortcut.
     waiting: Option<UiCommand>,
     problem: String,
 }
 
 impl Preferences {
-    /// Opened at a page, with something typed into its filter.
+    /// Opened at a page, with a filter text.
     pub fn at(page: Page, search: &str) -> Self {
         Self { page, search: search.to_owned(), ..Self::default() }
     }
@@ -72,7 +72,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 }
 
 impl Preferences {
-    /// Head, body, foot. Whether it is done with.
+    /// Header, body, footer. Returns `true` when it is closed.
     fn ui(&mut self, ui: &mut Ui, app: &mut App) -> bool {
         let t = Tokens::of(ui.ctx());
         ui.horizontal(|ui| {
@@ -142,19 +142,19 @@ impl Preferences {
                 let changed = app.keymap.is_changed(command);
                 if widgets::state_dot(ui, changed, false, &format!("Reset the keys of {name}")).clicked() && changed {
                     let done = app.keymap.reset(all, command);
-                    self.say(app, done);
+                    self.show_result(app, done);
                 }
                 let is_waiting = self.waiting.as_ref() == Some(command);
                 let keys = app.keymap.text(ui.ctx(), command);
                 let shown = match (is_waiting, keys.is_empty()) {
-                    (true, _) => "press keys…",
+                    (true, _) => "Press keys…",
                     (_, true) => "—",
                     _ => &keys,
                 };
                 let ink = if is_waiting { t.accent } else { t.text };
                 let button = Button::new(RichText::new(shown).monospace().color(ink)).min_size(vec2(140.0, 20.0));
                 let response = ui.add(button).accessible_name(format!("Keys of {name}"));
-                if response.on_hover_text("Click, then press the keys; Backspace for none, Esc to cancel").clicked() {
+                if response.on_hover_text("Click, then press the keys. Backspace: none. Esc: cancel").clicked() {
                     self.waiting = if is_waiting { None } else { Some(command.clone()) };
                     self.problem.clear();
                 }
@@ -162,7 +162,7 @@ impl Preferences {
         });
     }
 
-    /// The next keys are those of the command that waits for them.
+    /// Assigns the next keys to the waiting command.
     fn capture(&mut self, ui: &Ui, app: &mut App, all: &[UiCommand]) {
         let Some(command) = self.waiting.clone() else { return };
         let pressed = ui.input_mut(|i| {
@@ -183,14 +183,16 @@ impl Preferences {
             }
         };
         let done = app.keymap.set(all, &command, wanted);
-        self.say(app, done);
+        self.show_result(app, done);
     }
 
-    fn say(&mut self, app: &App, done: Result<(), Refused>) {
+    fn show_result(&mut self, app: &App, done: Result<(), ShortcutError>) {
         self.problem = match done {
             Ok(()) => String::new(),
-            Err(Refused::Taken(other)) => format!("These keys are for “{}”: change those first", other.text(app)),
-            Err(Refused::Reserved) => "These keys move through fields and lists".to_owned(),
+            Err(ShortcutError::InUse(other)) => {
+                format!("These keys belong to “{}”: change that first", other.text(app))
+            }
+            Err(ShortcutError::Reserved) => "These keys move between fields".to_owned(),
         };
     }
 }
@@ -202,8 +204,8 @@ fn settings_ui(ui: &mut Ui, app: &mut App, search: &str) {
     }
     if search.is_empty() {
         ui.add_space(10.0);
-        let config = app.config_dir.as_ref().map_or_else(|| "nowhere".to_owned(), |d| d.display().to_string());
-        ui.label(widgets::sub(ui, format!("Kept in {config}")).small());
-        ui.label(widgets::sub(ui, "Updates: the program never looks for any; nothing leaves this computer").small());
+        let config = app.config_dir.as_ref().map_or_else(|| "no folder".to_owned(), |d| d.display().to_string());
+        ui.label(widgets::sub(ui, format!("Saved in {config}")).small());
+        ui.label(widgets::sub(ui, "No update checks; no data leaves this computer").small());
     }
 }

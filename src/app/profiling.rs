@@ -1,6 +1,6 @@
-//! What the Profile panels need of the rest of the program: the machine, its ceilings, the runs to compare with.
+//! Data of the Profile panels: device, peak performance, comparison with the reference.
 
-use super::{App, device::Described, jobs::Done, log::Level, views::profile::Machine};
+use super::{App, device::DeviceInfo, jobs::JobResult, log::Level, views::profile::Machine};
 use crate::{
     engine::parity::Parity,
     gpu::ceilings::{Ceilings, cpu_name},
@@ -10,8 +10,8 @@ use crate::{
 use std::sync::Arc;
 
 impl App {
-    /// A simulation was built on this device.
-    pub(super) fn take_machine(&mut self, device: &Described) {
+    /// Stores the device a simulation was built on.
+    pub(super) fn set_machine(&mut self, device: &DeviceInfo) {
         let before = std::mem::take(&mut self.profile.machine);
         let same = before.device == device.name;
         self.profile.machine = Machine {
@@ -32,49 +32,51 @@ impl App {
         }
     }
 
-    fn fetch_ceilings(&mut self, device: Described) {
+    fn fetch_ceilings(&mut self, device: DeviceInfo) {
         let job = move || {
             let name = if device.is_gpu { device.name } else { cpu_name(device.threads as usize) };
-            Done::Ceilings(Ok(ceilings::cache_folder().and_then(|cache| ceilings::load(&cache, &name)).map(Box::new)))
+            JobResult::Ceilings(Ok(ceilings::cache_folder()
+                .and_then(|cache| ceilings::load(&cache, &name))
+                .map(Box::new)))
         };
-        // Without a thread the roofline goes without its lines.
+        // Without a thread the roofline has no lines.
         self.jobs.spawn("ceilings", job).ok();
     }
 
-    /// Measures what the device can do at best, and keeps it.
+    /// Measures the peak performance of the device and caches it.
     pub(super) fn measure_ceilings(&mut self) {
         let devices = self.devices.clone();
         let job = move || {
             let measured = devices.measure().and_then(|mut measured| {
-                let cache = ceilings::cache_folder().ok_or("there is no folder to keep it in")?;
+                let cache = ceilings::cache_folder().ok_or("no cache folder")?;
                 ceilings::save(&cache, &mut measured)?;
                 Ok(Some(Box::new(measured)))
             });
-            Done::Ceilings(measured)
+            JobResult::Ceilings(measured)
         };
         match self.jobs.spawn("ceilings", job) {
             Ok(()) => self.profile.machine.measuring = true,
-            Err(why) => self.say(Level::Error, why),
+            Err(why) => self.notify(Level::Error, why),
         }
     }
 
-    /// Compares the document as it is with the reference, on a thread.
+    /// Compares a run of the document with the reference, on a thread.
     pub(super) fn compare(&mut self, steps: u64) {
         let (devices, project) = (self.devices.clone(), self.session.project.clone());
         let (scene, progress) = (project.scene(&self.session.folder()), Arc::new(Progress::default()));
         let shared = progress.clone();
         let job = move || {
             let parity = devices.compare(&project.model, &scene, steps, &shared);
-            Done::Compared(Box::new(parity.map_err(|e| e.to_string())))
+            JobResult::Compared(Box::new(parity.map_err(|e| e.to_string())))
         };
         match self.jobs.spawn("compare", job) {
             Ok(()) => self.profile.comparison.progress = Some(progress),
-            Err(why) => self.say(Level::Error, why),
+            Err(why) => self.notify(Level::Error, why),
         }
     }
 
-    /// A comparison came to its end.
-    pub(super) fn take_parity(&mut self, parity: Result<Parity, String>) {
+    /// Stores the result of a comparison.
+    pub(super) fn set_parity(&mut self, parity: Result<Parity, String>) {
         let comparison = &mut self.profile.comparison;
         let was_cancelled = comparison.progress.take().is_some_and(|p| p.report("", 1.0).is_err());
         if !was_cancelled {
@@ -82,14 +84,14 @@ impl App {
         }
     }
 
-    /// Ceilings were read or measured.
+    /// Stores read or measured peak performance.
     pub(super) fn take_ceilings(&mut self, ceilings: Result<Option<Box<Ceilings>>, String>) {
         let machine = &mut self.profile.machine;
         let was_measuring = std::mem::take(&mut machine.measuring);
         match ceilings {
             Ok(Some(ceilings)) => machine.ceilings = Some(*ceilings),
             Ok(None) => machine.measuring = was_measuring,
-            Err(why) => self.say(Level::Error, format!("The ceilings could not be measured: {why}")),
+            Err(why) => self.notify(Level::Error, format!("Could not measure peak performance: {why}")),
         }
     }
 }

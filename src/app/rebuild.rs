@@ -1,10 +1,10 @@
-//! What a rebuild will cost, said before it is asked for.
+//! Estimated cost of a rebuild.
 
 use super::{live::Live, text};
 use crate::{kinds::Model, sim::Place};
 use std::time::Duration;
 
-/// `138,639 neurons, about 1.2 s, 410 MB`: as far as the last build and the declarations say.
+/// `138,639 neurons, about 1.2 s, 410 MB`: estimated from the last build and the declarations.
 pub fn cost(live: &Live, model: &Model, on: Place) -> String {
     let bytes = |model: &Model| model.predict(on).iter().map(|(_, n)| n).sum::<u64>();
     let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
@@ -23,7 +23,7 @@ pub fn cost(live: &Live, model: &Model, on: Place) -> String {
     parts.join(", ")
 }
 
-/// The last build's time, in proportion to what is to be built when both are known.
+/// Time of the last build, scaled by the predicted memory where known.
 fn seconds(last: Duration, wanted: u64, built: u64) -> String {
     let ratio = if wanted > 0 && built > 0 { wanted as f64 / built as f64 } else { 1.0 };
     match last.as_secs_f64() * ratio {

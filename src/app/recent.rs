@@ -1,61 +1,61 @@
-//! What was used before, newest first: projects, and entries of the palette.
+//! Recently used projects and palette entries, newest first.
 
 use super::settings;
 use crate::project;
 use std::path::{Path, PathBuf};
 
-/// Projects remembered.
+/// Maximum number of projects.
 const MAX: usize = 8;
-/// Entries of the palette remembered.
+/// Maximum number of palette entries.
 const MAX_USED: usize = 12;
 
-/// A project that was open before.
+/// A recent project.
 #[derive(Clone, PartialEq)]
-pub struct Place {
+pub struct RecentProject {
     /// Its file.
     pub path: PathBuf,
-    /// Whether the file was gone when the list was read.
+    /// Whether the file was missing when the list was read.
     pub is_missing: bool,
 }
 
-/// The list, and the file it is kept in.
+/// The list and its file.
 pub struct Recent {
     /// Newest first.
-    pub places: Vec<Place>,
+    pub projects: Vec<RecentProject>,
     file: Option<PathBuf>,
 }
 
 impl Recent {
-    /// Reads the list: one small file, once, before the first frame. A damaged list is an empty one.
+    /// Reads the list: one small file, before the first frame. A damaged list is ignored.
     pub fn load(state_dir: Option<&Path>) -> Self {
         let file = state_dir.map(|d| d.join("recent.ron"));
         let paths: Vec<PathBuf> = read(file.as_deref());
-        let place = |path: PathBuf| Place { is_missing: !path.exists(), path };
-        Self { places: paths.into_iter().take(MAX).map(place).collect(), file }
+        let entry = |path: PathBuf| RecentProject { is_missing: !path.exists(), path };
+        Self { projects: paths.into_iter().take(MAX).map(entry).collect(), file }
     }
 
-    /// Puts a project first.
+    /// Moves a project to the front.
     pub fn add(&mut self, path: &Path) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        self.places.retain(|p| p.path != path);
-        self.places.insert(0, Place { path, is_missing: false });
-        self.places.truncate(MAX);
-        self.keep();
+        self.projects.retain(|p| p.path != path);
+        self.projects.insert(0, RecentProject { path, is_missing: false });
+        self.projects.truncate(MAX);
+        self.save();
     }
 
-    /// Forgets a project.
+    /// Removes a project.
     pub fn remove(&mut self, path: &Path) {
-        self.places.retain(|p| p.path != path);
-        self.keep();
+        self.projects.retain(|p| p.path != path);
+        self.save();
     }
 
-    fn keep(&self) {
-        let paths: Vec<&PathBuf> = self.places.iter().map(|p| &p.path).collect();
+    fn save(&self) {
+        let paths: Vec<&PathBuf> = self.projects.iter().map(|p| &p.path).collect();
         settings::write(self.file.clone(), project::to_ron(&paths).ok());
     }
 }
 
-/// Entries of the palette, by what they are called.
+/// Palette entries by name.
 pub struct Used {
     names: Vec<String>,
     file: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl Used {
         Self { names: read(file.as_deref()), file }
     }
 
-    /// Puts an entry first.
+    /// Moves an entry to the front.
     pub fn add(&mut self, name: String) {
         self.names.retain(|n| *n != name);
         self.names.insert(0, name);

@@ -1,12 +1,12 @@
-//! Recording and exporting: from the project's list of probes to run folders, and from those to other formats.
+//! Recording to run folders, playback, replay and export.
 
 use super::{
     App,
     commands::UiCommand,
-    jobs::Done,
-    library::{Again, Library},
+    jobs::JobResult,
+    library::{Library, Replaying},
     log::Level,
-    recorded::{self, Opened},
+    playback::{self, OpenedRun},
     text,
 };
 use crate::{
@@ -21,46 +21,46 @@ use std::{
 };
 
 impl App {
-    /// Runs a recorded run again on a thread, and compares.
+    /// Replays a recorded run on a thread and compares it.
     pub(super) fn replay(&mut self, folder: &Path) {
         let run = match RunFolder::open(folder) {
             Ok(run) => run,
-            Err(e) => return self.say(Level::Error, e.to_string()),
+            Err(e) => return self.notify(Level::Error, e.to_string()),
         };
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let (devices, progress) = (self.devices.clone(), Arc::new(Progress::default()));
         let (shared, called) = (progress.clone(), name.clone());
-        let job = move || Done::Replayed(called, devices.replay(&run, &shared).map_err(|e| e.to_string()));
+        let job = move || JobResult::Replayed(called, devices.replay(&run, &shared).map_err(|e| e.to_string()));
         match self.jobs.spawn("replay", job) {
-            Ok(()) => self.library.again = Some(Again { name, progress }),
-            Err(why) => self.say(Level::Error, why),
+            Ok(()) => self.library.replaying = Some(Replaying { name, progress }),
+            Err(why) => self.notify(Level::Error, why),
         }
     }
 
-    /// A recorded run was run again.
+    /// Shows the result of a replay.
     pub(super) fn replayed(&mut self, name: &str, verdict: Result<Verdict, String>) {
-        let was_cancelled = self.library.again.take().is_some_and(|again| again.progress.is_cancelled());
+        let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
         match verdict {
             _ if was_cancelled => {}
             Ok(Verdict::Identical { steps, spikes, digest }) => {
                 let (spikes, steps) = (text::count(spikes), text::count(steps));
-                self.say(
+                self.notify(
                     Level::Info,
-                    format!("{name} run again is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
+                    format!("Replay of {name} is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
                 );
             }
-            Ok(Verdict::Differs(what)) => self.say(Level::Error, format!("{name} run again is different: {what}")),
-            Err(why) => self.say(Level::Error, format!("{name} could not be run again: {why}")),
+            Ok(Verdict::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
+            Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),
         }
     }
 
-    /// Starts or ends a recording.
+    /// Starts or stops a recording.
     pub(super) fn toggle_recording(&mut self) {
         if self.session.live.recording.is_some() {
             return self.session.live.stop_recording();
         }
         if let Err(e) = self.start_recording() {
-            self.say(Level::Error, format!("Could not record: {e}"));
+            self.notify(Level::Error, format!("Could not record: {e}"));
         }
     }
 
@@ -70,7 +70,7 @@ impl App {
             self.log.add(Level::Warning, problem);
         }
         let session = &self.session;
-        let since = session.live.since_zero().ok_or("there is no simulation yet")?.clone();
+        let since = session.live.run_log().ok_or("there is no simulation")?.clone();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
         let (base, device, exhibit) = (session.folder(), self.devices.chosen(), session.live.exhibit.clone());
         self.jobs.spawn("record", move || {
@@ -88,50 +88,50 @@ impl App {
                 trials: 0,
             };
             let writer = RunWriter::create(&folder, start).map(|w| w.with_probes(exhibit.probes));
-            Done::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
+            JobResult::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
         })
     }
 
     /// A recording is complete.
     pub(super) fn recorded(&mut self, folder: &Path, took: Duration) {
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.say(Level::Info, format!("Recorded {name} in {}", text::wall_time(took)));
+        self.notify(Level::Info, format!("Recorded {name} in {}", text::wall_time(took)));
         self.list_runs();
     }
 
-    /// Writes the last run for other programs, on a thread.
+    /// Exports the last run, on a thread.
     pub(super) fn export(&mut self, format: Format) {
         let Some(run) = self.library.runs.last().map(|r| r.folder.clone()) else { return };
-        let job = move || Done::Exported(export_run(&run, format).map_err(|e| e.to_string()));
+        let job = move || JobResult::Exported(export_run(&run, format).map_err(|e| e.to_string()));
         if let Err(e) = self.jobs.spawn("export", job) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 
-    /// Looks into a run folder, on a thread. Its elements come from its project, built anew.
+    /// Opens a run folder, on a thread. Its elements come from its project, which is built again.
     pub(super) fn open_run(&mut self, folder: PathBuf) {
         let builder = self.session.live.builder();
-        let job = move || Done::RunOpened(recorded::open(&folder, &builder).map(Box::new));
+        let job = move || JobResult::RunOpened(playback::open(&folder, &builder).map(Box::new));
         match self.jobs.spawn("open run", job) {
-            Ok(()) => self.log.add(Level::Info, "Opening a run: its network is built for places and categories"),
-            Err(e) => self.say(Level::Error, e),
+            Ok(()) => self.log.add(Level::Info, "Opening a run: building its network for positions and categories"),
+            Err(e) => self.notify(Level::Error, e),
         }
     }
 
-    /// A finished run takes the place of the simulation: the same views, a cursor instead of a present.
-    pub(super) fn show_recording(&mut self, opened: Opened) {
+    /// Shows a finished run instead of the simulation: the same views, with a time cursor instead of the live edge.
+    pub(super) fn show_playback(&mut self, opened: OpenedRun) {
         for note in &opened.notes {
             self.log.add(Level::Warning, note.clone());
         }
         self.workspace.clear();
         self.session.replace(opened.project.clone(), None);
         if let Err(e) = self.session.live.show(opened) {
-            return self.say(Level::Error, format!("Could not open the run: {e}"));
+            return self.notify(Level::Error, format!("Could not open the run: {e}"));
         }
         self.time.reset();
         let layout = self.session.layout.take();
         self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
-        if let Some(recorded) = &self.session.live.recorded {
+        if let Some(recorded) = &self.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
             self.time.axis.is_recorded = true;
             self.time.past.begin(recorded.first);
@@ -141,8 +141,8 @@ impl App {
         self.list_runs();
     }
 
-    /// Steps and rewinds move the cursor.
-    pub(super) fn move_in_recording(&mut self, command: &UiCommand) {
+    /// Step and rewind move the time cursor.
+    pub(super) fn move_in_playback(&mut self, command: &UiCommand) {
         let step = self.step_steps() as f64;
         self.move_cursor(match command {
             UiCommand::Step => step,
@@ -151,15 +151,15 @@ impl App {
         });
     }
 
-    /// Looks for runs, on a thread.
+    /// Reads the list of runs, on a thread.
     pub(super) fn list_runs(&mut self) {
-        let beside = self.session.live.recorded.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
+        let beside = self.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
         let folder = beside.unwrap_or_else(|| self.session.runs_folder());
         if self.library.folder != folder {
             self.library = Library { is_reading: true, folder: folder.clone(), ..Library::default() };
         }
         if let Err(e) = self.jobs.list_runs(folder, Arc::new(self.session.project.clone())) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 }
@@ -170,7 +170,7 @@ fn export_run(run: &Path, format: Format) -> std::io::Result<String> {
     Ok(format!("Exported {}", names.join(", ")))
 }
 
-/// `runs/0007-sugar-to-motor`: the next number, and the project's name as files like it.
+/// `runs/0007-sugar-to-motor`: the next number and the project's name.
 fn free_folder(runs: &Path, name: &str) -> PathBuf {
     let number = |p: &Path| p.file_name()?.to_str()?.split('-').next()?.parse::<u32>().ok();
     let taken = std::fs::read_dir(runs).into_iter().flatten().flatten().filter_map(|e| number(&e.path())).max();

@@ -1,10 +1,10 @@
-//! What views ask of the rest of the window.
+//! Handles the requests of views.
 
 use super::{
     App,
     commands::UiCommand,
     inspector, interventions,
-    jobs::{Done, Purpose},
+    jobs::{JobResult, Purpose},
     log::Level,
     text,
     views::{Abilities, ViewRequest},
@@ -16,7 +16,7 @@ use crate::{
 use std::sync::Arc;
 
 impl App {
-    /// What the kind of the open project lets be named and done.
+    /// Features of the open project's kind: named selections, interventions, actions.
     pub(super) fn abilities(&self) -> Abilities {
         let session = &self.session;
         let params = session.project.model.params();
@@ -34,11 +34,11 @@ impl App {
         }
     }
 
-    /// Does what a view asked for.
-    pub(super) fn answer(&mut self, request: ViewRequest, queue: &mut Vec<UiCommand>) {
+    /// Handles a request of a view.
+    pub(super) fn handle_request(&mut self, request: ViewRequest, queue: &mut Vec<UiCommand>) {
         match request {
             ViewRequest::Command(command) => queue.push(command),
-            ViewRequest::Toast(text) => self.say(Level::Info, text),
+            ViewRequest::Toast(text) => self.notify(Level::Info, text),
             ViewRequest::Act(action) => {
                 let action = inspector::with_values(self, action);
                 self.session.live.act(action);
@@ -61,36 +61,36 @@ impl App {
         let verb = text::title(&text::words(verb));
         match interventions::add_effect(params, &session.live.exhibit, &session.selection, effect, &verb) {
             Some(name) => {
-                self.say(Level::Info, format!("Added “{name}”"));
+                self.notify(Level::Info, format!("Added “{name}”"));
                 self.panels.inspector = true;
                 self.inspector.show_group("interventions");
             }
-            None => self.say(Level::Warning, "This kind has no interventions"),
+            None => self.notify(Level::Warning, "This kind has no stimuli"),
         }
     }
 
     fn save_set(&mut self, query: &str) {
-        let wish = match query.len() {
+        let proposed = match query.len() {
             0..=40 => query.to_owned(),
             _ => "Filtered".to_owned(),
         };
-        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &wish) {
-            self.say(Level::Info, format!("Saved set “{name}”"));
+        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed) {
+            self.notify(Level::Info, format!("Saved selection “{name}”"));
         }
     }
 
     fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
         let Some(wiring) = self.session.live.exhibit.wiring.clone() else { return };
         let (over, asked_at) = (wiring.over, self.session.selection.generation);
-        let find = move || Done::Selected(over, partners(&wiring, &of, inputs), asked_at);
+        let find = move || JobResult::Selected(over, partners(&wiring, &of, inputs), asked_at);
         let found = self.jobs.spawn("partners", find);
         if let Err(why) = found {
-            self.say(Level::Error, why);
+            self.notify(Level::Error, why);
         }
     }
 }
 
-/// Everyone with a connection onto these, or from them; ascending.
+/// Elements with a connection onto these elements, or from them; ascending.
 fn partners(wiring: &Wiring, of: &[u32], inputs: bool) -> Vec<u32> {
     let links = &*wiring.links;
     let n = links.n() as usize;

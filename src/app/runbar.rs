@@ -1,11 +1,10 @@
-//! Run, pause, step, speed, and how fast it really goes; always in the same place.
+//! The run bar: run, pause, step, speed, measured speed, record, undo.
 
 use super::{
     App,
+    checkpoints::DeviceFailure,
     commands::UiCommand,
-    icons, pacing, rebuild,
-    rescue::Fault,
-    text,
+    icons, pacing, rebuild, text,
     theme::{METRIC, Tokens},
     widgets,
 };
@@ -18,16 +17,16 @@ use std::time::Duration;
 
 const HEIGHT: f32 = 44.0;
 
-/// What is shown behind the speed, by the room there is.
+/// Items shown after the speed, by the available width.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Room {
-    /// The time, and a button to record.
+    /// Time and Record.
     Least,
-    /// The pace as well.
+    /// Measured speed too.
     Little,
-    /// Undo and redo as well.
+    /// Undo and redo too.
     Some,
-    /// Words as well.
+    /// Words too.
     Plenty,
 }
 
@@ -78,7 +77,7 @@ fn gap(ui: &mut Ui) {
     ui.painter().vline(rect.center().x, rect.y_range(), Stroke::new(1.0, t.line));
 }
 
-/// A button of this bar that carries out a command when that is possible.
+/// A button that executes a command when that is possible.
 fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<UiCommand>) {
     let why_not = command.why_not(app);
     let name = command.text(app);
@@ -91,7 +90,7 @@ fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<Ui
 fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     command_button(ui, app, UiCommand::Rewind, queue);
-    let is_recorded = app.session.live.recorded.is_some();
+    let is_recorded = app.session.live.playback.is_some();
     let running = if is_recorded { app.time.player.is_playing } else { app.session.live.running };
     let (glyph, word) = match (running, is_recorded) {
         (true, _) => (icons::PAUSE, "Pause"),
@@ -111,7 +110,7 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     pacing::step_ui(ui, app);
 }
 
-/// The speed is part of the document: a run in class at ×0.1 is one tomorrow as well.
+/// The speed limit is part of the document.
 fn speed_ui(ui: &mut Ui, app: &mut App) {
     let speed = &mut app.session.project.run.speed;
     ui.label(widgets::sub(ui, "Speed"));
@@ -121,7 +120,7 @@ fn speed_ui(ui: &mut Ui, app: &mut App) {
             ui.selectable_value(speed, choice, speed_text(choice));
         }
     });
-    response.response.accessible_name("Speed").on_hover_text("Simulated seconds per second at most");
+    response.response.accessible_name("Speed").on_hover_text("Speed limit: simulated seconds per second");
 }
 
 fn speed_text(speed: f64) -> String {
@@ -149,9 +148,9 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
     metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
     ui.add_space(8.0);
-    let failed = live.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
+    let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {
-        _ if live.recorded.is_some() => (t.warn, "RECORDING"),
+        _ if live.playback.is_some() => (t.warn, "RECORDING"),
         _ if failed => (t.error, "FAILED"),
         (true, _) => (breathing(ui, t.live), "LIVE"),
         (false, true) => (t.text_sub, "PAUSED"),
@@ -165,7 +164,7 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
 }
 
-/// A number that changes without jumping: right-aligned in a fixed width, the unit behind it.
+/// A right-aligned number of fixed width, followed by its unit.
 fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     let t = Tokens::of(ui.ctx());
     let font = TextStyle::Name(METRIC.into());
@@ -178,13 +177,13 @@ fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
     ui.label(RichText::new(unit).small().color(t.text_sub)) | shown.response
 }
 
-/// The dot breathes while frames come in anyway; it asks for none of its own.
+/// The dot pulses while frames arrive; it requests no repaints.
 fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
     let phase = ui.input(|i| i.time) * std::f64::consts::TAU / 1.2;
     Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
 }
 
-/// Starts and ends a recording.
+/// Starts and stops a recording.
 fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let recording = app.session.live.recording.as_ref();
@@ -221,7 +220,7 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     }
 }
 
-/// All steps in words: what can be redone above, the present, what can be undone below. A click goes there.
+/// Labels of all steps: redo above, undo below. A click jumps there.
 fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let (past, future) = app.session.history.steps();
     let t = Tokens::of(ui.ctx());
@@ -230,7 +229,7 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let (response, _) = MenuButton::from_button(button).ui(ui, |ui| {
         ui.set_min_width(260.0);
         if past.is_empty() && future.is_empty() {
-            ui.label(widgets::sub(ui, "Nothing has been changed yet"));
+            ui.label(widgets::sub(ui, "No changes yet"));
         }
         ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
             for (i, label) in future.iter().enumerate().rev() {
@@ -241,7 +240,7 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             }
             for (i, label) in past.iter().enumerate() {
                 let ink = if i == 0 { t.text_strong } else { t.text };
-                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to and with this").clicked() {
+                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to here, inclusive").clicked() {
                     queue.push(UiCommand::Travel(-(i as i32) - 1));
                 }
             }
@@ -250,7 +249,7 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     response.accessible_name("History").on_hover_text("History of changes");
 }
 
-/// Below the run bar, only when there is something to say: changes that wait for a rebuild, or a rebuild in progress.
+/// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
 pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let live = &app.session.live;
     if !live.is_loaded() {
@@ -260,15 +259,15 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let waiting = live.waiting_for_rebuild(&app.session.project.model);
     let others = live.plan_waits(&app.session.project);
     let rewind = live.waiting_for_rewind(&app.session.project.model);
-    let fault = live.rescue.fault.clone().filter(|_| progress.is_none());
-    if progress.is_none() && fault.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
+    let failure = live.checkpoints.failure.clone().filter(|_| progress.is_none());
+    if progress.is_none() && failure.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
         return;
     }
     let t = Tokens::of(ui.ctx());
-    let tint = if fault.is_some() { t.error } else { t.warn };
+    let tint = if failure.is_some() { t.error } else { t.warn };
     let frame = Frame::new().fill(t.panel.lerp_to_gamma(tint, 0.14)).inner_margin(Margin::symmetric(12, 0));
-    if let Some(fault) = fault {
-        Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| fault_ui(ui, app, &fault, queue));
+    if let Some(failure) = failure {
+        Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| failure_ui(ui, app, &failure, queue));
         return;
     }
     Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
@@ -303,7 +302,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// Changes of how the simulation begins.
+/// Changes that take effect at a rewind.
 fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let params = app.session.project.model.params();
@@ -319,33 +318,33 @@ fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiComm
     });
 }
 
-/// The device failed: what it said, and the way out.
-fn fault_ui(ui: &mut Ui, app: &mut App, fault: &Fault, queue: &mut Vec<UiCommand>) {
+/// The device failure and its remedy.
+fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).on_hover_text(way_on(app)).clicked() {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).on_hover_text(recovery_text(app)).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
         }
-        if !fault.stopped && ui.button("Not now").on_hover_text("The simulation that is there runs on").clicked() {
-            app.session.live.rescue.fault = None;
+        if !failure.stopped && ui.button("Not now").on_hover_text("The current simulation continues").clicked() {
+            app.session.live.checkpoints.failure = None;
         }
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.label(icons::rich(icons::ERROR).color(t.error));
-            ui.add(egui::Label::new(RichText::new(&fault.text).color(t.text_strong)).truncate());
+            ui.add(egui::Label::new(RichText::new(&failure.text).color(t.text_strong)).truncate());
         });
     });
 }
 
-/// Where it would go on.
-fn way_on(app: &App) -> String {
+/// Where the run would continue.
+fn recovery_text(app: &App) -> String {
     let live = &app.session.live;
-    match live.rescue.way_on() {
-        Some(kept) => format!("From step {}, where the last state was kept", text::count(kept.clock.step)),
-        None => "From step 0: no state was kept yet".to_owned(),
+    match live.checkpoints.recovery_point() {
+        Some(kept) => format!("From the checkpoint at step {}", text::count(kept.clock.step)),
+        None => "From step 0: there is no checkpoint".to_owned(),
     }
 }
 
-/// How long a job will still take, once that can be told.
+/// Elapsed time of a job, and the estimated time left.
 pub fn eta(fraction: f32, since: Duration) -> String {
     if fraction < 0.03 || since.as_secs_f32() < 0.5 {
         return text::wall_time(since);

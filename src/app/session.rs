@@ -1,4 +1,4 @@
-//! The open document, and the simulation that follows it.
+//! The open document and its simulation.
 
 use super::{
     history::History,
@@ -14,30 +14,30 @@ use std::{
 
 /// The open document.
 pub struct Session {
-    /// The document. Widgets edit it in place; undo, saving and the engine follow from comparing.
+    /// The document. Widgets edit it in place; undo, saving and engine commands are derived by comparison.
     pub project: Project,
-    /// Its file, when it has one.
+    /// Its file, if any.
     pub path: Option<PathBuf>,
     saved: Arc<Project>,
-    /// The saved layout, until a simulation is there to use it. While the document is open, the layout is the
-    /// workspace's and rearranging it is no edit.
+    /// The saved layout, until a simulation is loaded. While the document is open, the workspace holds the layout;
+    /// rearranging it is not an edit.
     pub layout: Option<String>,
-    /// When it was last saved.
+    /// Time of the last save.
     pub saved_at: Option<Instant>,
-    /// Undo.
+    /// Undo history.
     pub history: History,
-    /// The kind's defaults: hollow dots and resets.
+    /// The kind's defaults, for change marks and resets.
     pub defaults: Model,
     /// The simulation.
     pub live: Live,
-    /// What is selected, in all views.
+    /// The selection, shared by all views.
     pub selection: Selection,
-    /// Which elements all views show.
+    /// The element filter of all views.
     pub filter: Filter,
 }
 
 impl Session {
-    /// A session around a document that nothing has been done to yet.
+    /// A session with an unchanged document.
     pub fn new(mut project: Project, path: Option<PathBuf>, live: Live) -> Self {
         let mut session = Self {
             layout: project.workspace.take(),
@@ -55,7 +55,7 @@ impl Session {
         session
     }
 
-    /// Puts another document in place of this one. The simulation of the old one is forgotten.
+    /// Replaces the document. The simulation of the old one is dropped.
     pub fn replace(&mut self, mut project: Project, path: Option<PathBuf>) {
         self.live.forget();
         self.layout = project.workspace.take();
@@ -75,17 +75,17 @@ impl Session {
         }
     }
 
-    /// Whether there is anything to save.
+    /// Whether there are unsaved changes.
     pub fn is_dirty(&self) -> bool {
         self.project != *self.saved
     }
 
-    /// Whether this is the document as it was last saved or opened.
+    /// Whether this equals the document as last saved or opened.
     pub fn is_as_saved(&self, project: &Project) -> bool {
         *project == *self.saved
     }
 
-    /// Another program has written the file: its content becomes the document, as one step that can be undone.
+    /// Replaces the document by the file's new content, as one undoable step.
     pub fn reload(&mut self, project: Project) {
         self.saved = Arc::new(project.clone());
         self.project = project;
@@ -93,34 +93,33 @@ impl Session {
         self.fetch_defaults();
     }
 
-    /// The document reached the disk.
+    /// The document was saved.
     pub fn saved(&mut self, path: PathBuf, project: &Project) {
         self.path = Some(path);
         self.saved = Arc::new(Project { workspace: None, ..project.clone() });
         self.saved_at = Some(Instant::now());
     }
 
-    /// The document is not what is on the disk, whatever that is: it was restored after a crash.
+    /// Marks the document as unsaved, for example after a crash recovery.
     pub fn mark_unsaved(&mut self) {
         self.saved = Arc::new(Project { version: 0, ..Project::default() });
     }
 
-    /// The folder relative paths of the document start from.
+    /// Base folder of relative paths in the document.
     pub fn folder(&self) -> PathBuf {
         let parent = self.path.as_deref().and_then(Path::parent);
         parent.filter(|p| !p.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
-    /// Its file; or where it would be, named after the project, before it has one.
-    pub fn place(&self) -> PathBuf {
+    /// Its file; without one, the default path, named after the project.
+    pub fn default_path(&self) -> PathBuf {
         let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// A project whose file was named after it is named after its new file: a copy of an example is not that example. A
-    /// name of its own stays.
+    /// Renames a project whose name was its file name after its new file. A name chosen by the user is kept.
     pub fn rename_for(&mut self, path: &Path) {
-        let (named, place) = (self.file_name(), self.place());
+        let (named, place) = (self.file_name(), self.default_path());
         let is_of_file = place.file_name().is_some_and(|file| file.to_string_lossy() == named);
         let is_same = path.file_name().is_some_and(|file| file.to_string_lossy() == named);
         if let Some(stem) = path.file_stem().filter(|_| is_of_file && !is_same) {
@@ -134,25 +133,25 @@ impl Session {
         format!("{}.ron", if name.is_empty() { "project" } else { &name })
     }
 
-    /// Where its runs are kept.
+    /// Folder of its runs.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")
     }
 
-    /// Builds the simulation from the document as it is now.
+    /// Builds the simulation from the current document.
     pub fn build(&mut self, play: bool) {
         let scene = self.project.scene(&self.folder());
         self.live.build(&self.project, scene, play);
     }
 
-    /// Builds the simulation on the CPU after the device has failed.
+    /// Builds the simulation on the CPU after a device failure.
     pub fn continue_on_cpu(&mut self) {
         let folder = self.folder();
         self.live.continue_on_cpu(&self.project, &folder);
     }
 
-    /// Once a frame, after the widgets: undo steps are cut, the engine is told what changed. `true` while a step
-    /// waits to be cut.
+    /// Called once per frame, after the widgets: commits undo steps and sends changes to the engine. `true` while an edit
+    /// is uncommitted.
     pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
         self.project.follow_links();
         self.live.reconcile(&self.project.model);

@@ -1,9 +1,9 @@
-//! Named sets of the project as the project tree shows them: how many they are, a click selects them, F2 renames,
-//! Delete takes away. Works for every kind that declares a list `selections` with `name` and `query`.
+//! Named selections in the project tree: element count, click to select, F2 to rename, Delete to remove. Works for every
+//! kind that declares a list `selections` with `name` and `query`.
 
 use super::{
     App, icons, interventions,
-    jobs::Done,
+    jobs::JobResult,
     log::Level,
     text,
     theme::Tokens,
@@ -17,32 +17,32 @@ use crate::{
 };
 use egui::{Key, RichText, TextEdit, Ui};
 
-/// How many elements each set has, or what is wrong with its query.
+/// Element count of each selection, or the error of its query.
 type Counts = Vec<Result<u32, String>>;
 
-/// What the tree remembers of the sets.
+/// State of the selections in the tree.
 #[derive(Default)]
 pub struct Sets {
     counts: Pooled<(Vec<Named>, usize, u64), Counts>,
-    /// The item whose name is being typed, and what has been typed.
+    /// The item being renamed, and the typed name.
     renaming: Option<(usize, String)>,
-    /// The item that F2 and Delete are for: the one clicked last.
+    /// The item clicked last: target of F2 and Delete.
     chosen: Option<usize>,
 }
 
 impl Sets {
-    /// Whether keys are for one of the sets.
+    /// Whether a selection is chosen.
     pub fn is_chosen(&self) -> bool {
         self.chosen.is_some()
     }
 
-    /// Keys are for something else from now on.
+    /// Clears the choice.
     pub fn forget(&mut self) {
         self.chosen = None;
     }
 }
 
-enum Deed {
+enum SetAction {
     Select,
     Rename,
     Delete,
@@ -50,7 +50,7 @@ enum Deed {
     Recolor(u16),
 }
 
-/// Draws one set.
+/// Draws one selection.
 pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
     if item == 0 {
         count(ui, app);
@@ -75,66 +75,66 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         Some(Err(why)) => why,
         _ => query,
     };
-    let mut deed = response.clicked().then_some(Deed::Select);
+    let mut action = response.clicked().then_some(SetAction::Select);
     if response.double_clicked() {
-        deed = Some(Deed::Rename);
+        action = Some(SetAction::Rename);
     }
     if app.sets.chosen == Some(item) && response.contains_pointer() && !ui.ctx().text_edit_focused() {
         let pressed = |key| ui.input(|i| i.key_pressed(key));
-        deed = if pressed(Key::F2) { Some(Deed::Rename) } else { deed };
-        deed = if pressed(Key::Delete) { Some(Deed::Delete) } else { deed };
+        action = if pressed(Key::F2) { Some(SetAction::Rename) } else { action };
+        action = if pressed(Key::Delete) { Some(SetAction::Delete) } else { action };
     }
     let colors = colors(app.session.project.model.params(), group);
     response.context_menu(|ui| {
-        deed = menu_ui(ui, &name, colors).or(deed.take());
+        action = menu_ui(ui, &name, colors).or(action.take());
     });
     response.on_hover_text(hint);
-    if let Some(deed) = deed {
+    if let Some(action) = action {
         app.sets.chosen = Some(item);
-        act(app, group, item, &name, deed);
+        act(app, group, item, &name, action);
     }
 }
 
-fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Option<Deed> {
-    let mut deed = None;
+fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Option<SetAction> {
+    let mut action = None;
     ui.label(RichText::new(name).strong());
     ui.separator();
     for (word, what) in [
-        ("Select", Deed::Select),
-        ("Rename (F2)", Deed::Rename),
-        ("Edit the query…", Deed::Edit),
-        ("Delete (Del)", Deed::Delete),
+        ("Select", SetAction::Select),
+        ("Rename (F2)", SetAction::Rename),
+        ("Edit the query…", SetAction::Edit),
+        ("Delete (Del)", SetAction::Delete),
     ] {
         if ui.button(word).clicked() {
-            deed = Some(what);
+            action = Some(what);
         }
     }
     if !colors.is_empty() {
         ui.menu_button("Colour", |ui| {
             for (i, color) in colors.iter().enumerate() {
                 if ui.button(color.name).clicked() {
-                    deed = Some(Deed::Recolor(i as u16));
+                    action = Some(SetAction::Recolor(i as u16));
                 }
             }
         });
     }
-    deed
+    action
 }
 
-fn act(app: &mut App, group: usize, item: usize, name: &str, deed: Deed) {
+fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) {
     let params = app.session.project.model.params_mut();
-    match deed {
-        Deed::Select => app.select_set(name),
-        Deed::Rename => app.sets.renaming = Some((item, name.to_owned())),
-        Deed::Delete => {
+    match action {
+        SetAction::Select => app.select_set(name),
+        SetAction::Rename => app.sets.renaming = Some((item, name.to_owned())),
+        SetAction::Delete => {
             super::inspector::take_out(params, group, item);
             app.sets.chosen = None;
         }
-        Deed::Edit => {
+        SetAction::Edit => {
             app.panels.inspector = true;
             app.inspector.show_group("selections");
         }
-        Deed::Recolor(color) => {
+        SetAction::Recolor(color) => {
             if let Some(f) = interventions::field(params, group, "color") {
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 params.set(&Change { id, value: Value::Choice(color) });
@@ -146,7 +146,7 @@ fn act(app: &mut App, group: usize, item: usize, name: &str, deed: Deed) {
 fn rename_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
     let Some((_, typed)) = &mut app.sets.renaming else { return };
     let field = TextEdit::singleline(typed).desired_width(f32::INFINITY);
-    let response = ui.add(field).accessible_name("Name of the set");
+    let response = ui.add(field).accessible_name("Selection name");
     let is_cancelled = ui.input(|i| i.key_pressed(Key::Escape));
     if !response.lost_focus() && !is_cancelled {
         response.request_focus();
@@ -157,16 +157,16 @@ fn rename_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         return;
     }
     if let Err(why) = rename(app.session.project.model.params_mut(), group, item, typed.trim()) {
-        app.say(Level::Warning, why);
+        app.notify(Level::Warning, why);
     }
 }
 
-/// Gives a set another name, in every query that names it.
+/// Renames a selection, also in every query that names it.
 fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Result<(), String> {
     let sets = interventions::named(params);
     let Some(old) = sets.get(item).map(|s| s.name.clone()).filter(|old| old != new) else { return Ok(()) };
     if sets.iter().any(|s| s.name == new) {
-        return Err(format!("There is a set “{new}” already"));
+        return Err(format!("The name “{new}” is already used"));
     }
     let queries: Vec<ParamId> =
         params.ids().into_iter().filter(|id| params.spec(*id).is_some_and(|s| s.kind == ValueType::Query)).collect();
@@ -184,7 +184,7 @@ fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Resu
     Ok(())
 }
 
-/// A query with a set called otherwise; `None` when it does not name it.
+/// A query with a selection renamed; `None` when it does not name it.
 fn renamed(text: &str, old: &str, new: &str) -> Option<String> {
     if !old.is_empty() && text.trim() == old {
         return Some(new.to_owned());
@@ -213,13 +213,13 @@ fn query_of(params: &dyn Params, item: usize) -> String {
     interventions::named(params).get(item).map(|s| text::first_line(&s.query)).unwrap_or_default()
 }
 
-/// The colours a set can have.
+/// The colours of the kind's selections.
 fn colors(params: &dyn Params, group: usize) -> &'static [crate::params::ChoiceSpec] {
     let field = interventions::field(params, group, "color").map(|f| params.groups()[group].params[f].kind);
     if let Some(ValueType::Choice(choices)) = field { choices } else { &[] }
 }
 
-/// The place of a set's colour among the categorical ones; the first choice is none.
+/// Index of a selection's colour in the palette; the first choice is none.
 fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
     let f = interventions::field(params, group, "color")?;
     match params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }) {
@@ -228,7 +228,7 @@ fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
     }
 }
 
-/// Counts the sets on the pool, when they are others than those counted last.
+/// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
     let Some(set) = app.session.live.exhibit.sets.first().cloned() else { return };
     let abilities = app.abilities();
@@ -250,7 +250,7 @@ fn count(ui: &Ui, app: &mut App) {
 }
 
 impl App {
-    /// Selects the elements of a named set.
+    /// Selects the elements of a named selection.
     pub(super) fn select_set(&mut self, name: &str) {
         let exhibit = &self.session.live.exhibit;
         let Some(set) = exhibit.sets.first().cloned() else { return };
@@ -259,11 +259,11 @@ impl App {
         let query = format!("in {}", query::quote(name));
         let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {
-            Ok(elements) => Done::Selected(over, elements, asked_at),
-            Err(wrong) => Done::Exported(Err(wrong.of(&query))),
+            Ok(elements) => JobResult::Selected(over, elements, asked_at),
+            Err(wrong) => JobResult::Exported(Err(wrong.of(&query))),
         };
         if let Err(why) = self.jobs.spawn("select", job) {
-            self.say(Level::Error, why);
+            self.notify(Level::Error, why);
         }
     }
 }
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_name_is_taken_up_everywhere() {
+    fn renaming_changes_all_queries() {
         assert_eq!(renamed("sugar", "sugar", "Sugar GRNs").as_deref(), Some("Sugar GRNs"));
         let both = "in sugar and (side = sugar or downstream of sugar >= 5)";
         let want = "in \"Sugar GRNs\" and (side = sugar or downstream of \"Sugar GRNs\" >= 5)";

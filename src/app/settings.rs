@@ -1,5 +1,4 @@
-//! What the user wants of the window, whatever the project: declared like parameters, so the dialog, the palette and
-//! the file are read from here.
+//! The settings of the program, declared like parameters: the dialog, the palette and the file are generated from here.
 
 use super::{
     style,
@@ -16,23 +15,23 @@ pub const FILE: &str = "settings.ron";
 choices! {
     /// Colours of the window.
     pub enum Theme {
-        /// As the system has it.
+        /// Theme of the system.
         System,
-        /// Light figures on a dark ground.
+        /// Light text on dark.
         Dark,
-        /// Dark figures on a light ground.
+        /// Dark text on light.
         Light,
     }
 }
 
 choices! {
-    /// How close rows are.
+    /// Row height.
     pub enum Density {
-        /// As much as fits.
+        /// Small rows.
         Compact,
-        /// The middle way.
+        /// Medium rows.
         Normal,
-        /// Larger targets.
+        /// Large rows.
         Comfortable,
     }
 }
@@ -52,16 +51,16 @@ params! {
         #[param(range = 100.0..=300.0, hard = 50.0..=300.0)]
         zoom_percent: u32 = 100,
 
-        /// Nothing moves that need not.
+        /// Turns animations off.
         #[param()]
         reduced_motion: bool = false,
 
-        /// Colour of excitatory cells and weights, `#RRGGBB`; empty takes the theme's.
-        #[param()]
+        /// Colour of excitatory cells and weights, `#RRGGBB`; empty: colour of the theme.
+        #[param(title = "Excitatory colour")]
         excitatory: String = String::new(),
 
-        /// Colour of inhibitory cells and weights, `#RRGGBB`; empty takes the theme's.
-        #[param()]
+        /// Colour of inhibitory cells and weights, `#RRGGBB`; empty: colour of the theme.
+        #[param(title = "Inhibitory colour")]
         inhibitory: String = String::new(),
     }
 }
@@ -69,34 +68,34 @@ params! {
 params! {
     /// Numbers.
     pub struct Numbers {
-        /// What stands between thousands.
-        #[param()]
+        /// Thousands separator.
+        #[param(title = "Thousands separator")]
         grouping: Grouping = Grouping::Comma,
 
-        /// What stands before decimals; both may be typed.
-        #[param()]
+        /// Decimal separator; both may be typed.
+        #[param(title = "Decimal separator")]
         decimal: Decimal = Decimal::Point,
     }
 }
 
 params! {
-    /// Work in progress.
+    /// History and saving.
     pub struct Work {
-        /// Lines the log keeps.
+        /// Number of lines kept in the log.
         #[param(range = 1000.0..=100_000.0, scale = Log)]
         log_lines: u32 = 100_000,
 
-        /// Steps that can be undone; each holds the whole project.
+        /// Number of undo steps; each stores the whole project.
         #[param(range = 10.0..=1000.0, hard = 1.0..=10_000.0, scale = Log)]
         undo_steps: u32 = 200,
 
-        /// Saves the open project's file this often while it has unsaved changes; 0 leaves saving to you. Unsaved work
-        /// survives a crash either way.
-        #[param(unit = S, range = 0.0..=600.0, hard = 0.0..=86_400.0)]
+        /// Interval of automatic saving while the project has unsaved changes; 0 turns it off. Unsaved work survives a
+        /// crash either way.
+        #[param(title = "Autosave interval", unit = S, range = 0.0..=600.0, hard = 0.0..=86_400.0)]
         autosave_s: f64 = 0.0,
 
-        /// Messages stay on screen for this long; errors stay until they are closed.
-        #[param(unit = Ms, range = 1000.0..=20_000.0)]
+        /// Time a message stays on screen; errors stay until they are closed or solved.
+        #[param(title = "Notification time", unit = Ms, range = 1000.0..=20_000.0)]
         messages_ms: f64 = 4000.0,
     }
 }
@@ -104,11 +103,12 @@ params! {
 param_tree! {
     /// Everything that can be set.
     pub struct Settings {
-        /// How the window looks.
+        /// Appearance.
         appearance: Appearance,
-        /// How numbers are written.
+        /// Numbers.
         numbers: Numbers,
-        /// What is kept.
+        /// History and saving.
+        #[title("History")]
         work: Work,
     }
 }
@@ -122,7 +122,7 @@ impl Settings {
         settings
     }
 
-    /// Makes the window as it is set.
+    /// Applies the settings to the window.
     pub fn apply(&self, ctx: &egui::Context) {
         let a = &self.appearance;
         ctx.set_theme(match a.theme {
@@ -136,7 +136,7 @@ impl Settings {
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
     }
 
-    /// One step of the zoom.
+    /// Zooms by a step; 0 resets.
     pub fn zoom(&mut self, step: i32) {
         let zoom = &mut self.appearance.zoom_percent;
         *zoom = match step {
@@ -146,7 +146,7 @@ impl Settings {
     }
 }
 
-/// Writes something of the settings folder, on a thread of its own.
+/// Writes a file on a thread.
 pub fn write(file: Option<PathBuf>, text: Option<String>) {
     let (Some(file), Some(text)) = (file, text) else { return };
     let write = move || {

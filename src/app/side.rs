@@ -1,4 +1,4 @@
-//! The panels at the sides: docked where there is room, else drawers over the centre. The inspector gives way first.
+//! The side panels: docked where there is room, else drawers over the centre. The inspector becomes a drawer first.
 
 use super::{App, commands::UiCommand, focus, inspector, theme::Tokens, tree};
 use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
@@ -26,7 +26,7 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    /// A panel that becomes a drawer is closed; one that has room again is as it was.
+    /// A panel that becomes a drawer is closed; its state is restored when there is room again.
     pub fn fit(&mut self, is: bool, open: &mut bool) {
         match (self.is, is) {
             (false, true) => self.was_open = std::mem::take(open),
@@ -51,7 +51,7 @@ impl Panels {
     }
 }
 
-/// Draws what is docked.
+/// Draws the docked panels.
 pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     app.panels.fit(ui.ctx().content_rect().width());
     if app.workspace.is_home {

@@ -1,35 +1,35 @@
-//! How the window is opened.
+//! Opens the window.
 
 use super::{APP_ID, App, crash, keymap, live::Builder, placement, settings, software};
 use crate::project::Project;
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
-/// How the window starts.
+/// Options of the window.
 pub struct Start {
     /// A project file to open.
     pub path: Option<PathBuf>,
-    /// A document to start with instead.
+    /// A document to open instead.
     pub project: Option<Project>,
-    /// Whether there is an engine. Off for tests of the window alone.
+    /// Whether to start the engine. Off in tests of the window alone.
     pub engine: bool,
-    /// Runs as soon as the project is loaded.
+    /// Run as soon as the project is loaded.
     pub run: bool,
-    /// Whether the system's file dialogs are used; else a field for the path.
+    /// Use the system's file dialogs; else a text field for the path.
     pub native_dialogs: bool,
-    /// Where the list of recent projects is kept; none keeps nothing.
+    /// Folder of the journal, recent projects and window placement; none: not saved.
     pub state_dir: Option<PathBuf>,
-    /// Where settings, keys and layouts are kept; none keeps nothing.
+    /// Folder of settings, shortcuts and layouts; none: not saved.
     pub config_dir: Option<PathBuf>,
-    /// Nothing that was kept of the arrangement of panels or of the window is used.
+    /// Ignore saved panel layouts and window placement.
     pub reset_layout: bool,
-    /// Settings and keys go back to the defaults; what was set is kept beside them.
+    /// Reset settings and shortcuts; the old files are renamed to `.bak`.
     pub reset_settings: bool,
-    /// As if nothing had ever been kept, drawn without the graphics processor.
+    /// Ignore all saved state and render in software.
     pub safe_mode: bool,
-    /// Opens a project in a window of its own.
+    /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
-    /// How simulations are made; none is the usual way.
+    /// How simulations are built; none: the default.
     pub builder: Option<Builder>,
 }
 
@@ -53,14 +53,14 @@ impl Default for Start {
     }
 }
 
-/// The same program once more.
+/// Starts the program again with a project.
 fn second_window(path: &Path) -> std::io::Result<()> {
     let exe = std::env::current_exe()?;
     std::process::Command::new(exe).arg(path).spawn().map(drop)
 }
 
 impl Start {
-    /// What the reset options mean, before anything is read.
+    /// Applies the reset options, before any file is read.
     fn prepare(mut self) -> Self {
         if self.safe_mode {
             (self.reset_layout, self.config_dir) = (true, None);
@@ -83,7 +83,7 @@ pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
         .with_app_id(APP_ID)
         .with_min_inner_size([900.0, 560.0])
         .with_icon(icon());
-    // Nothing here is a wide gradient, and on a software renderer dithering is a good part of every pixel.
+    // No dithering below: there are no wide gradients, and it is expensive in software rendering.
     let viewport = placement::Placement::load(placed).build(viewport);
     let mut wgpu_options = egui_wgpu::WgpuConfiguration::default();
     if start.safe_mode {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_take_effect_before_anything_is_read_and_lose_nothing() {
+    fn resets_apply_before_files_are_read_and_keep_backups() {
         let folder = std::env::temp_dir().join(format!("neuropil-start-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for file in [settings::FILE, keymap::FILE] {

@@ -1,9 +1,9 @@
-//! The bottom line: where it runs, memory, how long the window takes, whether everything is saved.
+//! The status bar: hints, messages, problems, saved state, frame time, memory, device.
 
 use super::{App, commands::UiCommand, icons, interventions, text, theme::Tokens, widgets};
 use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
-/// Draws the line.
+/// Draws the bar.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
@@ -22,13 +22,13 @@ fn hint_id() -> egui::Id {
 
 type Gestures = &'static [(&'static str, &'static str)];
 
-/// What the pointer does in the panel under it; shown in the next frame.
+/// Sets the gesture hints of the hovered panel; shown in the next frame.
 pub fn hint(ctx: &egui::Context, gestures: Gestures) {
     let now = ctx.cumulative_pass_nr();
     ctx.data_mut(|d| d.insert_temp(hint_id(), (now, gestures)));
 }
 
-/// What the pointer does where it is now.
+/// Gesture hints at the pointer.
 fn hinted(ctx: &egui::Context) -> Option<Gestures> {
     let now = ctx.cumulative_pass_nr();
     let (at, gestures) = ctx.data(|d| d.get_temp::<(u64, Gestures)>(hint_id()))?;
@@ -41,7 +41,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
         (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
         _ if interventions::effects(app.session.project.model.params()).is_empty() => {
-            &[("right click", "actions"), ("P", "probe"), ("Esc", "clear")]
+            &[("right-click", "actions"), ("P", "probe"), ("Esc", "clear")]
         }
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],
     };
@@ -54,7 +54,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     }
 }
 
-/// The messages so far, behind a bell.
+/// The message history, behind a bell icon.
 fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let unread = app.toasts.unread;
@@ -76,18 +76,18 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     ui.horizontal(|ui| {
         ui.heading("Messages");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Open the log").clicked() {
+            if ui.button("Open log").clicked() {
                 queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
                 ui.close();
             }
         });
     });
     if app.toasts.history.is_empty() {
-        ui.label(widgets::sub(ui, "Messages of this session appear here"));
+        ui.label(widgets::sub(ui, "No messages yet"));
     }
     ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
         for notice in app.toasts.history.iter().rev() {
-            let (glyph, color) = super::toasts::look(&t, notice.level);
+            let (glyph, color) = super::toasts::level_icon(&t, notice.level);
             ui.horizontal_top(|ui| {
                 ui.label(icons::rich(glyph).color(color));
                 ui.vertical(|ui| {
@@ -99,7 +99,7 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// From the right: messages, problems, saved state, window time, memory, device.
+/// From the right: messages, problems, saved state, frame time, memory, device.
 fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     bell_ui(ui, app, queue);
@@ -111,7 +111,7 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     };
-    if fact(ui, glyph, &label, color, "Warnings and errors so far; opens the log").clicked() {
+    if fact(ui, glyph, &label, color, "Warnings and errors; opens the log").clicked() {
         queue.push(UiCommand::ToggleLog);
     }
     let session = &app.session;
@@ -123,13 +123,7 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
     if let Some(ms) = app.frames.own.quantiles() {
-        fact(
-            ui,
-            icons::GAUGE,
-            &format!("UI {:.1} ms", ms[0]),
-            t.text_sub,
-            "Median time to draw the window; F12 shows more",
-        );
+        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, "Median frame time; F12 shows details");
     }
     let memory: u64 = session.live.exhibit.memory.iter().map(|(_, n)| n).sum();
     if memory > 0 {

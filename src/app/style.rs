@@ -1,4 +1,4 @@
-//! The tokens, as egui's styles understand them. Applied once, to both themes.
+//! Converts the design tokens to egui styles. Applied once, to both themes.
 
 use super::{
     fonts,
@@ -10,7 +10,7 @@ use egui::{
     style::{HandleShape, WidgetVisuals},
 };
 
-/// How long what moves takes, seconds.
+/// Duration of animations, seconds.
 const ANIMATION_SECS: f32 = 0.12;
 
 /// Sets fonts, spacings and colours of both themes.
@@ -25,7 +25,7 @@ pub fn apply(ctx: &egui::Context) {
     }
 }
 
-/// How close rows are, and whether anything moves by itself.
+/// Sets row height, text size and animations.
 pub fn adapt(ctx: &egui::Context, density: Density, reduced_motion: bool) {
     let (size, row, gap) = match density {
         Density::Compact => (12.0, 20.0, 4.0),

@@ -1,4 +1,4 @@
-//! What this program runs on, in words that can be pasted into a report.
+//! System information for reports.
 
 use super::App;
 
@@ -14,12 +14,12 @@ const VARIABLES: [&str; 8] = [
     "WAYLAND_DISPLAY",
 ];
 
-/// Program, processor, devices, drawing, folders, environment: little markdown.
+/// Program, processor, devices, graphics, folders, environment, as markdown.
 pub fn describe(app: &App) -> String {
     let mut lines = vec![
         "# Program".to_owned(),
         format!("Neuropil {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH),
-        "# Computes on".to_owned(),
+        "# Compute".to_owned(),
     ];
     let device = app.devices.chosen();
     lines.push(format!("{}. {}", device.name, super::text::unwrap(&device.details)));
@@ -29,7 +29,7 @@ pub fn describe(app: &App) -> String {
     if let Some(memory) = memory() {
         lines.push(format!("Memory: {}", super::text::bytes(memory)));
     }
-    lines.push("# Draws with".to_owned());
+    lines.push("# Graphics".to_owned());
     lines.push(match &app.render_state {
         Some(state) => {
             let info = state.adapter.get_info();
@@ -40,7 +40,7 @@ pub fn describe(app: &App) -> String {
     });
     lines.push("# Folders".to_owned());
     let folder = |dir: &Option<std::path::PathBuf>| dir.as_ref().map_or("none".into(), |d| d.display().to_string());
-    lines.push(format!("Settings, keys, layouts: {}", folder(&app.config_dir)));
+    lines.push(format!("Settings, shortcuts, layouts: {}", folder(&app.config_dir)));
     lines.push(format!("Journal, recent projects, window: {}", folder(&app.state_dir)));
     lines.push("# Environment".to_owned());
     for name in VARIABLES {

@@ -1,4 +1,4 @@
-//! Numbers and names as people read them.
+//! Formats numbers, times and names for display.
 
 use crate::choices;
 pub use crate::params::title::{from_name as title, spaced};
@@ -8,7 +8,7 @@ use std::{
 };
 
 choices! {
-    /// What stands between thousands.
+    /// Thousands separator.
     pub enum Grouping {
         /// 138,639.
         Comma,
@@ -22,7 +22,7 @@ choices! {
 }
 
 choices! {
-    /// What stands before decimals.
+    /// Decimal separator.
     pub enum Decimal {
         /// 0.5.
         Point,
@@ -31,17 +31,17 @@ choices! {
     }
 }
 
-// Numbers are written everywhere; how is set once, by the settings.
+// Set once by the settings, read everywhere.
 static GROUPING: AtomicU8 = AtomicU8::new(Grouping::Comma as u8);
 static DECIMAL: AtomicU8 = AtomicU8::new(Decimal::Point as u8);
 
-/// How numbers are written from now on.
+/// Sets the separators.
 pub fn set_writing(grouping: Grouping, decimal: Decimal) {
     GROUPING.store(grouping as u8, Relaxed);
     DECIMAL.store(decimal as u8, Relaxed);
 }
 
-/// A number written with a point, as the user wants it.
+/// Replaces the decimal point by the user's separator.
 pub fn localised(number: String) -> String {
     if DECIMAL.load(Relaxed) == Decimal::Comma as u8 { number.replacen('.', ",", 1) } else { number }
 }
@@ -91,7 +91,7 @@ pub fn wall_time(d: Duration) -> String {
     format!("{}:{:02}", secs / 60, secs % 60)
 }
 
-/// Three or four significant digits, no exponent where people do not expect one.
+/// Three or four significant digits, without exponent for ordinary magnitudes.
 pub fn number(x: f64) -> String {
     let magnitude = x.abs();
     let text = match magnitude {
@@ -125,6 +125,11 @@ pub fn words(camel: &str) -> String {
         out.extend(c.to_lowercase());
     }
     out
+}
+
+/// `1 step` or `3 steps`, with grouped digits.
+pub fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(n as u64), if n == 1 { one } else { many })
 }
 
 /// The first line of a text, cut when it is long.

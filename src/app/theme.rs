@@ -1,5 +1,5 @@
-//! The design tokens: the only colours and spacings of the window. They live in `assets/theme.ron`, so a designer
-//! can change them without reading Rust; code never names a hex value.
+//! The design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no
+//! hex values.
 
 use egui::Color32;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -65,7 +65,7 @@ pub struct Tokens {
 static DARK: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, true))));
 static LIGHT: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, false))));
 
-/// Colours of excitatory and inhibitory cells that the user wants instead of the themes', as `#RRGGBB`.
+/// Overrides the colours of excitatory and inhibitory cells, as `#RRGGBB`.
 pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
     let [excitatory, inhibitory] = [excitatory, inhibitory].map(|text| Color32::from_hex(text.trim()).ok());
     for (tokens, dark) in [(&DARK, true), (&LIGHT, false)] {
@@ -87,17 +87,17 @@ impl Tokens {
         LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The theme a context draws with at the moment.
+    /// The current theme of a context.
     pub fn of(ctx: &egui::Context) -> Arc<Self> {
         if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
     }
 
-    /// The colour of a category: one of the seven by its code, grey for the unlabelled.
+    /// The colour of a category: one of seven by its code, grey without a label.
     pub fn category(&self, code: usize, label: &str) -> Color32 {
         if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
     }
 
-    /// A colour, this much of it: for bands, hovers and selected rows.
+    /// A colour with this opacity: for bands, hovers and selected rows.
     pub fn fade(color: Color32, opacity: f32) -> Color32 {
         color.gamma_multiply(opacity)
     }
@@ -129,7 +129,7 @@ impl Tokens {
     }
 }
 
-/// The text between `name: (` and the next `)`. The file is flat, so no RON parser is needed this deep in the window.
+/// The text between `name: (` and the next `)`. The file is flat, so it needs no RON parser.
 fn section<'a>(file: &'a str, name: &str) -> &'a str {
     let rest = file.split_once(&format!("{name}: (")).map_or("", |(_, rest)| rest);
     rest.split_once(')').map_or(rest, |(section, _)| section)

@@ -1,10 +1,10 @@
-//! Short messages at the lower right. Errors stay until they are closed.
+//! Toasts: short messages at the lower right. Errors stay until they are closed.
 
 use super::{icons, log::Level, theme::Tokens, widgets};
 use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Stroke, Ui, vec2};
 use std::{collections::VecDeque, time::Instant};
 
-/// Messages remembered.
+/// Messages kept in the history.
 const MAX_KEPT: usize = 200;
 /// Messages shown at once.
 const MAX_SHOWN: usize = 4;
@@ -18,27 +18,27 @@ struct Toast {
 
 /// A message that was shown.
 pub struct Notice {
-    /// How bad.
+    /// Severity.
     pub level: Level,
-    /// What.
+    /// Text.
     pub text: String,
-    /// When.
+    /// Time.
     pub at: Instant,
 }
 
-/// The messages on screen, and those before.
+/// The messages on screen and their history.
 #[derive(Default)]
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
     /// Oldest first.
     pub history: VecDeque<Notice>,
-    /// Messages since the history was last looked at.
+    /// Messages since the history was last opened.
     pub unread: usize,
 }
 
 impl Toasts {
-    /// Shows a message. The same text twice is one message.
+    /// Shows a message. A repeated text replaces the earlier toast.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.list.retain(|t| t.text != text);
@@ -59,7 +59,7 @@ impl Toasts {
         self.list.iter().map(|t| t.text.as_str())
     }
 
-    /// Draws them over everything but dialogs. All but errors stay so many seconds.
+    /// Draws the toasts. Messages other than errors disappear after this many seconds.
     pub fn ui(&mut self, ctx: &egui::Context, stay_secs: f64) {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
@@ -86,7 +86,7 @@ impl Toasts {
 }
 
 /// Glyph and colour of a message.
-pub fn look(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
+pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
     match level {
         Level::Info => (icons::CHECK, t.ok),
         Level::Warning => (icons::WARNING, t.warn),
@@ -97,7 +97,7 @@ pub fn look(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
 /// One message; `true` when it was closed.
 fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
     let t = Tokens::of(ui.ctx());
-    let (glyph, color) = look(&t, toast.level);
+    let (glyph, color) = level_icon(&t, toast.level);
     let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(10, 6)).stroke(Stroke::new(1.0, t.line));
     let shown = frame.show(ui, |ui| {
         ui.set_width(320.0);

@@ -1,4 +1,4 @@
-//! Menus, the project's name, and the field that opens the palette.
+//! The top bar: menus, project name, search field.
 
 use super::{
     App,
@@ -10,7 +10,7 @@ use super::{
 use egui::{Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, Ui, containers::menu::MenuButton, vec2};
 
 const HEIGHT: f32 = 34.0;
-/// Least and usual width of the search field, points.
+/// Minimum and usual width of the search field, points.
 const FIELD: (f32, f32) = (270.0, 300.0);
 
 /// Draws the bar.
@@ -39,7 +39,7 @@ fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Ve
     entries_ui(ui, app, &entries, queue);
 }
 
-/// Commands one below the other, with their keys.
+/// Menu entries with their shortcuts.
 pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec<UiCommand>) {
     for (i, command) in entries.iter().enumerate() {
         if command.menu().1 && i > 0 {
@@ -48,7 +48,7 @@ pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec
         let why_not = command.why_not(app);
         let mut button = Button::new((icons::rich(command.icon()).size(13.0), command.text(app)));
         if let Some(shortcut) = app.keymap.of(command) {
-            button = button.shortcut_text(RichText::new(keymap::written(ui.ctx(), &shortcut)).small());
+            button = button.shortcut_text(RichText::new(keymap::shortcut_text(ui.ctx(), &shortcut)).small());
         }
         let response = ui.add_enabled(why_not.is_none(), button).accessible_name(command.text(app));
         let response = response.on_hover_text(command.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
@@ -87,7 +87,7 @@ fn right_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     search_ui(ui, app, queue);
 }
 
-/// What opens the palette: a field, or where there is no room for one, its glyph.
+/// Opens the palette: a field, or an icon where there is no room.
 fn search_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     const NAME: &str = "Search commands and parameters";
     let t = Tokens::of(ui.ctx());

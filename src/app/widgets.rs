@@ -1,4 +1,4 @@
-//! The few widgets egui does not have, so that every panel draws them alike.
+//! Widgets shared by all panels.
 
 use super::{
     icons,
@@ -58,8 +58,8 @@ pub fn switch(ui: &mut Ui, on: &mut bool, name: &str) -> Response {
     response
 }
 
-/// The dot at the end of a parameter row: hollow at the default, filled when changed, a ring around it while an edit is
-/// on its way to the simulation. A click resets.
+/// The dot at the end of a parameter row: hollow at the default, filled when changed, with a ring while an edit is not
+/// applied yet. A click resets.
 pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(14.0, ROW - 4.0), Sense::click());
@@ -75,7 +75,7 @@ pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Respo
     if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
 }
 
-/// A coloured dot that says what goes on.
+/// A coloured status dot.
 pub fn dot(ui: &mut Ui, color: Color32) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(10.0, 14.0), Sense::hover());
     ui.painter().circle_filled(rect.center(), 3.5, color);
@@ -89,23 +89,23 @@ pub fn primary(ui: &mut Ui, text: impl Into<String>) -> Response {
     ui.add(Button::new(text).fill(t.accent).stroke(Stroke::NONE))
 }
 
-/// The family of group heads.
+/// Font family of group headings.
 pub fn semibold() -> egui::FontFamily {
     egui::FontFamily::Name(super::fonts::SEMIBOLD.into())
 }
 
-/// Text that explains: captions, units.
+/// Secondary text: captions, units.
 pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
-/// A hairline across the width, over what is already there.
+/// A hairline at the bottom of a rectangle.
 pub fn hairline_below(ui: &Ui, rect: Rect) {
     let t = Tokens::of(ui.ctx());
     ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
 }
 
-/// An empty place: what it shows, how to fill it.
+/// Placeholder of an empty panel: title and hint.
 pub fn empty_state(ui: &mut Ui, glyph: &str, title: &str, hint: &str) {
     let t = Tokens::of(ui.ctx());
     ui.vertical_centered(|ui| {

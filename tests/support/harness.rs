@@ -1,4 +1,4 @@
-//! A window without a screen, whatever it simulates: opening it, and waiting for something while its engine runs.
+//! A headless window: opens it, and waits for conditions while its engine runs.
 #![allow(dead_code)]
 
 use egui_kittest::Harness;
@@ -15,7 +15,7 @@ pub fn open(start: Start) -> Window {
         .build_eframe(move |cc| App::new(cc, start).expect("threads"))
 }
 
-/// Steps until something holds; a live engine keeps repainting, so `run` would not end.
+/// Steps until a condition holds; a running engine keeps repainting, so `run` would not end.
 pub fn until_within(patience: Duration, w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
     let since = Instant::now();
     loop {
@@ -23,7 +23,7 @@ pub fn until_within(patience: Duration, w: &mut Window, what: &str, mut holds: i
         if holds(w) {
             return;
         }
-        assert!(since.elapsed() < patience, "waited in vain until {what}: {:?}", w.state().messages());
+        assert!(since.elapsed() < patience, "timeout waiting until {what}: {:?}", w.state().messages());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

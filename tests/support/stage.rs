@@ -1,4 +1,4 @@
-//! A window with one view in it, and hands to work it.
+//! A window with one view, operated by simulated input.
 #![allow(dead_code)]
 
 #[path = "gestures.rs"]
@@ -24,7 +24,7 @@ use neuropil::{
 };
 use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
 
-/// A device to draw with, or `None`, said aloud.
+/// Whether there is a Vulkan driver; prints a note when a test is skipped.
 pub fn graphics() -> Option<()> {
     let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
     if !has_driver {
@@ -33,8 +33,7 @@ pub fn graphics() -> Option<()> {
     has_driver.then_some(())
 }
 
-/// Time this thread has had a processor for, ms: what is left of a frame's time when other programs are left out.
-/// Nothing is known of it on other systems.
+/// CPU time of this thread, ms: frame time without other programs. 0 on systems other than Linux.
 fn busy_ms() -> f64 {
     #[cfg(target_os = "linux")]
     {
@@ -101,7 +100,7 @@ impl Inside {
     }
 }
 
-/// One view on stage.
+/// One view in a test window.
 pub struct Stage {
     harness: Option<Harness<'static, Inside>>,
     inside: Option<Inside>,
@@ -197,7 +196,7 @@ impl Stage {
         self.harness().run_steps(frames);
     }
 
-    /// Frames until jobs on the pool have come in, and what follows from them: a dozen at least.
+    /// Steps until the thread pool has been idle for twelve frames.
     pub fn settle(&mut self) {
         let since = Instant::now();
         let mut idle = 0;
@@ -211,14 +210,14 @@ impl Stage {
         }
     }
 
-    /// Gives the view this much more activity, and a frame to draw it.
+    /// Adds activity of this many steps and draws a frame.
     pub fn feed(&mut self, steps: u64) {
         let frame = self.activity.frame(steps, 500);
         self.absorb(frame);
         self.run(1);
     }
 
-    /// Gives the view a frame.
+    /// Passes a frame to the view.
     pub fn absorb(&mut self, frame: Frame) {
         let inside = self.harness().state_mut();
         inside.clock = frame.clock;
@@ -237,7 +236,7 @@ impl Stage {
         }
     }
 
-    /// What the view's `ui` takes, ms.
+    /// Duration of the view's `ui`, ms.
     pub fn timed_frame(&mut self) -> f64 {
         self.run(1);
         self.harness().state().ui_ms
@@ -250,7 +249,7 @@ impl Stage {
         (std::mem::take(&mut inside.slowest_ms), std::mem::take(&mut inside.busiest_ms))
     }
 
-    /// Nothing new comes any more.
+    /// Stops the activity.
     pub fn pause(&mut self) {
         self.harness().state_mut().running = false;
     }
@@ -303,12 +302,12 @@ impl Stage {
         self.run(3);
     }
 
-    /// Whether something on screen says this.
+    /// Whether a label contains this text.
     pub fn says(&mut self, text: &str) -> bool {
         self.harness().query_by_label_contains(text).is_some()
     }
 
-    /// Frames until something says this; how long that took, seconds.
+    /// Steps until a label contains this text; returns the wall time, seconds.
     pub fn until(&mut self, text: &str) -> f64 {
         let since = Instant::now();
         while !self.says(text) {
@@ -319,9 +318,9 @@ impl Stage {
         since.elapsed().as_secs_f64()
     }
 
-    /// What is seen below a height, but for grounds and lines: texts by their words.
+    /// Shapes below a height, except backgrounds and lines; texts by their content.
     pub fn painted_below(&mut self, y: f32) -> Vec<String> {
-        fn told(shape: &egui::Shape) -> Option<String> {
+        fn text_of(shape: &egui::Shape) -> Option<String> {
             match shape {
                 egui::Shape::Text(text) => Some(text.galley.text().to_owned()),
                 egui::Shape::Noop | egui::Shape::Rect(_) | egui::Shape::LineSegment { .. } => None,
@@ -331,7 +330,7 @@ impl Stage {
         fn flat(shape: &egui::Shape, clip: egui::Rect, out: &mut Vec<(egui::Rect, Option<String>)>) {
             match shape {
                 egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| flat(shape, clip, out)),
-                one => out.push((one.visual_bounding_rect().intersect(clip), told(one))),
+                one => out.push((one.visual_bounding_rect().intersect(clip), text_of(one))),
             }
         }
         let mut all = vec![];
@@ -372,17 +371,17 @@ impl Stage {
         self.settle();
     }
 
-    /// What the view asked for since the last call.
+    /// Requests of the view since the last call.
     pub fn requests(&mut self) -> Vec<views::ViewRequest> {
         std::mem::take(&mut self.harness().state_mut().requests)
     }
 
-    /// Looks at how variables become colours, or chooses.
+    /// Reads or changes the colour scales.
     pub fn tints<T>(&mut self, f: impl FnOnce(&mut views::tints::Tints) -> T) -> T {
         f(&mut self.harness().state_mut().tints)
     }
 
-    /// The places that were kept.
+    /// The saved views.
     pub fn kept_views(&mut self) -> Vec<views::brain::Kept> {
         self.harness().state().kept_views.clone()
     }

@@ -196,7 +196,7 @@ impl UiCommand {
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
-        all.extend((0..app.recent.places.len()).map(Self::OpenRecent));
+        all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
         all.extend((0..app.library.runs.len()).rev().take(MOST_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
@@ -330,7 +330,7 @@ impl UiCommand {
         let (session, live) = (&app.session, &app.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
-        let failed = live.rescue.fault.as_ref().is_some_and(|fault| fault.stopped);
+        let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
         let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
         let loaded = needs(live.is_loaded(), "There is no simulation yet: run the model first");
         match self {
@@ -340,11 +340,11 @@ impl UiCommand {
             Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
                 Some("The planned duration is over: rewind first")
             }
-            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
+            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.playback.is_some() => {
                 Some("This is a recording: rebuild to run its project")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
-            Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
+            Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
@@ -365,7 +365,7 @@ impl UiCommand {
                 needs(app.tree_item().is_some(), "Nothing is chosen in the project tree")
             }
             Self::OpenRecent(i) => {
-                let place = app.recent.places.get(*i);
+                let place = app.recent.projects.get(*i);
                 needs(place.is_some_and(|p| !p.is_missing), "The file is not there any more")
             }
             Self::ExportPanel => loaded,
@@ -382,8 +382,8 @@ impl UiCommand {
                 live.is_loaded() && !app.profile.machine.measuring,
                 "There is no device in use, or it is being measured",
             ),
-            Self::Replay(_) => needs(app.library.again.is_none(), "Another run is being run again"),
-            Self::CancelReplay => needs(app.library.again.is_some(), "No run is being run again"),
+            Self::Replay(_) => needs(app.library.replaying.is_none(), "Another run is being run again"),
+            Self::CancelReplay => needs(app.library.replaying.is_some(), "No run is being run again"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
             Self::UndoLayout => needs(app.workspace.steps().0 > 0, "The layout was not changed"),
             Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change was undone"),

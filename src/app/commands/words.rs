@@ -37,7 +37,7 @@ impl UiCommand {
                 return format!("Open run {name}");
             }
             Self::OpenRecent(i) => {
-                let path = app.recent.places.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
+                let path = app.recent.projects.get(*i).map(|p| p.path.display().to_string()).unwrap_or_default();
                 return format!("Open {path}");
             }
             Self::Example(name) => {

@@ -1,12 +1,12 @@
-//! What is asked when work might be lost: unsaved changes, a crash, a file that somebody else changed.
+//! Dialogs that prevent loss of work: unsaved changes, crash recovery, a file changed by another program.
 
 use super::{Answer, Intent, title_ui};
-use crate::app::{journal::Leftover, theme::Tokens, widgets};
+use crate::app::{journal::UnsavedWork, theme::Tokens, widgets};
 use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
 use std::path::Path;
 
-/// What is at stake when a document is left.
-pub struct Stake {
+/// What would be lost when the document is closed.
+pub struct AtRisk {
     /// Name of the project.
     pub name: String,
     /// Whether it has unsaved changes.
@@ -15,14 +15,14 @@ pub struct Stake {
     pub recording: bool,
 }
 
-pub fn unsaved_ui(ui: &mut Ui, stake: &Stake, intent: &Intent) -> Option<Answer> {
-    if !stake.unsaved {
-        return if stake.recording { recording_ui(ui, intent) } else { running_ui(ui, intent) };
+pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {
+    if !at_risk.unsaved {
+        return if at_risk.recording { recording_ui(ui, intent) } else { running_ui(ui, intent) };
     }
-    title_ui(ui, &format!("Save changes to {}?", stake.name));
-    ui.label("Changes since the last save are lost otherwise. Run data is on disk already.");
-    if stake.recording {
-        ui.label("The recording in progress is closed properly; what it has is kept.");
+    title_ui(ui, &format!("Save changes to {}?", at_risk.name));
+    ui.label("Changes since the last save will be lost.");
+    if at_risk.recording {
+        ui.label("The recording in progress is closed and kept.");
     }
     ui.add_space(14.0);
     ui.horizontal(|ui| {
@@ -43,40 +43,42 @@ pub fn unsaved_ui(ui: &mut Ui, stake: &Stake, intent: &Intent) -> Option<Answer>
 
 fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
     title_ui(ui, "Stop the recording?");
-    ui.label("A recording is in progress. It is closed properly, and what it has is kept.");
+    ui.label("A recording is in progress. It is closed and kept.");
     stop_ui(ui, intent, "Keep recording")
 }
 
 fn running_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
     title_ui(ui, "Stop the run?");
-    ui.label("A run is in progress and is not recorded: where it has got to is lost.");
+    ui.label("A run is in progress and is not recorded: its state is lost.");
     stop_ui(ui, intent, "Keep running")
 }
 
 fn stop_ui(ui: &mut Ui, intent: &Intent, stay: &str) -> Option<Answer> {
     ui.add_space(14.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        let stop = widgets::primary(ui, "Stop and go on").clicked();
+        let stop = widgets::primary(ui, "Stop and continue").clicked();
         let cancel = ui.button(stay).clicked();
         if stop { Some(Answer::Discard(intent.clone())) } else { cancel.then_some(Answer::Cancel) }
     })
     .inner
 }
 
-pub fn restore_ui(ui: &mut Ui, left: &Leftover, differences: &[String]) -> Option<Answer> {
+pub fn restore_ui(ui: &mut Ui, left: &UnsavedWork, differences: &[String]) -> Option<Answer> {
     title_ui(ui, "Restore unsaved work?");
     let from = left.path.as_ref().map_or_else(|| "never saved".to_owned(), |p| p.display().to_string());
-    ui.label(format!("The last window ended unexpectedly while “{}” had unsaved changes.", left.project.name));
+    ui.label(format!("Neuropil ended unexpectedly while “{}” had unsaved changes.", left.project.name));
     ui.label(widgets::sub(ui, from));
     ui.add_space(8.0);
-    differences_ui(ui, "What would come back", differences);
+    differences_ui(ui, "Unsaved changes", differences);
     ui.add_space(14.0);
     ui.horizontal(|ui| {
         let forget = danger(ui, "Discard");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let restore = widgets::primary(ui, "Restore").clicked();
             let has_file = left.base.is_some();
-            let both = ui.add_enabled(has_file, Button::new("Open both")).on_hover_text("The file in a second window");
+            let both = ui
+                .add_enabled(has_file, Button::new("Open both"))
+                .on_hover_text("Opens the saved file in a second window");
             match (restore, both.clicked(), forget) {
                 (true, ..) => Some(Answer::Restore),
                 (_, true, _) => Some(Answer::Both),
@@ -88,26 +90,26 @@ pub fn restore_ui(ui: &mut Ui, left: &Leftover, differences: &[String]) -> Optio
     .inner
 }
 
-pub fn outside_ui(ui: &mut Ui, path: &Path, differences: &[String], unsaved: bool) -> Option<Answer> {
+pub fn file_changed_ui(ui: &mut Ui, path: &Path, differences: &[String], unsaved: bool) -> Option<Answer> {
     title_ui(ui, "The project file has changed");
-    ui.label(format!("Another program has written {}.", path.display()));
+    ui.label(format!("Another program changed {}.", path.display()));
     if unsaved {
-        ui.label("Reloading drops the unsaved changes here; they stay in the history.");
+        ui.label("Reload replaces your unsaved changes; Undo brings them back.");
     }
     ui.add_space(8.0);
-    differences_ui(ui, "From what is open to what is in the file", differences);
+    differences_ui(ui, "Changes from the open project to the file", differences);
     ui.add_space(14.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         let reload = widgets::primary(ui, "Reload").clicked();
-        let keep = ui.button("Keep what is open").on_hover_text("The next save replaces the file").clicked();
+        let keep = ui.button("Keep open version").on_hover_text("The next save replaces the file").clicked();
         if reload { Some(Answer::Reload) } else { keep.then_some(Answer::Cancel) }
     })
     .inner
 }
 
 pub fn crash_ui(ui: &mut Ui, file: &Path, report: &str) -> Option<Answer> {
-    title_ui(ui, "The last window crashed");
-    ui.label("This was written down. It stays on this machine unless you send it to somebody.");
+    title_ui(ui, "Neuropil crashed");
+    ui.label("This report stays on this machine unless you send it.");
     ui.label(widgets::sub(ui, file.display().to_string()));
     ui.add_space(8.0);
     let t = Tokens::of(ui.ctx());
@@ -116,9 +118,9 @@ pub fn crash_ui(ui: &mut Ui, file: &Path, report: &str) -> Option<Answer> {
     });
     ui.add_space(14.0);
     ui.horizontal(|ui| {
-        let delete = danger(ui, "Delete the report");
+        let delete = danger(ui, "Delete report");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let keep = widgets::primary(ui, "Keep the file").clicked();
+            let keep = widgets::primary(ui, "Keep report").clicked();
             if ui.button("Copy").clicked() {
                 ui.ctx().copy_text(report.to_owned());
             }
@@ -142,7 +144,7 @@ fn differences_ui(ui: &mut Ui, title: &str, lines: &[String]) {
             ui.label(RichText::new(line).monospace().size(11.5).color(t.text));
         }
         if lines.is_empty() {
-            ui.label(widgets::sub(ui, "Nothing that can be seen"));
+            ui.label(widgets::sub(ui, "No visible changes"));
         }
     });
 }

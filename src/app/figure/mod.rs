@@ -4,7 +4,7 @@ mod svg;
 
 use super::{
     App,
-    jobs::{Done, Purpose},
+    jobs::{JobResult, Purpose},
     log::Level,
 };
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
@@ -69,7 +69,7 @@ impl App {
                 let name = name.replace(|c| !is_plain(c), "-");
                 self.figure = Some(Wish { name, area });
             }
-            _ => self.say(Level::Warning, "There is no panel to export"),
+            _ => self.notify(Level::Warning, "There is no panel to export"),
         }
     }
 
@@ -83,7 +83,7 @@ impl App {
         let (scale, mail, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
         ctx.request_screenshot(move |screen| {
             let figure = Figure { name, area, scale, shapes, screen };
-            mail.try_send(Done::Figure(Taken(Arc::new(figure)))).ok();
+            mail.try_send(JobResult::Figure(Taken(Arc::new(figure)))).ok();
             wake.request_repaint();
         });
     }

@@ -166,15 +166,15 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
         let text = format!("Follows {}; click to unlink", link.formula);
         return widgets::icon_button(ui, icons::LINK, &format!("Unlink {name}")).on_hover_text(text).clicked();
     }
-    let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.taken));
-    let pending = taken.is_some_and(|taken| taken.waits(id));
+    let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.acks));
+    let pending = taken.is_some_and(|taken| taken.is_pending(id));
     let dot = widgets::state_dot(ui, changed, pending, &format!("Reset {name}"));
     let dot = dot.on_hover_ui(|ui| {
         ui.label(match changed {
             true => format!("Changed; click for the default, {}", path::show(spec, &rows.defaults.get(id))),
             false => "The default".to_owned(),
         });
-        let what = match taken.and_then(|taken| taken.since(id)) {
+        let what = match taken.and_then(|taken| taken.applied_at(id)) {
             _ if pending => "On its way to the simulation".to_owned(),
             Some(step) => format!("Taken up before step {}", text::count(step + 1)),
             None => return,

@@ -1,4 +1,4 @@
-//! The difference between the document and what the simulation has: told to the engine, or waiting for a rebuild.
+//! Differences between the document and the simulation: sent to the engine, or waiting for a rebuild.
 
 use super::Live;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Live {
-    /// Tells the engine what has changed since it was last told: the last value per frame wins. Undo, redo and typing
-    /// in a file reach the running simulation the same way.
+    /// Sends the changes since the last call to the engine; the last value per frame counts. Undo, redo and reloading a
+    /// file reach the simulation the same way.
     pub fn reconcile(&mut self, model: &Model) {
         let Some(sent) = &self.sent else { return };
         if sent.model.name() != model.name() || self.loading.is_some() {
@@ -19,10 +19,10 @@ impl Live {
         let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
         for change in live {
             if !self.send(Command::Set(change.clone())) {
-                break; // the rest goes with the next frame
+                break; // the rest is sent with the next frame
             }
             self.latency.sent(change.id);
-            self.taken.sent(change.id);
+            self.acks.sent(change.id);
             if let Some(sent) = &mut self.sent {
                 sent.model.params_mut().set(&change);
             }
@@ -34,10 +34,10 @@ impl Live {
         let changes = sent.map(|sent| {
             let (new, old) = (model.params(), sent.model.params());
             let changes = new.changes_since(old);
-            // What is taken out of a list may be named in a later one: that has to let go of it first.
+            // A removed item may be referenced by a later list: that list is changed first.
             let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
-            let (gone, mut first): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(shrinks);
-            first.extend(gone.into_iter().rev());
+            let (removals, mut first): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(shrinks);
+            first.extend(removals.into_iter().rev());
             first
         });
         changes.unwrap_or_default().into_iter()
@@ -46,24 +46,24 @@ impl Live {
     /// Whether an edit of this parameter waits for a rebuild.
     pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
         use crate::params::Apply;
-        self.stubborn.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
+        self.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
     }
 
-    /// The parameters whose edits wait for a rebuild. Undoing an edit takes it off this list.
+    /// The parameters whose edits wait for a rebuild.
     pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
         self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
-    /// The parameters that say how the simulation begins and are not as they were when it began.
+    /// Start parameters that have changed since step 0: they take effect at a rewind.
     pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
         use crate::params::Apply;
-        let began = self.since_zero.as_ref().filter(|since| since.project.model.name() == model.name());
+        let began = self.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
         let changes = began.map(|since| model.params().changes_since(since.project.model.params())).unwrap_or_default();
         let is_of_start = |id: &ParamId| model.params().spec(*id).is_some_and(|spec| spec.apply == Apply::Rewind);
         changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
     }
 
-    /// What else of the document waits for a rebuild, by name.
+    /// Other fields of the document that wait for a rebuild, by name.
     pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
         let Some(sent) = &self.sent else { return vec![] };
         let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
@@ -76,7 +76,7 @@ impl Live {
         all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
     }
 
-    /// The simulation did not take this up after all: what it was built with still counts.
+    /// The simulation did not apply this edit: it keeps the value it was built with.
     pub(super) fn unsend(&mut self, id: ParamId) {
         if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
             sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });

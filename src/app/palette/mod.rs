@@ -7,7 +7,7 @@ mod score;
 
 pub use elements::Found;
 
-use super::{App, commands::UiCommand, icons, jobs::Done, preferences, theme::Tokens, views, widgets};
+use super::{App, commands::UiCommand, icons, jobs::JobResult, preferences, theme::Tokens, views, widgets};
 use egui::{
     Align, Align2, Area, Frame, Id, Key, Label, Layout, Margin, Modal, Order, Response, RichText, ScrollArea, Sense,
     TextEdit, Ui, vec2,
@@ -112,7 +112,7 @@ impl Palette {
             return self.found = Default::default();
         }
         let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.exhibit.sets.clone();
-        let job = move || Done::Found(query.clone(), elements::search(&sets, &query));
+        let job = move || JobResult::Found(query.clone(), elements::search(&sets, &query));
         if let Err(e) = app.jobs.spawn("search", job) {
             tracing::warn!("{e}");
         }

@@ -145,7 +145,7 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest() as f64));
-            match &app.session.live.recorded {
+            match &app.session.live.playback {
                 Some(run) => recording_ui(ui, run, &at, &of, queue),
                 None => {
                     ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
@@ -163,8 +163,8 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// The banner of a playback.
-fn recording_ui(ui: &mut Ui, run: &super::recorded::Recorded, at: &str, of: &str, queue: &mut Vec<UiCommand>) {
+/// What is on show is not running.
+fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.label(icons::rich(icons::FLASK).color(t.warn));
     ui.label(RichText::new(format!("Playback of {}: {at} of {of}", run.name())).color(t.text_strong));
@@ -241,7 +241,7 @@ impl App {
         for span in &mut self.time.spans {
             span.since = self.time_panel.added.get(&span.label).map_or(0.0, |step| *step as f64);
         }
-        let log = live.since_zero().map_or(&[][..], |since| &since.log);
+        let log = live.run_log().map_or(&[][..], |since| &since.log);
         if log.len() == self.time_panel.n_logged && self.time.edits.len() == log.len() {
             return;
         }
@@ -257,7 +257,7 @@ impl App {
             Logged::Rewind => "Rewind".to_owned(),
         };
         self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
-        let began = live.since_zero().filter(|since| since.project.model.name() == model.name());
+        let began = live.run_log().filter(|since| since.project.model.name() == model.name());
         self.time_panel.added = began
             .map(|since| super::interventions::added(params, since.project.model.params(), log))
             .unwrap_or_default();

@@ -165,6 +165,6 @@ impl App {
         let name = inspector::item_name(params, group, item);
         inspector::take_out(params, group, item);
         self.outline.selected = None;
-        self.say(Level::Info, format!("Deleted “{name}”. Undo brings it back"));
+        self.notify(Level::Info, format!("Deleted “{name}”. Undo brings it back"));
     }
 }

@@ -176,7 +176,7 @@ const fn glyph_of(shape: Shape) -> &'static str {
 
 fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     section(ui, "Runs", &app.library.runs.len().to_string(), |ui| {
-        let shown = app.session.live.recorded.as_ref().map(|r| &r.folder);
+        let shown = app.session.live.playback.as_ref().map(|r| &r.folder);
         for (i, run) in app.library.runs.iter().enumerate().rev().filter(|(_, r)| app.outline.wants(&r.name)).take(20) {
             let is_open = app.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
             let status = if is_open { "recording" } else { run.status_text() };

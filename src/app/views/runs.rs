@@ -94,8 +94,8 @@ const FIELDS: [Field; 9] = [
         head: "differs from the open project",
         width: 220.0,
         is_number: false,
-        text: |r| r.differs.join(", "),
-        order: |a, b| a.differs.cmp(&b.differs),
+        text: |r| r.changes.join(", "),
+        order: |a, b| a.changes.cmp(&b.changes),
     },
 ];
 
@@ -103,7 +103,7 @@ impl Runs {
     /// Which runs are shown, in order.
     fn rows(&self, library: &Library) -> Vec<usize> {
         let needle = self.filter.trim().to_lowercase();
-        let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].words().contains(word));
+        let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].search_text().contains(word));
         let mut rows: Vec<usize> = (0..library.runs.len()).filter(fits).collect();
         let order = FIELDS[self.sort.min(FIELDS.len() - 1)].order;
         rows.sort_by(|a, b| order(&library.runs[*a], &library.runs[*b]));
@@ -123,12 +123,12 @@ impl Runs {
         let chosen = ctx.runs.selected.clone();
         let open = ui.add_enabled(chosen.is_some(), egui::Button::new("Open folder"));
         let again =
-            ui.add_enabled(chosen.is_some() && ctx.runs.again.is_none(), egui::Button::new("Run again exactly"));
+            ui.add_enabled(chosen.is_some() && ctx.runs.replaying.is_none(), egui::Button::new("Run again exactly"));
         let hint = "From its folder alone, with every live edit at its step; every event is compared";
         if again.on_hover_text(hint).on_disabled_hover_text("No run is chosen, or one is being run again").clicked() {
             ctx.requests.extend(chosen.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
         }
-        if let Some(again) = &ctx.runs.again {
+        if let Some(again) = &ctx.runs.replaying {
             ui.add(egui::ProgressBar::new(again.progress.now().1).desired_width(80.0).desired_height(6.0));
             if ui.button("Cancel").on_hover_text(format!("Stops running {} again", again.name)).clicked() {
                 ctx.requests.push(ViewRequest::Command(UiCommand::CancelReplay));
@@ -235,7 +235,7 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::RevealRun(run.folder.clone())));
         ui.close();
     }
-    let is_free = ctx.runs.again.is_none();
+    let is_free = ctx.runs.replaying.is_none();
     if ui.add_enabled(is_free, egui::Button::new("Run again exactly")).clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
         ui.close();

@@ -364,7 +364,7 @@ impl Workspaces {
         let Some(next) = order.get(at).copied() else { return false };
         workspace.focus = Some(next);
         if let Some(pane) = workspace.pane(next) {
-            super::focus::ask(ctx, pane);
+            super::focus::request(ctx, pane);
         }
         true
     }

@@ -1,10 +1,10 @@
-//! Nothing is lost on the way out: what is asked before a document is left, and how work comes back.
+//! Protects unsaved work: confirmation before a document is closed, autosave, and restoring after a crash.
 
 use super::{
     App,
     dialogs::{Dialog, Intent},
-    jobs::Done,
-    journal::{self, Leftover},
+    jobs::JobResult,
+    journal::{self, UnsavedWork},
     log::Level,
 };
 use crate::{
@@ -16,12 +16,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Since when the open document has had unsaved changes.
+/// Autosave timer: since when the open document has unsaved changes.
 #[derive(Default)]
 pub struct Autosave(Option<Instant>);
 
 impl Autosave {
-    /// Whether it is time to save, and in how long it will be.
+    /// `Ok` when it is time to save, else the time left.
     fn due(&mut self, is_dirty: bool, every: Duration) -> Result<(), Duration> {
         if !is_dirty || every.is_zero() {
             self.0 = None;
@@ -37,7 +37,7 @@ impl Autosave {
 }
 
 impl App {
-    /// Saves a document that has a file, when the user wants that now and then.
+    /// Saves a document that has a file, at the interval of the settings.
     pub(super) fn autosave(&mut self, ctx: &egui::Context) {
         let is_dirty = self.session.is_dirty() && self.session.path.is_some() && !self.is_modal();
         match self.autosave.due(is_dirty, Duration::from_secs_f64(self.settings.work.autosave_s)) {
@@ -47,43 +47,45 @@ impl App {
         }
     }
 
-    /// Does it now, or asks first when there is something to lose.
-    pub(super) fn unless_dirty(&mut self, intent: Intent) {
-        if self.has_something_to_lose() {
+    /// Runs the intent now, or asks first when work would be lost.
+    pub(super) fn confirm_unsaved(&mut self, intent: Intent) {
+        if self.would_lose_work() {
             self.dialog = Some(Dialog::Unsaved(intent));
         } else {
-            self.carry_out(intent);
+            self.run_intent(intent);
         }
     }
 
-    /// Changes that are not saved, a recording in progress, or a run that took long to get where it is.
-    fn has_something_to_lose(&self) -> bool {
+    /// Unsaved changes, a recording in progress, or a long run.
+    fn would_lose_work(&self) -> bool {
         self.session.is_dirty() || self.session.live.recording.is_some() || self.attention.is_long_run(Instant::now())
     }
 
-    /// Closing the window asks first when there is something to lose.
-    pub(super) fn guard_close(&mut self, ctx: &egui::Context) {
+    /// Asks before the window closes when work would be lost.
+    pub(super) fn confirm_close(&mut self, ctx: &egui::Context) {
         let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.may_close;
-        if leaves && self.has_something_to_lose() {
+        if leaves && self.would_lose_work() {
             ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
             self.dialog = Some(Dialog::Unsaved(Intent::Close));
         }
     }
 
-    /// A project or a run folder that is dropped on the window is opened.
-    pub(super) fn take_dropped(&mut self, ctx: &egui::Context) {
+    /// Opens a project or a run folder dropped on the window.
+    pub(super) fn open_dropped(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
         match dropped {
             Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
-                self.unless_dirty(Intent::Open(path))
+                self.confirm_unsaved(Intent::Open(path))
             }
-            Some(path) => self.say(Level::Warning, format!("{} is no project: projects end in .ron", path.display())),
+            Some(path) => {
+                self.notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display()))
+            }
             None => {}
         }
     }
 
-    /// Does what was asked before the question about unsaved changes.
-    pub(super) fn carry_out(&mut self, intent: Intent) {
+    /// Runs an intent after the confirmation.
+    pub(super) fn run_intent(&mut self, intent: Intent) {
         match intent {
             Intent::Close => self.may_close = true,
             Intent::Pick => self.pick(super::jobs::Purpose::Open),
@@ -91,13 +93,13 @@ impl App {
             Intent::Example(name) => self.open_example(name),
             Intent::New(kind) => {
                 let model = Model::by_name(kind).unwrap_or_else(|| self.session.defaults.clone());
-                self.take_document(Project { model, ..Project::default() }, None);
+                self.set_document(Project { model, ..Project::default() }, None);
             }
         }
     }
 
-    /// A document takes the place of the open one, and its simulation is built.
-    pub(super) fn take_document(&mut self, project: Project, path: Option<PathBuf>) {
+    /// Replaces the open document and builds its simulation.
+    pub(super) fn set_document(&mut self, project: Project, path: Option<PathBuf>) {
         self.workspace.clear();
         self.session.replace(project, path);
         if self.session.live.has_engine() {
@@ -106,8 +108,8 @@ impl App {
         self.list_runs();
     }
 
-    /// Takes up what a crashed window left behind, as one step that can be undone.
-    pub(super) fn restore(&mut self, left: Leftover) {
+    /// Restores the unsaved work of a crashed window as one undoable step.
+    pub(super) fn restore(&mut self, left: UnsavedWork) {
         self.journal.adopt(&left.file);
         self.workspace.clear();
         let has_base = left.base.is_some();
@@ -124,56 +126,56 @@ impl App {
         self.list_runs();
     }
 
-    /// The same, and the file as it is in a window of its own.
-    pub(super) fn restore_beside_file(&mut self, left: Leftover) {
+    /// Restores the unsaved work and opens the saved file in a second window.
+    pub(super) fn restore_beside_file(&mut self, left: UnsavedWork) {
         let path = left.path.clone().unwrap_or_default();
         if let Err(e) = (self.second_window)(&path) {
-            self.say(Level::Error, format!("No second window: {e}"));
+            self.notify(Level::Error, format!("Could not open a second window: {e}"));
         }
         self.restore(left);
     }
 
-    /// What a crashed window left is not wanted; there may be more.
-    pub(super) fn forget_leftover(&mut self, left: &Path) {
+    /// Deletes the unsaved work of a crashed window and looks for more.
+    pub(super) fn delete_unsaved_work(&mut self, left: &Path) {
         std::fs::remove_file(left).ok();
         let Some(folder) = left.parent().map(Path::to_owned) else { return };
         if let Err(e) = self.jobs.spawn("journal", move || journal::find(&folder)) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 
-    /// The project's file was written by somebody. Our own writing is what was last saved.
-    pub(super) fn changed_outside(&mut self, path: PathBuf, found: Project) {
+    /// The project's file was written. Content equal to the last save is our own.
+    pub(super) fn file_changed(&mut self, path: PathBuf, found: Project) {
         let found = Project { workspace: None, ..found };
         let is_ours = self.session.is_as_saved(&found) || self.session.path.as_deref() != Some(&*path);
-        if !is_ours && !matches!(self.dialog, Some(Dialog::Outside(..))) {
+        if !is_ours && !matches!(self.dialog, Some(Dialog::FileChanged(..))) {
             let lines = project::diff(&self.session.project, &found).iter().map(ToString::to_string).collect();
-            self.ask(Dialog::Outside(path, Box::new(found), lines));
+            self.open_dialog(Dialog::FileChanged(path, Box::new(found), lines));
         }
     }
 
-    /// Takes up the project's file as somebody else wrote it, as one step that can be undone.
+    /// Reloads the project's file as one undoable step.
     pub(super) fn reload(&mut self, found: Project) {
         self.session.reload(found);
-        self.log.add(Level::Info, "Reloaded the project's file");
+        self.log.add(Level::Info, "Reloaded the project file");
     }
 
-    /// Asks now, or after the question that is open.
-    pub(super) fn ask(&mut self, dialog: Dialog) {
+    /// Opens a dialog now, or after the open one.
+    pub(super) fn open_dialog(&mut self, dialog: Dialog) {
         match self.dialog {
             None => self.dialog = Some(dialog),
-            Some(_) => self.questions.push_back(dialog),
+            Some(_) => self.waiting_dialogs.push_back(dialog),
         }
     }
 
-    /// What the search for leftovers of crashed windows ended with.
-    pub(super) fn take_leftover(&mut self, done: Done) {
+    /// Handles the results of the search for unsaved work and crash reports.
+    pub(super) fn offer_recovery(&mut self, done: JobResult) {
         match done {
-            Done::Journal(Some(left)) => {
+            JobResult::Journal(Some(left)) => {
                 let lines = left.differences();
-                self.ask(Dialog::Restore(left, lines));
+                self.open_dialog(Dialog::Restore(left, lines));
             }
-            Done::Crash(Some((file, text))) => self.ask(Dialog::Crash(file, text)),
+            JobResult::Crash(Some((file, text))) => self.open_dialog(Dialog::Crash(file, text)),
             _ => {}
         }
     }

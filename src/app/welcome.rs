@@ -1,4 +1,4 @@
-//! The centre of a workspace before there is a simulation: how far loading is, why it failed, or a button to begin.
+//! The centre of a workspace without a simulation: load progress, the build error, or a Run button.
 
 use super::{
     App,
@@ -10,7 +10,7 @@ use super::{
 use crate::{project::DeviceChoice, sim::Place};
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
-/// Draws whichever it is.
+/// Draws the page.
 pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let size = vec2(440.0, 320.0).min(ui.available_size());
     let rect = Rect::from_center_size(ui.max_rect().center(), size);
@@ -18,7 +18,7 @@ pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
         match (app.session.live.progress(), &app.session.live.error) {
             (Some(progress), _) => loading_ui(ui, app, progress, queue),
             (None, Some(error)) => failed_ui(ui, app, error, queue),
-            (None, None) => begin_ui(ui, app, queue),
+            (None, None) => start_ui(ui, app, queue),
         }
     });
 }
@@ -49,21 +49,21 @@ fn loading_ui(
     }
 }
 
-/// Memory the project will need where it may run, when its parameters say so.
+/// Predicted memory on each device the project may run on, where the kind predicts it.
 fn memory_ui(ui: &mut Ui, app: &App) {
     let project = &app.session.project;
     let threads = app.devices.chosen().threads.max(1) as usize;
     let places = [(DeviceChoice::Cuda, Place::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, Place::Cuda, "a GPU")];
-    let (mut told, mut owners) = (vec![], vec![]);
+    let (mut totals, mut owners) = (vec![], vec![]);
     for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
         let bytes = project.model.predict(place);
         if !bytes.is_empty() {
-            told.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
+            totals.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
             owners.extend(bytes.iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
         }
     }
-    if !told.is_empty() {
-        let line = widgets::sub(ui, format!("needs about {}", told.join(", "))).small();
+    if !totals.is_empty() {
+        let line = widgets::sub(ui, format!("Needs about {}", totals.join(", "))).small();
         ui.label(line).on_hover_text(owners.join("\n"));
     }
 }
@@ -76,7 +76,7 @@ fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
     ui.add_space(4.0);
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
     ui.add_space(12.0);
-    if app.session.live.rescue.fault.is_some() {
+    if app.session.live.checkpoints.failure.is_some() {
         if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
         }
@@ -87,7 +87,7 @@ fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
     }
 }
 
-fn begin_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn start_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let project = &app.session.project;
     ui.add_space(18.0);

@@ -1,4 +1,4 @@
-//! Figures about the run and the window: real-time factor, frame times, how long a slider takes to be seen.
+//! Statistics of the run and the window: real-time factor, sample quantiles, edit latency.
 
 use crate::{params::ParamId, sim::Clock};
 use std::{
@@ -13,13 +13,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The simulation was seen here.
-    pub fn saw(&mut self, clock: Clock) {
+    /// Adds an observation of the clock.
+    pub fn observe(&mut self, clock: Clock) {
         let now = Instant::now();
         if self.seen.back().is_some_and(|(_, last)| clock.step < last.step) {
             self.seen.clear();
         }
-        // Between two steps that take long there is nothing to see.
+        // Long steps: the clock may not have changed since the last observation.
         if self.seen.back().is_none_or(|(_, last)| clock.step > last.step) {
             self.seen.push_back((now, clock));
         }
@@ -28,7 +28,7 @@ impl Pace {
         }
     }
 
-    /// Counting starts anew: after a pause.
+    /// Starts again, after a pause.
     pub fn forget(&mut self) {
         self.seen.clear();
     }
@@ -50,19 +50,19 @@ impl Pace {
     }
 }
 
-/// The last measurements of one thing, in milliseconds.
+/// The last samples of a duration, in milliseconds.
 pub struct Samples {
     ring: VecDeque<f32>,
     cap: usize,
 }
 
 impl Samples {
-    /// Keeps this many.
+    /// Keeps this many samples.
     pub fn keeping(cap: usize) -> Self {
         Self { ring: VecDeque::with_capacity(cap), cap }
     }
 
-    /// Adds one.
+    /// Adds a sample.
     pub fn push(&mut self, ms: f32) {
         if self.ring.len() == self.cap {
             self.ring.pop_front();
@@ -70,12 +70,12 @@ impl Samples {
         self.ring.push_back(ms);
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub fn count(&self) -> usize {
         self.ring.len()
     }
 
-    /// The newest.
+    /// The newest sample.
     pub fn last(&self) -> Option<f32> {
         self.ring.back().copied()
     }
@@ -94,7 +94,7 @@ impl Samples {
     }
 }
 
-/// From a parameter edit to the first picture drawn from a simulation that has taken it up.
+/// Latency from a parameter edit to the first drawn frame of a simulation that has applied it.
 pub struct Latency {
     sent: Vec<(ParamId, Instant)>,
     applied: Vec<(u64, Instant)>,
@@ -110,13 +110,13 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// An edit left for the engine.
+    /// An edit was sent to the engine.
     pub fn sent(&mut self, id: ParamId) {
         self.sent.retain(|(i, _)| *i != id);
         self.sent.push((id, Instant::now()));
     }
 
-    /// The engine took it up before this step.
+    /// The engine applied it before this step.
     pub fn applied(&mut self, id: ParamId, step: u64) {
         if let Some(i) = self.sent.iter().position(|(s, _)| *s == id) {
             self.applied.push((step, self.sent.swap_remove(i).1));
@@ -127,22 +127,22 @@ impl Latency {
     pub fn frame(&mut self, step: u64) {
         let arrived = &mut self.arrived;
         self.applied.retain(|(at, since)| {
-            let seen = step > *at;
-            if seen {
+            let is_applied = step > *at;
+            if is_applied {
                 arrived.push(*since);
             }
-            !seen
+            !is_applied
         });
     }
 
-    /// Everything that had arrived has been drawn.
+    /// The arrived frames were drawn.
     pub fn drawn(&mut self) {
         for since in self.arrived.drain(..) {
             self.samples.push(since.elapsed().as_secs_f32() * 1e3);
         }
     }
 
-    /// Nothing is on its way any more: the run paused or was replaced.
+    /// Drops pending edits: the run paused or was replaced.
     pub fn forget(&mut self) {
         self.sent.clear();
         self.applied.clear();

@@ -1,5 +1,5 @@
-//! The way on: on the CPU when the device has failed, from the last state that was kept; with another engine when a fault
-//! has ended the thread of the first.
+//! Recovery: continue on the CPU from the last checkpoint after a device failure; restart the engine thread after a
+//! panic.
 
 use super::Live;
 use crate::{
@@ -16,23 +16,23 @@ use std::{
     time::Duration,
 };
 
-/// For new data one frame is drawn. Without any delay egui draws a second one, for layouts that need it to settle.
-const AT_ONCE: Duration = Duration::from_micros(1);
+/// Delay of the repaint for new data. With a delay of zero egui draws a second frame to settle layouts.
+const PROMPT: Duration = Duration::from_micros(1);
 
-/// While nothing but gauges is drawn.
-const NOW_AND_THEN: Duration = Duration::from_millis(250);
+/// Repaint interval while the display is paused.
+const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts the engine's thread so far behind the window's.
+/// Starts the engine thread with this nice value.
 pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
     let (screen, is_quiet) = (wake.clone(), quiet.clone());
     Engine::spawn_beside_window(nice, move || {
         let is_quiet = is_quiet.load(Ordering::Relaxed);
-        screen.request_repaint_after(if is_quiet { NOW_AND_THEN } else { AT_ONCE });
+        screen.request_repaint_after(if is_quiet { PAUSED_INTERVAL } else { PROMPT });
     })
 }
 
 impl Live {
-    /// Another engine in place of one whose thread has ended by a fault.
+    /// Restarts the engine when its thread has ended by a panic.
     pub(super) fn revive(&mut self) {
         if let (Some(nice), true) = (self.nice, self.engine.as_ref().is_some_and(Engine::is_gone)) {
             match start_engine(nice, &self.wake, &self.quiet) {
@@ -42,11 +42,11 @@ impl Live {
         }
     }
 
-    /// Builds on the CPU after the device has failed: from the last checkpoint when there is one, else `project` from
-    /// step 0. The document keeps asking for the device it asked for.
+    /// Builds on the CPU after a device failure: from the last checkpoint if any, else `project` from step 0. The device
+    /// setting of the document is kept.
     pub fn continue_on_cpu(&mut self, project: &Project, folder: &Path) {
-        let play = self.rescue.fault.as_ref().is_some_and(|fault| fault.play);
-        let checkpoint = self.rescue.way_on().cloned().zip(self.since_zero.clone());
+        let play = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.play);
+        let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.run_log.clone());
         let (project, state, resume) = match checkpoint {
             Some((at, mut since)) => {
                 since.log.truncate(at.n_logged);
@@ -60,7 +60,7 @@ impl Live {
         let job = move |progress: &Progress| {
             let mut sim = builder(&on_cpu, &scene, progress)?;
             if let Some(Err(error)) = state.map(|state| sim.load(&state)) {
-                tracing::warn!("the checkpoint is left out: {error}");
+                tracing::warn!("the checkpoint is not used: {error}");
             }
             Ok(sim)
         };

@@ -1,4 +1,4 @@
-//! A finished run on show: read on a thread, slice by slice, into the same memory and the same views as a running one.
+//! Playback of a finished run: read on a thread in slices, into the same history and views as a running simulation.
 
 use super::live::Builder;
 use crate::{
@@ -13,32 +13,32 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Slices on their way to the window.
+/// Slices read ahead.
 const AHEAD: usize = 2;
-/// Taking them in may take this long per frame of the window.
-const PATIENCE: Duration = Duration::from_millis(3);
+/// Time per frame of the window for taking slices.
+const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 
-/// A run folder that can be shown.
-pub struct Opened {
+/// An opened run folder.
+pub struct OpenedRun {
     /// The folder.
     pub run: RunFolder,
-    /// The project as it was at step 0.
+    /// The project at step 0.
     pub project: Project,
-    /// Everything that was done to it.
+    /// Command log: all edits and actions.
     pub log: Vec<(u64, Logged)>,
-    /// What can be shown.
+    /// Sets and probes.
     pub exhibit: Exhibit,
-    /// What is missing, in words.
+    /// Warnings: missing data.
     pub notes: Vec<String>,
 }
 
-/// Reads what is known about a run. Its elements' places and categories come from its project, built anew.
-pub fn open(folder: &Path, builder: &Builder) -> Result<Opened, String> {
+/// Opens a run. Positions and categories of its elements come from its project, which is built again.
+pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
     let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
     let project = run.project().map_err(|e| e.to_string())?;
     let mut notes = run.notes.clone();
     let log = run.commands().unwrap_or_else(|e| {
-        notes.push(format!("what was done to it is not known: {e}"));
+        notes.push(format!("the command log is unreadable: {e}"));
         vec![]
     });
     let probes = project.model.probes();
@@ -49,8 +49,8 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<Opened, String> {
     let sets = match built {
         Ok(sim) => sim.sets().to_vec(),
         Err(why) => {
-            notes.push(format!("places and categories are not known: {why}"));
-            bare_sets(&run, probes)
+            notes.push(format!("positions and categories are not available: {why}"));
+            stored_sets(&run, probes)
         }
     };
     let lanes = probes.iter().map(|p| {
@@ -58,11 +58,11 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<Opened, String> {
         stream.map(|s| s.lanes.clone()).unwrap_or_default()
     });
     let exhibit = Exhibit { lanes: lanes.collect(), probes, sets, ..Exhibit::default() };
-    Ok(Opened { run, project, log, exhibit, notes })
+    Ok(OpenedRun { run, project, log, exhibit, notes })
 }
 
-/// The sets as the run folder knows them: their sizes and ids.
-fn bare_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
+/// The sets stored in the run folder: sizes and ids.
+fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
         Shape::Spikes { over } | Shape::Lineage { over } | Shape::Field { over, .. } | Shape::Series { of: over } => {
             over
@@ -79,51 +79,48 @@ fn bare_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSe
     sets
 }
 
-/// What the reading thread says.
-enum Told {
+/// Message of the reader thread.
+enum ReaderMessage {
     Frame(Frame, f32),
     Failed(String),
 }
 
-/// A run on show.
-pub struct Recorded {
+/// A finished run being shown.
+pub struct Playback {
     /// Its folder.
     pub folder: PathBuf,
     /// First and last step.
     pub first: u64,
     /// Last step.
     pub last: u64,
-    /// How much has been read, 0 to 1.
+    /// Fraction read, 0 to 1.
     pub fraction: f32,
-    /// Why it could not be read to its end.
+    /// Read error.
     pub error: Option<String>,
-    slices: Receiver<Told>,
+    slices: Receiver<ReaderMessage>,
 }
 
-impl Recorded {
-    /// Starts to read. `wake` is called with every slice.
-    pub fn read(opened: &Opened, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
+impl Playback {
+    /// Starts the reader thread. `wake` is called after every slice.
+    pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
         let mut slices = Slices::open(&opened.run, opened.exhibit.probes).map_err(|e| e.to_string())?;
         let (sender, receiver) = bounded(AHEAD);
         let read = move || {
             loop {
-                let told = match slices.next_frame() {
-                    Ok(Some(frame)) => Told::Frame(frame, slices.fraction()),
+                let message = match slices.next_frame() {
+                    Ok(Some(frame)) => ReaderMessage::Frame(frame, slices.fraction()),
                     Ok(None) => break,
-                    Err(e) => Told::Failed(e.to_string()),
+                    Err(e) => ReaderMessage::Failed(e.to_string()),
                 };
-                let is_end = matches!(told, Told::Failed(_));
-                // Nobody listens any more when another document was opened.
-                if sender.send(told).is_err() || is_end {
+                let is_end = matches!(message, ReaderMessage::Failed(_));
+                // The receiver is gone when another document was opened.
+                if sender.send(message).is_err() || is_end {
                     break;
                 }
                 wake();
             }
         };
-        std::thread::Builder::new()
-            .name("recording".into())
-            .spawn(read)
-            .map_err(|e| format!("recording thread: {e}"))?;
+        std::thread::Builder::new().name("playback".into()).spawn(read).map_err(|e| format!("playback thread: {e}"))?;
         let manifest = &opened.run.manifest;
         Ok(Self {
             folder: opened.run.path.clone(),
@@ -140,16 +137,16 @@ impl Recorded {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// What has been read since the last call, a few milliseconds' worth.
+    /// Frames read since the last call, for a few milliseconds.
     pub fn take(&mut self) -> Vec<Frame> {
         let (since, mut frames) = (Instant::now(), vec![]);
-        while since.elapsed() < PATIENCE && frames.len() < AHEAD {
+        while since.elapsed() < TIME_PER_FRAME && frames.len() < AHEAD {
             match self.slices.try_recv() {
-                Ok(Told::Frame(frame, fraction)) => {
+                Ok(ReaderMessage::Frame(frame, fraction)) => {
                     self.fraction = fraction;
                     frames.push(frame);
                 }
-                Ok(Told::Failed(error)) => self.error = Some(error),
+                Ok(ReaderMessage::Failed(error)) => self.error = Some(error),
                 Err(_) => break,
             }
         }

@@ -1,13 +1,12 @@
-//! How long the window's own work on a frame takes, without the wait for the picture to be shown.
+//! Frame times of the window, without the wait for presentation.
 //!
-//! eframe's figure leaves out three of its calls: for the surface's next image, for handing in the commands, for
-//! presenting. It holds questions to the window system before and after them, though, which under X11 are answered only
-//! when the server has taken the picture before: waiting for presentation under another name. So this counts what is
-//! ours: from the input's arrival (logic, layout, tessellation) until all is copied to the device, and writing down the
-//! commands for it. Between them lies the wait for the surface; after them closing the list of commands, submitting and
-//! presenting, which only eframe's figure can hold. The developer figures show both.
+//! eframe's CPU time excludes acquiring the surface, submitting and presenting, but includes requests to the window
+//! system, which under X11 are answered only after the previous frame was accepted: this is waiting for presentation too.
+//! This module measures the window's own work: from the input (logic, layout, tessellation) to the end of the upload, and
+//! recording the render commands. The wait for the surface in between is excluded; finishing the command buffer,
+//! submitting and presenting are only in eframe's time. The developer statistics show both.
 
-use super::meter::Samples;
+use super::run_stats::Samples;
 use egui::{LayerId, Rect, Shape};
 use egui_wgpu::{CallbackResources, CallbackTrait, wgpu};
 use std::{
@@ -16,14 +15,14 @@ use std::{
 };
 
 #[derive(Default)]
-struct Lap {
+struct FrameInProgress {
     since: Option<Instant>,
     prepared: Option<Duration>,
     painting: Option<Instant>,
     done: Option<Duration>,
 }
 
-impl Lap {
+impl FrameInProgress {
     fn is_prepared(&mut self) {
         self.prepared = self.since.map(|since| since.elapsed());
     }
@@ -37,51 +36,51 @@ impl Lap {
     }
 }
 
-/// The stopwatch of a window.
-pub struct Stopwatch {
-    lap: Arc<Mutex<Lap>>,
-    /// Own work, in milliseconds.
+/// Frame times of a window.
+pub struct FrameTimes {
+    frame: Arc<Mutex<FrameInProgress>>,
+    /// Own work, ms.
     pub own: Samples,
-    /// As eframe counts, in milliseconds.
+    /// As measured by eframe, ms.
     pub with_window_system: Samples,
 }
 
-impl Default for Stopwatch {
+impl Default for FrameTimes {
     fn default() -> Self {
-        Self { lap: Arc::default(), own: Samples::keeping(600), with_window_system: Samples::keeping(600) }
+        Self { frame: Arc::default(), own: Samples::keeping(600), with_window_system: Samples::keeping(600) }
     }
 }
 
-impl Stopwatch {
-    /// A frame begins; the one before is over.
+impl FrameTimes {
+    /// A frame begins; the previous one has ended.
     pub fn begin(&mut self) {
-        let fresh = Lap { since: Some(Instant::now()), ..Lap::default() };
-        let before = std::mem::replace(&mut *self.lap.lock().unwrap_or_else(PoisonError::into_inner), fresh);
+        let fresh = FrameInProgress { since: Some(Instant::now()), ..FrameInProgress::default() };
+        let before = std::mem::replace(&mut *self.frame.lock().unwrap_or_else(PoisonError::into_inner), fresh);
         if let Some(done) = before.done {
             self.own.push(done.as_secs_f32() * 1e3);
         }
     }
 
-    /// Puts a mark before all else that is painted in this frame.
+    /// Adds a time mark before all shapes of this frame.
     pub fn mark_first(&self, ctx: &egui::Context) {
         self.mark(ctx, LayerId::background(), true);
     }
 
-    /// Puts a mark behind all else.
+    /// Adds a time mark after all shapes.
     pub fn mark_last(&self, ctx: &egui::Context) {
         self.mark(ctx, LayerId::debug(), false);
     }
 
     fn mark(&self, ctx: &egui::Context, layer: LayerId, is_first: bool) {
-        // A callback without an area would not be called.
+        // egui skips callbacks with an empty area.
         let place = Rect::from_min_size(ctx.viewport_rect().min, egui::Vec2::splat(1.0));
-        let callback = egui_wgpu::Callback::new_paint_callback(place, Mark { lap: self.lap.clone(), is_first });
+        let callback = egui_wgpu::Callback::new_paint_callback(place, Mark { frame: self.frame.clone(), is_first });
         ctx.layer_painter(layer).add(Shape::Callback(callback));
     }
 }
 
 struct Mark {
-    lap: Arc<Mutex<Lap>>,
+    frame: Arc<Mutex<FrameInProgress>>,
     is_first: bool,
 }
 
@@ -93,15 +92,15 @@ impl CallbackTrait for Mark {
         _: &mut wgpu::CommandEncoder,
         _: &mut CallbackResources,
     ) -> Vec<wgpu::CommandBuffer> {
-        self.lap.lock().unwrap_or_else(PoisonError::into_inner).is_prepared();
+        self.frame.lock().unwrap_or_else(PoisonError::into_inner).is_prepared();
         vec![]
     }
 
     fn paint(&self, _: egui::PaintCallbackInfo, _: &mut wgpu::RenderPass<'static>, _: &CallbackResources) {
-        let mut lap = self.lap.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut frame = self.frame.lock().unwrap_or_else(PoisonError::into_inner);
         match self.is_first {
-            true => lap.is_painting(),
-            false => lap.is_painted(),
+            true => frame.is_painting(),
+            false => frame.is_painted(),
         }
     }
 }
@@ -112,15 +111,15 @@ mod tests {
 
     #[test]
     fn the_wait_for_the_surface_is_left_out() {
-        let mut watch = Stopwatch::default();
+        let mut watch = FrameTimes::default();
         watch.begin();
-        watch.lap.lock().unwrap().is_prepared();
+        watch.frame.lock().unwrap().is_prepared();
         std::thread::sleep(Duration::from_millis(200));
-        let mut lap = watch.lap.lock().unwrap();
-        lap.is_painting();
+        let mut frame = watch.frame.lock().unwrap();
+        frame.is_painting();
         std::thread::sleep(Duration::from_millis(5));
-        lap.is_painted();
-        drop(lap);
+        frame.is_painted();
+        drop(frame);
         watch.begin();
         let ms = watch.own.last().unwrap();
         assert!((5.0..200.0).contains(&ms), "{ms}");

@@ -1,7 +1,6 @@
-//! Watches the project's file for changes that other programs make. What is found is compared with what was last
-//! saved, so our own writing is no news.
+//! Watches the project's file for changes by other programs. Content equal to the last save is ignored.
 
-use super::jobs::Done;
+use super::jobs::JobResult;
 use crate::project;
 use crossbeam_channel::Sender;
 use std::{
@@ -10,23 +9,26 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Between two looks.
-const EVERY: Duration = Duration::from_secs(1);
+/// Polling interval.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Which file is watched. Dropping it ends the thread.
-pub struct Outside(Arc<Mutex<Option<PathBuf>>>);
+/// The watched file. Dropping it ends the thread.
+pub struct FileWatch(Arc<Mutex<Option<PathBuf>>>);
 
-impl Outside {
-    /// Starts the thread; it reports to `mail` and wakes the window.
-    pub fn new(mail: Sender<Done>, wake: egui::Context) -> Result<Self, String> {
+impl FileWatch {
+    /// Starts the thread; it sends to `outbox` and repaints the window.
+    pub fn new(outbox: Sender<JobResult>, wake: egui::Context) -> Result<Self, String> {
         let shared = Arc::new(Mutex::new(None));
         let weak = Arc::downgrade(&shared);
-        let watch = move || watch(&weak, &mail, &wake);
-        std::thread::Builder::new().name("outside".into()).spawn(watch).map_err(|e| format!("outside: {e}"))?;
+        let watch = move || watch(&weak, &outbox, &wake);
+        std::thread::Builder::new()
+            .name("file watch".into())
+            .spawn(watch)
+            .map_err(|e| format!("file watch thread: {e}"))?;
         Ok(Self(shared))
     }
 
-    /// Watches this file from now on.
+    /// Sets the watched file.
     pub fn follow(&self, path: Option<&Path>) {
         let mut followed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if followed.as_deref() != path {
@@ -35,6 +37,7 @@ impl Outside {
     }
 }
 
+/// Modification time and length.
 type Stamp = Option<(SystemTime, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -42,7 +45,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((facts.modified().ok()?, facts.len()))
 }
 
-fn watch(shared: &Weak<Mutex<Option<PathBuf>>>, mail: &Sender<Done>, wake: &egui::Context) {
+fn watch(shared: &Weak<Mutex<Option<PathBuf>>>, outbox: &Sender<JobResult>, wake: &egui::Context) {
     let mut known: Option<(PathBuf, Stamp)> = None;
     loop {
         let Some(followed) = shared.upgrade() else { return };
@@ -51,16 +54,16 @@ fn watch(shared: &Weak<Mutex<Option<PathBuf>>>, mail: &Sender<Done>, wake: &egui
         if let Some(path) = path {
             let now = stamp(&path);
             let changed = known.as_ref().is_some_and(|(of, before)| *of == path && *before != now);
-            // A file that is gone is being replaced, or will be missed when it is saved.
+            // A missing file is being replaced, or will be reported by the next save.
             if changed
                 && now.is_some()
                 && let Ok((project, _)) = project::open(&path)
             {
-                mail.try_send(Done::Outside(path.clone(), Box::new(project))).ok();
+                outbox.try_send(JobResult::FileChanged(path.clone(), Box::new(project))).ok();
                 wake.request_repaint();
             }
             known = Some((path, now));
         }
-        std::thread::sleep(EVERY);
+        std::thread::sleep(INTERVAL);
     }
 }

@@ -1,4 +1,4 @@
-//! The sheet of keys and gestures that `?` lays over the window.
+//! The sheet of keyboard shortcuts and pointer gestures that `?` opens.
 
 use super::{
     App, commands,
@@ -12,7 +12,7 @@ use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextSt
 /// Width of a column, points.
 const COLUMN: f32 = 330.0;
 
-/// What the pointer does in every view.
+/// Pointer gestures common to all views.
 const POINTER: &[(&str, &str)] = &[
     ("click", "select"),
     ("Ctrl+click", "add or remove"),
@@ -20,10 +20,10 @@ const POINTER: &[(&str, &str)] = &[
     ("Shift+drag", "select a rectangle"),
     ("Alt+drag", "select with a lasso"),
     ("double-click", "focus it, or fit everything"),
-    ("drag", "move, or turn in 3D"),
+    ("drag", "pan, or rotate in 3D"),
     ("right-drag", "zoom into a box"),
     ("wheel", "zoom at the pointer"),
-    ("hover", "what it is, and its value"),
+    ("hover", "name and value"),
 ];
 
 struct Group {
@@ -37,26 +37,27 @@ fn groups(app: &App, ctx: &egui::Context) -> Vec<Group> {
         .iter()
         .map(|menu| {
             let wanted = all.iter().filter(|c| c.menu().0 == *menu && c.has_own_keys());
-            let rows = wanted.filter_map(|c| Some((keymap::written(ctx, &app.keymap.of(c)?), c.text(app)))).collect();
+            let rows =
+                wanted.filter_map(|c| Some((keymap::shortcut_text(ctx, &app.keymap.of(c)?), c.text(app)))).collect();
             Group { title: menu, rows }
         })
         .collect();
     let pointer = POINTER.iter().map(|(gesture, what)| ((*gesture).to_owned(), (*what).to_owned())).collect();
-    groups.push(Group { title: "Pointer, in every view", rows: pointer });
+    groups.push(Group { title: "Pointer, in all views", rows: pointer });
     groups.retain(|g| !g.rows.is_empty());
     groups
 }
 
 /// Draws the sheet when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
-    if !app.cheat_sheet {
+    if !app.shortcuts_sheet {
         return;
     }
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
     let room = ctx.content_rect().size() - vec2(80.0, 100.0);
     let n_columns = ((room.x / COLUMN) as usize).clamp(1, 3);
-    let modal = Modal::new(Id::unique("cheat sheet")).frame(frame).show(ctx, |ui| {
+    let modal = Modal::new(Id::unique("shortcuts sheet")).frame(frame).show(ctx, |ui| {
         ui.set_width(COLUMN * n_columns as f32);
         let close = head_ui(ui, app);
         let most = room.y - 90.0;
@@ -67,7 +68,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         close
     });
     let again = ctx.input(|i| i.key_pressed(egui::Key::Questionmark));
-    app.cheat_sheet = !(modal.inner || modal.should_close() || again);
+    app.shortcuts_sheet = !(modal.inner || modal.should_close() || again);
 }
 
 fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
@@ -87,7 +88,7 @@ fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
     close
 }
 
-/// Groups go one below the other into the column that is shortest so far.
+/// Adds each group to the shortest column.
 fn columns_ui(ui: &mut Ui, groups: Vec<Group>, n_columns: usize) {
     let mut columns: Vec<(usize, Vec<Group>)> = (0..n_columns).map(|_| (0, vec![])).collect();
     for group in groups {

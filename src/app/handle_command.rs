@@ -1,4 +1,4 @@
-//! What every command does.
+//! Executes commands.
 
 use super::{
     App,
@@ -6,8 +6,8 @@ use super::{
     dialogs::{Dialog, Intent},
     examples::Example,
     focus, help,
-    interventions::{self, Deed},
-    jobs::{Done, Purpose},
+    interventions::{self, Intervention},
+    jobs::{JobResult, Purpose},
     log::Level,
     palette::Palette,
     preferences::{self, Preferences},
@@ -24,25 +24,25 @@ use std::{
 };
 
 impl App {
-    /// Carries out a command, or says why not.
-    pub(crate) fn obey(&mut self, ctx: &egui::Context, command: UiCommand) {
+    /// Executes a command, or shows why it is not possible.
+    pub(crate) fn handle_command(&mut self, ctx: &egui::Context, command: UiCommand) {
         if let Some(why) = command.why_not(self) {
-            return self.say(Level::Warning, why);
+            return self.notify(Level::Warning, why);
         }
         match command {
-            UiCommand::NewLike => self.unless_dirty(Intent::New(self.session.project.model.name())),
-            UiCommand::New(kind) => self.unless_dirty(Intent::New(kind)),
-            UiCommand::Example(name) => self.unless_dirty(Intent::Example(name)),
-            UiCommand::ImportData => self.unless_dirty(Intent::Example("shiu")),
-            UiCommand::Open => self.unless_dirty(Intent::Pick),
+            UiCommand::NewLike => self.confirm_unsaved(Intent::New(self.session.project.model.name())),
+            UiCommand::New(kind) => self.confirm_unsaved(Intent::New(kind)),
+            UiCommand::Example(name) => self.confirm_unsaved(Intent::Example(name)),
+            UiCommand::ImportData => self.confirm_unsaved(Intent::Example("shiu")),
+            UiCommand::Open => self.confirm_unsaved(Intent::Pick),
             UiCommand::OpenRun(i) => {
                 if let Some(path) = self.library.runs.get(i).map(|run| run.folder.clone()) {
-                    self.unless_dirty(Intent::Open(path));
+                    self.confirm_unsaved(Intent::Open(path));
                 }
             }
             UiCommand::OpenRecent(i) => {
-                if let Some(place) = self.recent.places.get(i).cloned() {
-                    self.unless_dirty(Intent::Open(place.path));
+                if let Some(place) = self.recent.projects.get(i).cloned() {
+                    self.confirm_unsaved(Intent::Open(place.path));
                 }
             }
             UiCommand::Save => self.save(),
@@ -54,8 +54,8 @@ impl App {
             UiCommand::Travel(steps) => (0..steps.unsigned_abs()).for_each(|_| self.travel(steps < 0)),
             UiCommand::ResetParameters => self.reset_parameters(),
             UiCommand::RunPause => self.run_pause(),
-            UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.recorded.is_some() => {
-                self.move_in_recording(&command);
+            UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.playback.is_some() => {
+                self.move_in_playback(&command);
             }
             UiCommand::Step => self.session.live.step(self.step_steps()),
             UiCommand::RunToEnd => {
@@ -75,8 +75,8 @@ impl App {
             UiCommand::MeasureCeilings => self.measure_ceilings(),
             UiCommand::CancelLoading => self.session.live.cancel_loading(),
             UiCommand::Record => self.toggle_recording(),
-            UiCommand::Stimulate => self.intervene(Deed::Stimulate),
-            UiCommand::Silence => self.intervene(Deed::Silence),
+            UiCommand::Stimulate => self.intervene(Intervention::Stimulate),
+            UiCommand::Silence => self.intervene(Intervention::Silence),
             UiCommand::SaveSelection => {
                 self.save_selection();
             }
@@ -105,8 +105,8 @@ impl App {
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
             UiCommand::CancelReplay => {
-                if let Some(again) = &self.library.again {
-                    again.progress.cancel();
+                if let Some(replay) = &self.library.replaying {
+                    replay.progress.cancel();
                 }
             }
             UiCommand::NewWorkspace => self.workspace.duplicate(),
@@ -138,59 +138,59 @@ impl App {
                 ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(!now));
             }
             UiCommand::Palette => self.palette = Some(Palette::default()),
-            UiCommand::Help => self.cheat_sheet = true,
+            UiCommand::Help => self.shortcuts_sheet = true,
             UiCommand::PanelHelp => self.panel_help(),
             UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about())),
             UiCommand::System => self.dialog = Some(Dialog::Text("System", super::system::describe(self))),
         }
     }
 
-    /// Says what has become of the colours: the panel may be covered by the tooltip of another.
+    /// Locks or unlocks the colour range. The toast shows the result: a tooltip may cover the panel.
     fn toggle_range(&mut self) {
         match self.workspace.toggle_range(&self.session.live.exhibit) {
-            Some(true) => self.say(Level::Info, "The range of the colours stays as it is"),
-            Some(false) => self.say(Level::Info, "The range of the colours follows the data"),
-            None => self.say(Level::Info, "The colours of this panel have no range"),
+            Some(true) => self.notify(Level::Info, "Colour range locked"),
+            Some(false) => self.notify(Level::Info, "Colour range follows the data"),
+            None => self.notify(Level::Info, "This panel has no colour range"),
         }
     }
 
-    /// The keyboard goes to the filter of the panel that has it.
+    /// Moves the keyboard focus to the filter of the focused panel.
     fn filter_panel(&mut self, ctx: &egui::Context) {
         let side = ["tree", "inspector", "log"].into_iter().find(|name| focus::has(ctx, name));
         let panel = side.or_else(|| self.workspace.focused_view().map(|v| v.name()));
         match panel.filter(|name| focus::WITH_FILTER.contains(name)) {
             Some(name) => ctx.memory_mut(|m| m.request_focus(focus::filter_id(name))),
-            None => self.say(Level::Info, "This panel has no filter"),
+            None => self.notify(Level::Info, "This panel has no filter"),
         }
     }
 
-    /// The keyboard goes round: project tree, the panels of the workspace, inspector, log.
+    /// Cycles the keyboard focus: project tree, panels of the workspace, inspector, log.
     fn next_panel(&mut self, ctx: &egui::Context, back: bool) {
         const TREE: &str = "tree";
         const INSPECTOR: &str = "inspector";
         const LOG: &str = "log";
-        let outside = [(TREE, self.panels.tree), (INSPECTOR, self.panels.inspector), (LOG, self.panels.log)];
-        let mut round: Vec<Option<&str>> = vec![Some(TREE), None, Some(INSPECTOR), Some(LOG)];
-        round.retain(|stop| stop.is_none_or(|name| outside.contains(&(name, true))));
+        let side_panels = [(TREE, self.panels.tree), (INSPECTOR, self.panels.inspector), (LOG, self.panels.log)];
+        let mut stops: Vec<Option<&str>> = vec![Some(TREE), None, Some(INSPECTOR), Some(LOG)];
+        stops.retain(|stop| stop.is_none_or(|name| side_panels.contains(&(name, true))));
         if back {
-            round.reverse();
+            stops.reverse();
         }
-        let now = round.iter().position(|stop| stop.is_some_and(|name| focus::has(ctx, name)));
+        let now = stops.iter().position(|stop| stop.is_some_and(|name| focus::has(ctx, name)));
         if now.is_none() && self.workspace.next_panel(ctx, back, false) {
             return;
         }
-        let centre = round.iter().position(Option::is_none).unwrap_or(0);
+        let centre = stops.iter().position(Option::is_none).unwrap_or(0);
         let from = now.unwrap_or(centre);
-        for step in 1..=round.len() {
-            match round[(from + step) % round.len()] {
-                Some(name) => return focus::ask(ctx, name),
+        for step in 1..=stops.len() {
+            match stops[(from + step) % stops.len()] {
+                Some(name) => return focus::request(ctx, name),
                 None if self.workspace.next_panel(ctx, back, true) => return,
                 None => {}
             }
         }
     }
 
-    /// What is different from the open project is looked at anew whenever the runs come to the front.
+    /// Shows a workspace; the list of runs is read again because it shows differences to the open project.
     fn show_workspace(&mut self, at: usize) {
         self.workspace.show(at);
         if self.workspace.page() == Page::Runs {
@@ -198,7 +198,7 @@ impl App {
         }
     }
 
-    /// Brings a run to the front.
+    /// Shows a run in the Runs panel.
     pub(super) fn show_run(&mut self, folder: &Path) {
         self.workspace.show_page(Page::Runs);
         self.library.selected = Some(folder.to_owned());
@@ -210,24 +210,24 @@ impl App {
         let open = move || {
             let opened = std::process::Command::new("xdg-open").arg(&folder).status();
             let is_open = opened.is_ok_and(|status| status.success());
-            Done::Revealed(if is_open { Ok(()) } else { Err(folder) })
+            JobResult::Revealed(if is_open { Ok(()) } else { Err(folder) })
         };
         if let Err(e) = self.jobs.spawn("reveal", open) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 
-    /// What the panel with the keyboard shows, and how to work with it.
+    /// Help on the focused panel.
     fn panel_help(&mut self) {
         match self.workspace.focused_view().map(|v| v.help()) {
             Some(help) => self.dialog = Some(Dialog::Text("Help", help.to_owned())),
-            None => self.cheat_sheet = true,
+            None => self.shortcuts_sheet = true,
         }
     }
 
     fn run_pause(&mut self) {
         let live = &mut self.session.live;
-        if live.recorded.is_some() {
+        if live.playback.is_some() {
             self.toggle_playback();
         } else if live.running {
             live.pause();
@@ -258,13 +258,17 @@ impl App {
         }
     }
 
-    fn intervene(&mut self, deed: Deed) {
+    fn intervene(&mut self, intervention: Intervention) {
         let session = &mut self.session;
-        let added =
-            interventions::add(session.project.model.params_mut(), &session.live.exhibit, &session.selection, deed);
+        let added = interventions::add(
+            session.project.model.params_mut(),
+            &session.live.exhibit,
+            &session.selection,
+            intervention,
+        );
         match added {
-            Some(name) => self.say(Level::Info, format!("Added “{name}”")),
-            None => self.say(Level::Warning, "This kind has no interventions"),
+            Some(name) => self.notify(Level::Info, format!("Added “{name}”")),
+            None => self.notify(Level::Warning, "This kind has no stimuli"),
         }
     }
 
@@ -276,14 +280,14 @@ impl App {
             &session.selection,
         );
         if let Some(name) = &name {
-            self.say(Level::Info, format!("Saved selection “{name}”"));
+            self.notify(Level::Info, format!("Saved selection “{name}”"));
         }
         name.is_some()
     }
 
-    /// The traces of the selected elements come to the front, and their probes are recorded from now on.
+    /// Shows the traces of the selected elements and adds their probes to the recording.
     fn probe_selection(&mut self, ctx: &egui::Context) {
-        // Kinds without named sets are probed all the same.
+        // Kinds without named selections are probed too.
         if interventions::can_select(self.session.project.model.params()) && !self.save_selection() {
             return;
         }
@@ -310,7 +314,7 @@ impl App {
         }
     }
 
-    /// An example runs at once; one that waits for files shows where they are named.
+    /// Opens and runs an example; one that needs files shows where to choose them.
     pub(super) fn open_example(&mut self, name: &str) {
         let Some((example, project)) = Example::by_name(name).and_then(|e| Some((e, e.project()?))) else { return };
         if example.needs_files {
@@ -319,34 +323,34 @@ impl App {
             self.list_runs();
             self.panels.inspector = true;
             self.inspector.find("network.path");
-            return self.say(Level::Info, "Choose the folder of your files in the inspector, then run");
+            return self.notify(Level::Info, "Choose the data folder in the inspector, then run");
         }
-        self.take_document(project, None);
+        self.set_document(project, None);
         self.session.live.play();
     }
 
-    /// Reads a project, or a run when it is the folder of one, on a thread.
+    /// Reads a project or a run folder on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         if let Some(folder) = run_folder(&path) {
             return self.open_run(folder);
         }
         if let Err(e) = self.jobs.open(path) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 
-    /// Asks for a file: the system's dialog, or a field for the path.
+    /// Opens a file dialog: the system's, or a field for the path.
     pub(super) fn pick(&mut self, purpose: Purpose) {
         if !self.native_dialogs {
             return self.ask_path(purpose);
         }
-        if let Err(e) = self.jobs.pick(purpose, self.session.place()) {
-            self.say(Level::Error, e);
+        if let Err(e) = self.jobs.pick(purpose, self.session.default_path()) {
+            self.notify(Level::Error, e);
         }
     }
 
     pub(super) fn ask_path(&mut self, purpose: Purpose) {
-        let here = self.session.place();
+        let here = self.session.default_path();
         let text = match &purpose {
             Purpose::SaveText(name, _) => here.with_file_name(name).display().to_string(),
             Purpose::Figure(figure) => here.with_file_name(figure.file_name()).display().to_string(),
@@ -356,7 +360,7 @@ impl App {
         self.dialog = Some(Dialog::Path { purpose, text });
     }
 
-    /// Saves where the project came from; asks when it came from nowhere.
+    /// Saves to the project's file; asks for a path when it has none.
     pub(super) fn save(&mut self) {
         match self.session.path.clone() {
             Some(path) => self.save_to(path),
@@ -367,11 +371,11 @@ impl App {
     pub(super) fn save_to(&mut self, path: PathBuf) {
         let document = Project { workspace: self.workspace.to_text(), ..self.session.project.clone() };
         if let Err(e) = self.jobs.save(path, Arc::new(document)) {
-            self.say(Level::Error, e);
+            self.notify(Level::Error, e);
         }
     }
 
-    /// A path was chosen, in whichever dialog.
+    /// Handles a path chosen in a dialog.
     pub(super) fn picked(&mut self, purpose: Purpose, path: PathBuf) {
         match purpose {
             Purpose::Open => self.open_path(path),
@@ -382,12 +386,12 @@ impl App {
             }
             Purpose::Figure(figure) => {
                 if let Err(e) = self.jobs.draw(path, figure) {
-                    self.say(Level::Error, e);
+                    self.notify(Level::Error, e);
                 }
             }
             Purpose::SaveText(_, text) => {
                 if let Err(e) = self.jobs.write(path, text) {
-                    self.say(Level::Error, e);
+                    self.notify(Level::Error, e);
                 }
             }
             Purpose::Parameter(id) => {
@@ -397,25 +401,25 @@ impl App {
         }
     }
 
-    /// Keeps the layout in front under a name: in the project, which is saved with it, or in a file for all projects.
+    /// Saves the current layout under a name: in the project, or in a file for all projects.
     pub(super) fn keep_layout(&mut self, name: &str, in_project: bool) {
         let layout = self.workspace.keep(name, in_project);
         let folder = self.config_dir.as_ref().map(|d| d.join("layouts"));
         match folder.filter(|_| !in_project) {
-            None => self.say(Level::Info, format!("Layout “{name}” is saved with the project")),
+            None => self.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
             Some(folder) => {
                 let write = move || {
                     let written = super::workspace::saved::write_to_folder(&folder, &layout);
-                    Done::LayoutKept(written.map(|_| layout.name))
+                    JobResult::LayoutKept(written.map(|_| layout.name))
                 };
                 if let Err(e) = self.jobs.spawn("layout", write) {
-                    self.say(Level::Error, e);
+                    self.notify(Level::Error, e);
                 }
             }
         }
     }
 
-    /// Saves, then does what was asked.
+    /// Saves, then runs the intent.
     pub(super) fn save_then(&mut self, intent: Intent) {
         self.after_save = Some(intent);
         self.save();
@@ -427,7 +431,7 @@ impl App {
     }
 }
 
-/// The folder of the run that a path means, if it is one: the folder, or the manifest in it.
+/// The run folder of a path: the folder itself or the manifest in it; `None` for other paths.
 fn run_folder(path: &Path) -> Option<PathBuf> {
     let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST);
     let folder = if is_manifest { path.parent()? } else { path };

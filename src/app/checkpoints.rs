@@ -1,0 +1,124 @@
+//! Checkpoints of the running simulation, to continue after a device failure.
+
+use crate::{project::Project, sim::Clock};
+use std::time::{Duration, Instant};
+
+/// Interval of checkpoints on a device that can fail.
+pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(20);
+/// A checkpoint takes at most this fraction (1/n) of the run time.
+const MAX_COST: u32 = 100;
+
+/// A device failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceFailure {
+    /// Error message with the remedy.
+    pub text: String,
+    /// Whether the simulation is lost; otherwise a new one could not be built.
+    pub stopped: bool,
+    /// Whether it was running, or was about to run.
+    pub play: bool,
+}
+
+/// A saved state to continue from.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// State written by the simulation.
+    pub state: Vec<u8>,
+    /// Simulated time.
+    pub clock: Clock,
+    /// The document of this state.
+    pub project: Project,
+    /// Number of logged commands since step 0 that it includes.
+    pub n_logged: usize,
+}
+
+/// The newest checkpoint of the running simulation, and the failure that ended it.
+#[derive(Default)]
+pub struct Checkpoints {
+    /// Interval of checkpoints; none: disabled.
+    pub every: Option<Duration>,
+    /// The failure, until a simulation replaces it.
+    pub failure: Option<DeviceFailure>,
+    checkpoint: Option<Checkpoint>,
+    requested: Option<(Instant, Project)>,
+    next: Option<Instant>,
+}
+
+impl Checkpoints {
+    /// Whether it is time to request a state.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let Some(every) = self.every else { return false };
+        self.requested.is_none() && now >= *self.next.get_or_insert(now + every)
+    }
+
+    /// A state was requested; the simulation has applied this document.
+    pub fn requested(&mut self, now: Instant, project: Project) {
+        self.requested = Some((now, project));
+    }
+
+    /// The state arrived. The longer it took, the later the next one.
+    pub fn saved(&mut self, state: Vec<u8>, clock: Clock, n_logged: usize, now: Instant) {
+        let Some((requested, project)) = self.requested.take() else { return };
+        self.checkpoint = Some(Checkpoint { state, clock, project, n_logged });
+        self.next = self.every.map(|every| now + every.max((now - requested) * MAX_COST));
+    }
+
+    /// The request was rejected: repeated after the interval.
+    pub fn rejected(&mut self, now: Instant) {
+        self.requested = None;
+        self.next = self.every.map(|every| now + every);
+    }
+
+    /// The state to continue from, when its simulation is lost.
+    pub fn recovery_point(&self) -> Option<&Checkpoint> {
+        self.checkpoint().filter(|_| self.failure.as_ref().is_some_and(|failure| failure.stopped))
+    }
+
+    /// The newest state.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Drops the states: the simulation was replaced or rewound.
+    pub fn forget_states(&mut self) {
+        (self.checkpoint, self.requested, self.next) = (None, None, None);
+    }
+
+    /// Drops the states and the failure.
+    pub fn forget(&mut self) {
+        self.forget_states();
+        self.failure = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEC: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn checkpoints_are_periodic_and_bounded_in_cost() {
+        let (mut checkpoints, start) = (Checkpoints::default(), Instant::now());
+        assert!(!checkpoints.is_due(start + 100 * SEC), "disabled");
+        checkpoints.every = Some(20 * SEC);
+        assert!(!checkpoints.is_due(start));
+        assert!(checkpoints.is_due(start + 20 * SEC));
+        checkpoints.requested(start + 20 * SEC, Project::default());
+        assert!(!checkpoints.is_due(start + 60 * SEC), "one at a time");
+        checkpoints.saved(vec![1], Clock { step: 7, secs_per_step: 1.0 }, 0, start + 21 * SEC);
+        assert_eq!(checkpoints.checkpoint().map(|c| c.clock.step), Some(7));
+        assert!(!checkpoints.is_due(start + 120 * SEC), "it took 1 s, so the next one waits 100 s");
+        assert!(checkpoints.is_due(start + 121 * SEC));
+        let failure = |stopped| Some(DeviceFailure { text: "gone".into(), stopped, play: true });
+        assert!(checkpoints.recovery_point().is_none(), "it runs");
+        checkpoints.failure = failure(false);
+        assert!(checkpoints.recovery_point().is_none(), "it runs; only the next one could not be built");
+        checkpoints.failure = failure(true);
+        assert!(checkpoints.recovery_point().is_some());
+        checkpoints.forget();
+        assert!(checkpoints.checkpoint().is_none());
+        checkpoints.saved(vec![2], Clock::default(), 0, start + 122 * SEC);
+        assert!(checkpoints.checkpoint().is_none(), "a state of a lost simulation");
+    }
+}

@@ -1,0 +1,91 @@
+//! Handles the results of background jobs.
+
+use super::{
+    App,
+    jobs::{JobResult, Purpose},
+    log::Level,
+    text,
+};
+use crate::project::run::MANIFEST;
+
+impl App {
+    /// Handles the result of a job.
+    pub(super) fn finish_job(&mut self, done: JobResult) {
+        match done {
+            JobResult::Picked { purpose, path: Some(path), .. } => self.picked(purpose, path),
+            JobResult::Picked { purpose, path: None, took } => {
+                // A dialog that closes at once was never shown: this desktop has no file portal.
+                if took.as_millis() < 400 {
+                    self.ask_path(purpose);
+                } else if purpose == Purpose::SaveAs {
+                    self.after_save = None;
+                }
+            }
+            JobResult::Opened(path, Ok((project, warnings))) => {
+                for warning in &warnings {
+                    self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
+                }
+                if !warnings.is_empty() {
+                    self.notify(
+                        Level::Warning,
+                        format!(
+                            "{}: see the log",
+                            text::plural(warnings.len(), "field was corrected", "fields were corrected")
+                        ),
+                    );
+                }
+                // The project file in a run folder belongs to the run: saving must not overwrite it.
+                let is_of_run = path.parent().is_some_and(|folder| folder.join(MANIFEST).exists());
+                if !is_of_run {
+                    self.recent.add(&path);
+                }
+                self.set_document(*project, (!is_of_run).then_some(path));
+            }
+            JobResult::Opened(_, Err(e)) => self.notify(Level::Error, format!("Could not open: {e}")),
+            JobResult::Saved(path, project, Ok(())) => {
+                self.workspace.stored_now();
+                self.recent.add(&path);
+                self.log.add(Level::Info, format!("Saved {}", path.display()));
+                self.session.saved(path, &project);
+                if let Some(intent) = self.after_save.take() {
+                    self.run_intent(intent);
+                }
+            }
+            JobResult::Saved(_, _, Err(e)) => {
+                self.after_save = None;
+                self.notify(Level::Error, format!("Could not save: {e}"));
+            }
+            JobResult::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
+            JobResult::RecordingReady(_, _, Err(e)) => self.notify(Level::Error, format!("Could not record: {e}")),
+            JobResult::Exported(Ok(text)) => self.notify(Level::Info, text),
+            JobResult::Exported(Err(e)) => self.notify(Level::Error, format!("Could not export: {e}")),
+            JobResult::Journal(_) | JobResult::Crash(_) => self.offer_recovery(done),
+            JobResult::Selected(set, elements, asked_at) => {
+                self.session.selection.replace_late(set, elements, asked_at)
+            }
+            JobResult::FileChanged(path, found) => self.file_changed(path, *found),
+            JobResult::Runs(runs) => {
+                self.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
+                self.library.set_runs(runs);
+            }
+            JobResult::Compared(parity) => self.set_parity(*parity),
+            JobResult::Ceilings(ceilings) => self.take_ceilings(ceilings),
+            JobResult::RunOpened(Ok(opened)) => self.show_playback(*opened),
+            JobResult::RunOpened(Err(e)) => self.notify(Level::Error, format!("Could not open the run: {e}")),
+            JobResult::Found(query, found) => {
+                if let Some(palette) = &mut self.palette {
+                    palette.take(query, found);
+                }
+            }
+            JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
+            JobResult::Figure(figure) => self.took_figure(figure),
+            JobResult::Revealed(Ok(())) => {}
+            JobResult::Revealed(Err(folder)) => {
+                self.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
+            }
+            JobResult::Layouts(layouts) => self.workspace.layouts.user = layouts,
+            JobResult::LayoutKept(Ok(name)) => self.notify(Level::Info, format!("Saved layout “{name}”")),
+            JobResult::LayoutKept(Err(e)) => self.notify(Level::Error, format!("Could not save the layout: {e}")),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Handles events of the engine, the loader and a playback, once per frame.
+
+use super::{EditAcks, Live, LiveEvent, RunLog};
+use crate::{
+    app::{checkpoints::DeviceFailure, commands::UiCommand, log::Level, views::Trouble},
+    engine::{Command, Engine, Event, Logged},
+    sim::{Frame, SimError},
+};
+use std::time::Instant;
+
+impl Live {
+    /// Handles all events since the last call.
+    pub fn poll(&mut self) -> Vec<LiveEvent> {
+        let mut events = Vec::new();
+        self.poll_loader(&mut events);
+        self.poll_playback(&mut events);
+        while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
+            self.handle_event(event, &mut events);
+        }
+        let frames = self.engine.as_ref().map(Engine::take_frames);
+        for frame in frames.into_iter().flatten().filter(|_| self.playback.is_none()) {
+            self.clock = frame.clock;
+            self.skipped += frame.skipped;
+            self.latency.frame(frame.clock.step);
+            if self.running {
+                self.pace.observe(frame.clock);
+            }
+            events.push(LiveEvent::Frame(frame));
+        }
+        self.keep_checkpoint();
+        events
+    }
+
+    /// Returns a shown frame to the engine.
+    pub fn give_back(&self, frame: Frame) {
+        if let Some(engine) = &self.engine {
+            engine.give_back(frame);
+        }
+    }
+
+    fn keep_checkpoint(&mut self) {
+        let now = Instant::now();
+        if self.running
+            && let Some(sent) = &self.sent
+            && self.checkpoints.is_due(now)
+            && self.send(Command::Save)
+        {
+            self.checkpoints.requested(now, sent.clone());
+        }
+    }
+
+    fn poll_loader(&mut self, events: &mut Vec<LiveEvent>) {
+        let Some(outcome) = self.loading.as_ref().and_then(|l| l.loader.poll()) else { return };
+        let Some(loading) = self.loading.take() else { return };
+        match outcome {
+            Ok(sim) => {
+                self.play_when_loaded = loading.play || self.running;
+                let is_checkpoint = |step: u64| step == sim.clock().step;
+                if loading.resume.as_ref().is_some_and(|(step, _)| !is_checkpoint(*step)) {
+                    let why = "The checkpoint does not fit; the simulation starts from step 0";
+                    events.push(LiveEvent::Message(Level::Warning, why.into()));
+                }
+                self.revive();
+                let resumed = loading.resume.filter(|(step, _)| is_checkpoint(*step)).map(|(_, since)| since);
+                if self.send(Command::Load(sim)) {
+                    self.build_time = Some(loading.loader.since.elapsed());
+                    self.acks = EditAcks::default();
+                    let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
+                    self.run_log = Some(resumed.unwrap_or_else(new_log));
+                    self.built = Some(loading.project.clone());
+                    self.sent = Some(loading.project);
+                    self.rebuild_only.clear();
+                    self.speed_sent = None;
+                } else {
+                    events.push(LiveEvent::Message(Level::Error, "The engine is busy. Rebuild again".into()));
+                }
+            }
+            Err(SimError::Cancelled) => events.push(LiveEvent::Message(Level::Info, "Loading cancelled".into())),
+            Err(error) => {
+                if self.sent.is_none() {
+                    self.error = Some(error.to_string());
+                }
+                let of_device = matches!(error, SimError::Device(_) | SimError::NoDevice(_));
+                let gone = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
+                if of_device && !gone {
+                    let failure = DeviceFailure { text: error.to_string(), stopped: false, play: loading.play };
+                    self.checkpoints.failure = Some(failure);
+                }
+                events.push(LiveEvent::Message(Level::Error, format!("Could not build the simulation: {error}")));
+            }
+        }
+    }
+
+    fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
+        let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
+        match event {
+            Event::Loaded(exhibit) => {
+                self.exhibit = exhibit;
+                (self.playback, self.trouble) = (None, None);
+                self.checkpoints.forget();
+                self.subscribed.clear();
+                self.latency.forget();
+                if std::mem::take(&mut self.play_when_loaded) {
+                    self.send(Command::Play);
+                }
+                events.push(LiveEvent::Loaded);
+            }
+            Event::Running(running, clock) => {
+                self.running = running;
+                self.clock = clock;
+                if running {
+                    self.trouble = None;
+                }
+                if !running {
+                    self.target = None;
+                }
+                self.pace.forget();
+            }
+            Event::Applied(_, Logged::Rewind) => {
+                self.run_log = self.sent.clone().map(|project| RunLog { project, log: vec![] });
+                self.checkpoints.forget_states();
+                self.trouble = None;
+                message(Level::Info, "Rewound to step 0".into());
+            }
+            Event::Applied(step, what) => {
+                match &what {
+                    Logged::Set(change) => {
+                        self.latency.applied(change.id, step);
+                        self.acks.applied(change.id, step);
+                    }
+                    Logged::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
+                    Logged::Rewind => {}
+                }
+                if let Some(since) = &mut self.run_log {
+                    since.log.push((step, what));
+                }
+            }
+            Event::NeedsRebuild(change) => {
+                self.rebuild_only.insert(change.id);
+                self.acks.rejected(change.id);
+                self.unsend(change.id);
+            }
+            Event::Refused(error) => {
+                self.acks.rejected_any();
+                self.checkpoints.rejected(Instant::now());
+                message(Level::Warning, format!("Could not apply: {error}"));
+            }
+            Event::Failed(error) => {
+                // The engine has closed the recording.
+                self.recording = None;
+                let way_out = match error.is_device() {
+                    true => ("Continue on the CPU", UiCommand::ContinueOnCpu),
+                    false => ("Rewind", UiCommand::Rewind),
+                };
+                self.trouble = Some(Trouble { why: error.to_string().into(), way_out });
+                if error.is_device() {
+                    let failure = DeviceFailure { text: error.to_string(), stopped: true, play: self.running };
+                    self.checkpoints.failure = Some(failure);
+                }
+                self.running = false;
+                message(Level::Error, format!("The simulation stopped: {error}"));
+            }
+            Event::Recorded(digest, clock) => {
+                let totals: Vec<String> =
+                    digest.totals.iter().map(|(n, v)| format!("{} {n}", crate::app::text::count(*v))).collect();
+                message(Level::Info, format!("Recorded up to step {}: {}", clock.step, totals.join(", ")));
+                if let Some(done) = self.recording.take() {
+                    events.push(LiveEvent::Recorded(done.folder, done.since.elapsed()));
+                }
+            }
+            Event::RecordingFailed(error) => {
+                self.recording = None;
+                message(Level::Error, format!("Recording failed: {error}. The data written so far is readable"));
+            }
+            Event::Saved(state, clock) => {
+                let n_logged = self.run_log.as_ref().map_or(0, |since| since.log.len());
+                self.checkpoints.saved(state, clock, n_logged, Instant::now());
+            }
+        }
+    }
+}

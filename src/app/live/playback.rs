@@ -1,0 +1,40 @@
+//! Playback of a finished run instead of a simulation.
+
+use super::{Builder, Live, LiveEvent, RunLog};
+use crate::{
+    app::{
+        log::Level,
+        playback::{OpenedRun, Playback},
+    },
+    sim::Clock,
+};
+
+impl Live {
+    /// The builder of simulations.
+    pub fn builder(&self) -> Builder {
+        self.builder.clone()
+    }
+
+    /// Shows a finished run instead of a simulation.
+    pub fn show(&mut self, opened: OpenedRun) -> Result<(), String> {
+        let wake = self.wake.clone();
+        let playback = Playback::read(&opened, move || wake.request_repaint())?;
+        self.clock = Clock { step: playback.first, secs_per_step: opened.run.manifest.secs_per_step };
+        self.run_log = Some(RunLog { project: opened.project, log: opened.log });
+        self.exhibit = opened.exhibit;
+        self.playback = Some(playback);
+        Ok(())
+    }
+
+    /// Takes the frames read since the last call.
+    pub(super) fn poll_playback(&mut self, events: &mut Vec<LiveEvent>) {
+        let Some(playback) = &mut self.playback else { return };
+        for frame in playback.take() {
+            self.clock = frame.clock;
+            events.push(LiveEvent::Frame(frame));
+        }
+        if let Some(error) = playback.error.take() {
+            events.push(LiveEvent::Message(Level::Error, format!("Could not read the whole run: {error}")));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the window requests from the engine: speed limit, taps, profiling. Sent when changed, and again when the queue
+//! was full.
+
+use super::Live;
+use crate::{engine::Command, sim::Tap};
+
+impl Live {
+    /// Sets the speed limit when it has changed.
+    pub fn limit_speed(&mut self, speed: Option<f64>) {
+        if self.speed_sent != speed && self.send(Command::Speed(speed)) {
+            self.speed_sent = speed;
+            self.pace.forget();
+        }
+    }
+
+    /// Subscribes to the taps of the visible views when they have changed.
+    pub fn subscribe(&mut self, taps: Vec<Tap>) {
+        if self.sent.is_some() && self.subscribed != taps && self.send(Command::Watch(taps.clone())) {
+            self.subscribed = taps;
+        }
+    }
+
+    /// Turns profiling on (one measured batch out of `every`) or off, when it has changed.
+    pub fn profile(&mut self, every: Option<u32>) {
+        if self.sent.is_some() && self.profiled != every && self.send(Command::Profile(every)) {
+            self.profiled = every;
+        }
+    }
+}
