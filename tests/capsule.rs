@@ -56,7 +56,7 @@ fn runs_replay_identically() {
         let mut project = run.project().unwrap();
         let setup_seed = run.manifest.setup_seed;
         project.seed = setup_seed;
-        let context = project.scene(Path::new("."));
+        let context = project.build_context(Path::new("."));
         let prepared = project.model.prepare(&context, &Progress::default()).unwrap();
         let mut sim = prepared.start(run.manifest.seed, &Device::Cpu { threads: 2 }).unwrap();
         let verdict = replay(&run, &mut *sim, &Progress::default()).unwrap();

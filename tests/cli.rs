@@ -175,7 +175,7 @@ fn threads_batches_and_the_window_give_the_same_spikes() {
     }
     // What the window does: the engine, played and paused by hand, with something on screen.
     let project = RunFolder::open(&temp.join("a")).unwrap().project().unwrap();
-    let scene = project.scene(Path::new("."));
+    let scene = project.build_context(Path::new("."));
     let sim = project.model.build(&scene, &Device::Cpu { threads: 2 }, &Progress::default()).unwrap();
     let engine = Engine::spawn(|| {}).unwrap();
     let taps = project.taps().0;
@@ -193,7 +193,7 @@ fn threads_batches_and_the_window_give_the_same_spikes() {
     };
     let writer = RunWriter::create(&temp.join("window"), start).unwrap();
     engine.send(Do::Load(sim));
-    engine.send(Do::Watch(taps.clone()));
+    engine.send(Do::Subscribe(taps.clone()));
     engine.send(Do::Record(taps, Box::new(writer)));
     engine.send(Do::Speed(Some(0.5)));
     engine.send(Do::Play);

@@ -7,7 +7,7 @@ mod device;
 
 use device::{advance, cpu, cuda, drive, fly, gpu, kicked, scene, shared};
 use neuropil::{
-    engine::{Command, Engine, Gauges},
+    engine::{Command, Engine, EngineCounters},
     gpu::{Gpu, Pass},
     kinds::spiking::{
         NeuronModel, Params,
@@ -138,10 +138,10 @@ fn a_client_at_60_hz_costs_little() {
             if watches {
                 let tap = |probe| Tap { probe, elements: vec![] };
                 let taps = [probes::SPIKES, probes::RATE, probes::CLASS_RATES, probes::LAST_SPIKE].map(tap);
-                engine.send(Command::Watch(taps.to_vec()));
+                engine.send(Command::Subscribe(taps.to_vec()));
             }
             engine.send(Command::Play);
-            let step = || Gauges::read(&engine.gauges.step);
+            let step = || EngineCounters::read(&engine.counters.step);
             std::thread::sleep(Duration::from_millis(700));
             let (from, since) = (step(), Instant::now());
             let mut frames = 0;

@@ -4,7 +4,7 @@ mod fake;
 
 use fake::{Fake, LEN, expected};
 use neuropil::{
-    engine::{Command, Engine, Event, Gauges, Logged, Sink},
+    engine::{Command, Engine, EngineCounters, Event, LoggedCommand, Sink},
     sim::{Action, Clock, Digest, Frame, ProbeId, Reading, Simulation, Spike, Tap},
 };
 use std::{
@@ -48,7 +48,7 @@ struct Kept {
     spikes: Vec<Spike>,
     rows: Vec<(Vec<u32>, Vec<f32>)>,
     n_blocks: usize,
-    log: Vec<(u64, Logged)>,
+    log: Vec<(u64, LoggedCommand)>,
     began: Option<Clock>,
     finished: Option<(Digest, Clock)>,
 }
@@ -81,7 +81,7 @@ impl Sink for Keeper {
         }
         Ok(())
     }
-    fn log(&mut self, step: u64, what: &Logged) -> io::Result<()> {
+    fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
         self.kept.lock().unwrap().log.push((step, what.clone()));
         Ok(())
     }
@@ -109,7 +109,7 @@ fn run_to_and_step_are_exact() {
     ] {
         engine.send(command);
         assert_eq!(wait_paused(&engine).step, want);
-        assert_eq!(Gauges::read(&engine.gauges.step), want);
+        assert_eq!(EngineCounters::read(&engine.counters.step), want);
     }
 }
 
@@ -137,13 +137,13 @@ fn batches_change_nothing() {
 #[test]
 fn a_slow_disk_stalls_the_run_and_loses_nothing() {
     let engine = engine(Fake::boxed());
-    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Batch(Some(50)));
     let (sink, kept) = keeper(5, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::RunTo(5000));
     wait_paused(&engine);
-    assert!(Gauges::read(&engine.gauges.stalled_nanos) > 50_000_000, "100 blocks of 5 ms, 16 of them queued");
+    assert!(EngineCounters::read(&engine.counters.stalled_nanos) > 50_000_000, "100 blocks of 5 ms, 16 of them queued");
     engine.send(Command::StopRecording);
     wait(&engine, |e| matches!(e, Event::Recorded(..)));
     assert_eq!(kept.lock().unwrap().spikes, expected(0, 5000, 3));
@@ -184,7 +184,7 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
 #[test]
 fn frames_nobody_takes_fold() {
     let engine = engine(Fake::boxed());
-    engine.send(Command::Watch(vec![
+    engine.send(Command::Subscribe(vec![
         SPIKES,
         Tap { probe: 1, elements: vec![2, 4] },
         Tap { probe: 2, elements: vec![] },
@@ -205,7 +205,7 @@ fn frames_nobody_takes_fold() {
 #[test]
 fn the_time_on_the_wall_leaves_pauses_out() {
     let engine = engine(Fake::boxed());
-    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Batch(Some(10)));
     let run = |to: u64| {
         engine.send(Command::RunTo(to));
@@ -237,14 +237,14 @@ fn changes_are_logged_with_their_step() {
     engine.send(Command::Set(Fake::change(-1))); // refused
     engine.send(Command::Set(Fake::change(0))); // needs a rebuild
     engine.send(Command::RunTo(300));
-    wait(&engine, |e| matches!(e, Event::Applied(250, Logged::Act(_))));
-    wait(&engine, |e| matches!(e, Event::Refused(_)));
+    wait(&engine, |e| matches!(e, Event::Applied(250, LoggedCommand::Act(_))));
+    wait(&engine, |e| matches!(e, Event::Rejected(_)));
     wait(&engine, |e| matches!(e, Event::NeedsRebuild(_)));
     wait_paused(&engine);
     engine.send(Command::StopRecording);
     wait(&engine, |e| matches!(e, Event::Recorded(..)));
     let kept = kept.lock().unwrap();
-    assert_eq!(kept.log, [(100, Logged::Set(Fake::change(7))), (250, Logged::Act(action))]);
+    assert_eq!(kept.log, [(100, LoggedCommand::Set(Fake::change(7))), (250, LoggedCommand::Act(action))]);
     let want = [expected(0, 100, 3), expected(100, 250, 7), expected(250, 300, 8)].concat();
     assert_eq!(kept.spikes, want);
 }
@@ -255,7 +255,7 @@ fn disk_and_screen_get_their_own_elements() {
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(5)));
     engine.send(Command::Record(vec![Tap { probe: 1, elements: vec![9, 3] }], sink));
-    engine.send(Command::Watch(vec![Tap { probe: 1, elements: vec![1, 3] }]));
+    engine.send(Command::Subscribe(vec![Tap { probe: 1, elements: vec![1, 3] }]));
     engine.send(Command::RunTo(10));
     wait_paused(&engine);
     engine.send(Command::StopRecording);
@@ -300,7 +300,7 @@ fn jumps_end_the_recording_where_it_was() {
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::Restore(vec![1]));
-    wait(&engine, |e| matches!(e, Event::Refused(_)));
+    wait(&engine, |e| matches!(e, Event::Rejected(_)));
     assert!(kept.lock().unwrap().finished.is_none(), "a refused state ends nothing");
 }
 
@@ -349,7 +349,7 @@ fn lose(touch: Option<Command>) -> (Engine, Arc<Mutex<Kept>>, Vec<Event>) {
     let engine = engine(Box::new(sim));
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(16)));
-    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::Play);
     let mut heard = vec![];
@@ -371,7 +371,7 @@ fn a_lost_device_is_told_once_after_the_recording_is_closed() {
             Event::Recorded(digest, clock) if clock.step == 64 && digest.totals[0].1 == 320 => Some("recorded"),
             Event::Failed(error) if error.is_device() => Some("failed"),
             Event::Running(false, clock) if clock.step == 64 => Some("stopped"),
-            Event::Refused(_) | Event::RecordingFailed(_) => Some("noise"),
+            Event::Rejected(_) | Event::RecordingFailed(_) => Some("noise"),
             _ => None,
         })
         .collect();
@@ -383,13 +383,13 @@ fn a_lost_device_is_told_once_after_the_recording_is_closed() {
 
 #[test]
 fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
-    for touch in [Command::Play, Command::Watch(vec![SPIKES]), Command::Rewind, Command::Save, Command::Step(5)] {
+    for touch in [Command::Play, Command::Subscribe(vec![SPIKES]), Command::Rewind, Command::Save, Command::Step(5)] {
         let (engine, _, _) = lose(Some(touch));
         engine.send(Command::Load(Fake::boxed()));
         let mut failed_again = false;
         loop {
             match engine.events.recv_timeout(Duration::from_secs(20)).expect("the load") {
-                Event::Failed(_) | Event::Refused(_) => failed_again = true,
+                Event::Failed(_) | Event::Rejected(_) => failed_again = true,
                 Event::Loaded(_) => break,
                 _ => {}
             }
@@ -407,7 +407,7 @@ fn a_device_that_fails_while_paused_is_a_failure_too() {
     let _ = sim.advance(1, &mut Default::default());
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Load(Box::new(sim)));
-    engine.send(Command::Watch(vec![SPIKES]));
+    engine.send(Command::Subscribe(vec![SPIKES]));
     wait(&engine, |e| matches!(e, Event::Failed(error) if error.is_device()));
 }
 

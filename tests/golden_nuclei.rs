@@ -16,7 +16,7 @@ use neuropil::{
         state::State,
         task::{Problem, Setup},
     },
-    sim::{Scene, Simulation},
+    sim::{BuildContext, Simulation},
 };
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ fn one_generation<T: Real>(golden: &Golden, threads: usize, tolerance: f64) {
     let mut params = params(&golden.name);
     let state = before::<T>(golden);
     params.population.capacity = state.capacity as u32;
-    let scene = Scene { seed: seed(golden), ..Scene::default() };
+    let scene = BuildContext { seed: seed(golden), ..BuildContext::default() };
     let mut sim = CpuSim::<T>::new(&params, &scene, problem(golden), threads).expect("it starts");
     sim.put(state, 0);
     sim.advance(1, &mut Pass::default()).expect("it runs");
@@ -165,7 +165,7 @@ fn golden_nuclei_generation_trace() {
         let capacity = golden.shape("final_W")[0];
         (params.population.n_start, params.population.capacity) = (golden.row("trace", 0)[0] as u32, capacity as u32);
         params.phases.omega_scale = 0.0;
-        let scene = Scene { seed: seed(&golden), ..Scene::default() };
+        let scene = BuildContext { seed: seed(&golden), ..BuildContext::default() };
         let mut sim = CpuSim::<f64>::new(&params, &scene, problem(&golden), 1).expect("it starts");
         let mut far = [0.0_f64; 11];
         for (g, row) in (0..golden.shape("trace")[0]).map(|g| (g, golden.row("trace", g))) {

@@ -88,7 +88,7 @@ fn a_device_is_used_from_another_thread() {
 /// The project on the GPU, 60 batches; every eighth measured and looked at.
 fn profile(gpu: &Arc<Gpu>, project: &str) -> Vec<Batch> {
     let (project, _) = neuropil::project::read(project).expect("it opens");
-    let scene = project.scene(std::path::Path::new("."));
+    let scene = project.build_context(std::path::Path::new("."));
     let device = Device::Cuda(gpu.clone());
     let mut sim = project.model.build(&scene, &device, &Progress::default()).expect("it starts");
     let mut pass = Pass::default();

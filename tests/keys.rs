@@ -219,7 +219,7 @@ fn whoever_is_selected_is_probed_without_named_sets_too() {
     let mut w = open(Start { project: Some(project), builder: None, ..start(true) });
     w.run();
     w.get_by_label("Run").click();
-    until(&mut w, "it is built", |w| w.state().session().live.exhibit.set("nuclei").is_some());
+    until(&mut w, "it is built", |w| w.state().session().live.schema.set("nuclei").is_some());
     assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
     w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
     assert_eq!(UiCommand::Probe.why_not(w.state()), None);

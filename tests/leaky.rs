@@ -20,14 +20,14 @@ use neuropil::{
         stimuli::Plan,
     },
     params::{Change, Params as _, Value, path},
-    sim::{Action, Device, Effect as Taken, Frame, Kind, Reading, Scene, Simulation, Tap},
+    sim::{Action, BuildContext, Device, Effect as Taken, Frame, Kind, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
 
 const SEED: u64 = 3;
 
-fn scene() -> Scene {
-    Scene { seed: SEED, ..Scene::default() }
+fn scene() -> BuildContext {
+    BuildContext { seed: SEED, ..BuildContext::default() }
 }
 
 fn intervention(effect: Effect, target: &str, from_ms: f64, to_ms: f64) -> Intervention {
@@ -151,7 +151,7 @@ fn batches_threads_rewind_save_and_load() {
     for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
         assert_eq!(digest_of(&mut *fresh(threads), 2000, batch), want, "{threads} threads, batches of {batch}");
     }
-    let other = Scene { seed: SEED + 1, ..Scene::default() };
+    let other = BuildContext { seed: SEED + 1, ..BuildContext::default() };
     let mut other = Card::start(&busy(), &other, setup.clone(), &Device::Cpu { threads: 1 }).expect("it starts");
     assert_ne!(digest_of(&mut *other, 2000, 2000), want, "the seed matters");
     let mut sim = fresh(2);

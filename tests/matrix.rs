@@ -15,7 +15,7 @@ mod window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
     app::{App, Start, commands::UiCommand, theme::Tokens, views},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{SimError, Simulation},
 };
 use std::{
@@ -71,7 +71,7 @@ impl Subject {
         if matches!(state, State::Closed | State::Unbuilt) {
             return vec!["window"];
         }
-        let all = views::suggest(&w.state().session().live.exhibit).into_iter();
+        let all = views::suggest(&w.state().session().live.schema).into_iter();
         all.filter(|v| self == Self::Brain || POPULATION.contains(v)).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -209,15 +209,15 @@ fn every_panel_of_a_population_in_every_state_theme_and_scale() {
 /// No view is left out.
 #[test]
 fn between_them_they_show_every_view() {
-    let exhibit = |sim: Box<dyn Simulation>| Exhibit {
+    let schema = |sim: Box<dyn Simulation>| SimSchema {
         probes: sim.probes(),
         lanes: (0..sim.probes().len()).map(|probe| sim.lanes(probe as u16)).collect(),
         sets: sim.sets().to_vec(),
-        wiring: sim.wiring(),
-        ..Exhibit::default()
+        connectivity: sim.connectivity(),
+        ..SimSchema::default()
     };
-    let brain = views::suggest(&exhibit(Subject::Brain.build(1, State::Live)));
-    let population = views::suggest(&exhibit(Subject::Population.build(1, State::Live)));
+    let brain = views::suggest(&schema(Subject::Brain.build(1, State::Live)));
+    let population = views::suggest(&schema(Subject::Population.build(1, State::Live)));
     let shown: BTreeSet<_> =
         brain.into_iter().chain(population.into_iter().filter(|v| POPULATION.contains(v))).collect();
     assert_eq!(shown, views::all().iter().map(|v| v.name()).collect::<BTreeSet<_>>());

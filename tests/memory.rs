@@ -5,7 +5,7 @@ mod brain;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::exhibit;
+use brain::schema;
 use neuropil::{
     app::views,
     sim::{Clock, Frame, Reading, Spike},
@@ -77,13 +77,13 @@ fn held_after(stage: &mut Stage, frames: usize) -> f64 {
 fn what_is_remembered_is_bounded() {
     // Without a device nobody takes the pictures that are made for it, and the test itself would grow.
     let Some(graphics) = graphics() else { return };
-    let exhibit = exhibit();
+    let schema = schema();
     let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();
     let mut selection = views::Selection::default();
     selection.replace("neurons", selected.clone());
-    let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&exhibit, &selection).is_empty());
-    for name in views::suggest(&exhibit).into_iter().filter(takes_data) {
-        let mut stage = Stage::new(name, exhibit.clone(), (900.0, 500.0)).on(&graphics, true);
+    let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&schema, &selection).is_empty());
+    for name in views::suggest(&schema).into_iter().filter(takes_data) {
+        let mut stage = Stage::new(name, schema.clone(), (900.0, 500.0)).on(&graphics, true);
         stage.select(&selected);
         let from = fill(&mut stage);
         stage.activity.skip_to(from);

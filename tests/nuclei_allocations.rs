@@ -3,7 +3,7 @@
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{Method, Params, cpu::CpuSim, task},
-    sim::{Progress, Scene, Simulation},
+    sim::{BuildContext, Progress, Simulation},
 };
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -42,7 +42,7 @@ fn nothing_is_allocated_after_the_start() {
         (params.coupling.method, params.coupling.fields) = (method, fields);
         (params.population.capacity, params.population.death_rate) = (600, 0.05);
         (params.population.worst_share, params.tunnelling.hbar) = (0.05, 2.0);
-        let scene = Scene { seed: 2, ..Scene::default() };
+        let scene = BuildContext { seed: 2, ..BuildContext::default() };
         let setup = Arc::new(task::prepare(&params, &scene, &Progress::default()).expect("a task"));
         let mut sim = CpuSim::<f32>::new(&params, &scene, setup, 1).expect("it starts");
         let mut pass = Pass::default();

@@ -5,7 +5,7 @@ use neuropil::{
     data::samples::{self, Samples},
     gpu::Pass,
     kinds::nuclei::{Method, Params, Source, cpu::CpuSim, task},
-    sim::{Progress, Scene, SimError, Simulation},
+    sim::{BuildContext, Progress, SimError, Simulation},
 };
 use npyz::{WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{
@@ -102,7 +102,7 @@ fn damage_is_survived() {
 }
 
 fn start(params: &Params) -> Result<CpuSim<f64>, SimError> {
-    let scene = Scene { seed: 2, ..Scene::default() };
+    let scene = BuildContext { seed: 2, ..BuildContext::default() };
     CpuSim::new(params, &scene, Arc::new(task::prepare(params, &scene, &Progress::default())?), 2)
 }
 

@@ -20,7 +20,7 @@ use neuropil::{
         state::State,
         task::Setup,
     },
-    sim::{Scene, Simulation},
+    sim::{BuildContext, Simulation},
 };
 use std::{f64::consts::TAU, sync::Arc};
 
@@ -177,8 +177,8 @@ fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
     let mut params = Params::kuramoto(4000);
     params.population.precision = neuropil::kinds::nuclei::Precision::F64;
     params.phases = Phases { frequencies, coupling, dt: 0.05, ..params.phases };
-    let mut sim =
-        CpuSim::<f64>::new(&params, &Scene { seed: 4, ..Scene::default() }, empty_setup(), 2).expect("it starts");
+    let mut sim = CpuSim::<f64>::new(&params, &BuildContext { seed: 4, ..BuildContext::default() }, empty_setup(), 2)
+        .expect("it starts");
     let mut mean = 0.0;
     for step in 0..1600 {
         sim.advance(1, &mut Pass::default()).expect("it runs");
@@ -326,11 +326,11 @@ fn maps_turn_or_do_not() {
         (params.phases.dynamics, params.phases.coupling) = (dynamics, coupling);
         let run = |turn: f64| {
             let setup = Arc::new(
-                neuropil::kinds::nuclei::task::prepare(&params, &Scene::default(), &Default::default())
+                neuropil::kinds::nuclei::task::prepare(&params, &BuildContext::default(), &Default::default())
                     .expect("a task"),
             );
-            let mut sim =
-                CpuSim::<f64>::new(&params, &Scene { seed: 2, ..Scene::default() }, setup, 1).expect("it starts");
+            let mut sim = CpuSim::<f64>::new(&params, &BuildContext { seed: 2, ..BuildContext::default() }, setup, 1)
+                .expect("it starts");
             let mut state = sim.state().clone();
             state.phi.iter_mut().for_each(|p| *p += turn);
             sim.put(state, 0);

@@ -16,7 +16,7 @@ use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
     app::views::{Abilities, ViewRequest, tints::Tint},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, Frame, Reading},
 };
 use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};
@@ -30,9 +30,9 @@ actions! {
     fn kick(over "cells") {}
 }
 
-fn exhibit(n: u32) -> Exhibit {
+fn schema(n: u32) -> SimSchema {
     let lanes = vec![vec![]; PROBES.len()];
-    Exhibit { probes: PROBES, lanes, sets: vec![Arc::new(cells(n))], ..Exhibit::default() }
+    SimSchema { probes: PROBES, lanes, sets: vec![Arc::new(cells(n))], ..SimSchema::default() }
 }
 
 fn frame(n: u32, step: u64) -> Frame {
@@ -46,7 +46,7 @@ fn born(n: u64, steps: u64) -> Frame {
 }
 
 fn staged(view: &str, n: u32) -> Stage {
-    let mut stage = Stage::new(view, exhibit(n), (720.0, 480.0)).headless();
+    let mut stage = Stage::new(view, schema(n), (720.0, 480.0)).headless();
     stage.run(2);
     stage.absorb(frame(n, 100));
     stage.settle();
@@ -132,7 +132,7 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
 
 /// Sixty steps of births and deaths among twenty.
 fn with_lines() -> Stage {
-    let mut stage = Stage::new("lineage", exhibit(40), (720.0, 480.0)).headless();
+    let mut stage = Stage::new("lineage", schema(40), (720.0, 480.0)).headless();
     stage.run(2);
     stage.absorb(born(20, 60));
     stage.settle();
@@ -195,7 +195,7 @@ fn the_lineage_keeps_those_shown_and_what_they_came_out_of() {
 #[test]
 fn the_one_menu_opens_in_views_of_populations() {
     for view in ["circle", "scatter"] {
-        let mut stage = Stage::new(view, exhibit(40), (720.0, 480.0)).headless();
+        let mut stage = Stage::new(view, schema(40), (720.0, 480.0)).headless();
         stage.run(2);
         stage.absorb(frame(40, 100));
         stage.settle();
@@ -240,7 +240,7 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
 fn every_state_draws_without_a_device() {
     for view in ["circle", "scatter", "phases", "lineage", "brain", "bands"] {
         for size in [(640.0, 400.0), (90.0, 60.0)] {
-            let mut stage = Stage::new(view, exhibit(500), size).headless();
+            let mut stage = Stage::new(view, schema(500), size).headless();
             stage.run(2);
             for step in [0, 50, 100] {
                 stage.absorb(frame(500, step));
@@ -249,14 +249,14 @@ fn every_state_draws_without_a_device() {
             stage.absorb(born(50, 40));
             stage.settle();
         }
-        Stage::new(view, Exhibit::default(), (640.0, 400.0)).headless().run(2);
+        Stage::new(view, SimSchema::default(), (640.0, 400.0)).headless().run(2);
     }
 }
 
 #[test]
 fn low_panels_keep_to_their_canvas() {
     for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table", "bands"] {
-        Stage::lower(view, &exhibit(500), |stage| {
+        Stage::lower(view, &schema(500), |stage| {
             let mut frame = frame(500, 100);
             frame.readings.extend([(LINEAGE, Reading::Lineage(life(40, 100))), (COUPLING, coupling())]);
             stage.absorb(frame);
@@ -282,7 +282,7 @@ fn views_of_populations_stay_within_the_budget() {
         check(&format!("{view} of {n}"), costs.collect());
     }
     for steps in [5_000, 50_000] {
-        let mut stage = Stage::new("lineage", exhibit(1000), (1000.0, 640.0)).headless();
+        let mut stage = Stage::new("lineage", schema(1000), (1000.0, 640.0)).headless();
         stage.absorb(born(1000, steps));
         stage.settle();
         stage.settle();
@@ -337,7 +337,7 @@ fn pictures() {
             ("scatter", 40_000),
             ("brain", 3_000),
         ] {
-            let mut stage = Stage::new(view, exhibit(n), (720.0, 480.0)).on(&graphics, dark);
+            let mut stage = Stage::new(view, schema(n), (720.0, 480.0)).on(&graphics, dark);
             stage.run(2);
             stage.absorb(frame(n, 150));
             stage.settle();
@@ -351,7 +351,7 @@ fn pictures() {
         }
         bands_pictures(&graphics, dark, theme);
         for (n, steps) in [(12, 40), (60, 1000), (500, 20_000)] {
-            let mut stage = Stage::new("lineage", exhibit(500), (1000.0, 600.0)).on(&graphics, dark);
+            let mut stage = Stage::new("lineage", schema(500), (1000.0, 600.0)).on(&graphics, dark);
             stage.absorb(born(n, steps));
             stage.settle();
             if steps > 10_000 {
@@ -370,7 +370,7 @@ fn pictures() {
 
 fn bands_pictures(graphics: &(), dark: bool, theme: &str) {
     for (n, size) in [(3_000, (900.0, 420.0)), (3_000, (380.0, 240.0))] {
-        let mut stage = Stage::new("bands", exhibit(n), size).on(graphics, dark);
+        let mut stage = Stage::new("bands", schema(n), size).on(graphics, dark);
         stage.run(2);
         let steps = (0..60u64).map(|i| i * 10).chain((75..100).map(|i| i * 10));
         for step in steps {

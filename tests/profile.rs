@@ -11,7 +11,7 @@ mod harness;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::exhibit;
+use brain::schema;
 use device_profile::{PREDICTED, WORK, batches, ceilings, on_device};
 use egui::{Modifiers, pos2, vec2};
 use egui_kittest::Harness;
@@ -45,7 +45,7 @@ fn machine() -> Machine {
 
 /// A panel with 200 batches of a GPU, 25 of them measured.
 fn panel(name: &str, size: (f32, f32)) -> Stage {
-    Stage::new(name, on_device(exhibit()), size).with_profile(|p| p.machine = machine())
+    Stage::new(name, on_device(schema()), size).with_profile(|p| p.machine = machine())
 }
 
 fn fed(mut stage: Stage) -> Stage {
@@ -171,7 +171,7 @@ fn run_and_shoot(project: &str, size: [f32; 2], picture: &str) {
     let Some(()) = graphics() else { return };
     let mut w = window(project, size);
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", |w| !w.state().session().live.exhibit.probes.is_empty());
+    until(&mut w, "it is built", |w| !w.state().session().live.schema.probes.is_empty());
     workspace(&mut w, "Simulate");
     w.state_mut().session_mut().live.play();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 20);
@@ -223,7 +223,7 @@ fn overhead_on_the_cpu() {
     for name in ["fly.ron", "nuclei.ron"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects").join(name);
         let (project, _) = neuropil::project::open(&path).expect("it opens");
-        let scene = project.scene(path.parent().expect("a folder"));
+        let scene = project.build_context(path.parent().expect("a folder"));
         let mut sim =
             project.model.build(&scene, &Device::Cpu { threads: 1 }, &Progress::default()).expect("it starts");
         let steps = if name == "fly.ron" { 100 } else { 3 };

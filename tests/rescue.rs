@@ -9,7 +9,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use neuropil::{
     app::{Start, commands::UiCommand},
     project::{DeviceChoice, Project},
-    sim::{Progress, Scene, SimError, Simulation},
+    sim::{BuildContext, Progress, SimError, Simulation},
 };
 use std::{sync::Arc, time::Duration};
 use window::{Window, assign, open, until};
@@ -20,7 +20,7 @@ fn fragile(fails_at: u64) -> Window {
 }
 
 fn window(fails_at: u64, refuses_states: bool) -> Window {
-    let builder = move |project: &Project, scene: &Scene, _: &Progress| {
+    let builder = move |project: &Project, scene: &BuildContext, _: &Progress| {
         let mut sim = fake::Fake::new(scene.seed);
         sim.refuses_states = refuses_states;
         if project.run.device != DeviceChoice::Cpu {

@@ -4,7 +4,7 @@ mod fake;
 
 use fake::{Fake, PROBES, expected};
 use neuropil::{
-    engine::{Command, Engine, Event, Logged},
+    engine::{Command, Engine, Event, LoggedCommand},
     params::path::parse,
     project::{
         self, Project, RunFolder, RunStart, RunWriter, Status,
@@ -66,7 +66,7 @@ fn start<'a>(
 fn wait_for(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
     loop {
         let event = engine.events.recv_timeout(Duration::from_secs(30)).expect("an event in time");
-        if let Event::Failed(e) | Event::Refused(e) = &event {
+        if let Event::Failed(e) | Event::Rejected(e) = &event {
             panic!("{e}");
         }
         if wanted(&event) {
@@ -138,7 +138,7 @@ fn torn_ends_are_left_out() {
     let whole = expected(0, 100, 3);
     assert_eq!(run.spikes().unwrap(), whole[..whole.len() - 1]);
     assert_eq!(run.rows(&run.manifest.streams[1]).unwrap().steps.len(), 99);
-    assert_eq!(run.commands().unwrap(), [(3, Logged::Rewind)]);
+    assert_eq!(run.commands().unwrap(), [(3, LoggedCommand::Rewind)]);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn small() -> Project {
 }
 
 fn build(project: &Project) -> Box<dyn Simulation> {
-    let scene = project.scene(Path::new("."));
+    let scene = project.build_context(Path::new("."));
     project.model.build(&scene, &Device::Cpu { threads: 1 }, &Progress::default()).unwrap()
 }
 

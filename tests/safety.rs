@@ -109,7 +109,7 @@ fn undo_and_redo_of_anything() {
 fn undo_reaches_the_running_engine() {
     let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
     let ear = heard.clone();
-    let builder = move |_: &Project, scene: &neuropil::sim::Scene, _: &neuropil::sim::Progress| {
+    let builder = move |_: &Project, scene: &neuropil::sim::BuildContext, _: &neuropil::sim::Progress| {
         let mut sim = fake::Fake::new(scene.seed);
         sim.heard = ear.clone();
         Ok(Box::new(sim) as Box<dyn neuropil::sim::Simulation>)
@@ -283,7 +283,7 @@ static PANICS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 fn a_panic_of_the_engine_is_contained() {
     let _alone = PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let faults = Arc::new(Mutex::new(1));
-    let builder = move |_: &Project, scene: &neuropil::sim::Scene, _: &neuropil::sim::Progress| {
+    let builder = move |_: &Project, scene: &neuropil::sim::BuildContext, _: &neuropil::sim::Progress| {
         let mut sim = fake::Fake::new(scene.seed);
         let mut left = faults.lock().expect("lock");
         if *left > 0 {

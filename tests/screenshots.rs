@@ -190,7 +190,7 @@ fn the_default_project_makes_a_picture() {
 /// Six of the driven neurons, so that their traces have something to tell.
 fn select_some(w: &mut Window) {
     let session = w.state_mut().session_mut();
-    let set = session.live.exhibit.set("neurons").expect("neurons").clone();
+    let set = session.live.schema.set("neurons").expect("neurons").clone();
     let class = set.column("class").expect("classes");
     let driven = (0..set.len).filter(|e| class.label(*e) == "gustatory");
     session.selection.replace("neurons", driven.step_by(17).take(6).collect());

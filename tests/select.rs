@@ -6,12 +6,12 @@ mod brain;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::exhibit;
+use brain::schema;
 use neuropil::{
     app::views::{Abilities, ViewRequest},
     params::ChoiceSpec,
     query::Named,
-    sim::{Link, Links},
+    sim::{Connection, ConnectionSource},
 };
 use stage::{Stage, graphics};
 use std::sync::{Arc, RwLock};
@@ -30,12 +30,12 @@ fn abilities() -> Abilities {
 fn a_query_hides_the_others_in_every_view() {
     let query = "class = gustatory";
     for (view, said) in [("filter", "408 shown of 138,639"), ("table", "408 of 138,639"), ("brain", "408 of 138,639")] {
-        let mut stage = Stage::new(view, exhibit(), (420.0, 600.0)).headless();
+        let mut stage = Stage::new(view, schema(), (420.0, 600.0)).headless();
         stage.run(2);
         stage.filter(query);
         assert!(stage.says(said), "{view}");
     }
-    let mut raster = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    let mut raster = Stage::new("raster", schema(), (900.0, 500.0)).headless();
     raster.feed(2_000);
     raster.filter(query);
     raster.run(3);
@@ -44,7 +44,7 @@ fn a_query_hides_the_others_in_every_view() {
 
 #[test]
 fn a_live_value_is_compared_and_a_mistake_is_explained() {
-    let mut stage = Stage::new("filter", exhibit(), (420.0, 600.0)).headless();
+    let mut stage = Stage::new("filter", schema(), (420.0, 600.0)).headless();
     stage.allow(abilities());
     stage.filter("rate > 20 Hz");
     assert!(stage.says("`rate` has no values yet"));
@@ -61,7 +61,7 @@ fn a_live_value_is_compared_and_a_mistake_is_explained() {
 
 #[test]
 fn categories_are_ticked_and_selected() {
-    let mut stage = Stage::new("filter", exhibit(), (420.0, 700.0)).headless();
+    let mut stage = Stage::new("filter", schema(), (420.0, 700.0)).headless();
     stage.settle();
     stage.press("Select sensory");
     let sensory = stage.selection().len();
@@ -78,7 +78,7 @@ fn categories_are_ticked_and_selected() {
 
 #[test]
 fn the_menu_does_to_the_selection_what_it_says() {
-    let mut stage = Stage::new("filter", exhibit(), (700.0, 700.0)).headless();
+    let mut stage = Stage::new("filter", schema(), (700.0, 700.0)).headless();
     stage.allow(abilities());
     stage.settle();
     stage.menu("Select sensory");
@@ -91,7 +91,7 @@ fn the_menu_does_to_the_selection_what_it_says() {
 /// The names of groups beside the rows are where a newcomer looks for a whole class.
 #[test]
 fn the_menu_of_a_group_is_about_all_of_it() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 700.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 700.0)).headless();
     stage.allow(abilities());
     stage.settle();
     for _ in 0..10 {
@@ -102,7 +102,7 @@ fn the_menu_of_a_group_is_about_all_of_it() {
     stage.press("Select");
     stage.press("Only these");
     let chosen = stage.selection().to_vec();
-    let shared = exhibit();
+    let shared = schema();
     let column = &shared.sets[0].columns[0];
     let code = column.codes[chosen[0] as usize];
     let all = (0..column.codes.len() as u32).filter(|e| column.codes[*e as usize] == code);
@@ -112,10 +112,10 @@ fn the_menu_of_a_group_is_about_all_of_it() {
 /// 15 M connections: meant to take less than a second, asserted with room for a test build on a shared machine.
 #[test]
 fn the_matrix_of_all_connections_is_soon_there() {
-    let mut stage = Stage::new("connectivity", exhibit(), (900.0, 600.0)).headless();
+    let mut stage = Stage::new("connectivity", schema(), (900.0, 600.0)).headless();
     let secs = stage.until(" cells");
     println!("connectivity: {secs:.2} s for all connections");
-    let mut weights = Stage::new("weights", exhibit(), (900.0, 500.0)).headless();
+    let mut weights = Stage::new("weights", schema(), (900.0, 500.0)).headless();
     let more = weights.until("Levels used");
     println!("weights: {more:.2} s for all connections");
     assert!(secs < 20.0 && more < 20.0);
@@ -129,19 +129,19 @@ fn the_matrix_of_all_connections_is_soon_there() {
 }
 
 /// Connections nobody can read while the gate is held.
-struct Gated(Arc<dyn Links>, Arc<RwLock<()>>);
+struct Gated(Arc<dyn ConnectionSource>, Arc<RwLock<()>>);
 
-impl Links for Gated {
+impl ConnectionSource for Gated {
     fn n(&self) -> u32 {
         self.0.n()
     }
-    fn n_links(&self) -> u64 {
-        self.0.n_links()
+    fn n_connections(&self) -> u64 {
+        self.0.n_connections()
     }
     fn degree(&self, from: u32) -> u32 {
         self.0.degree(from)
     }
-    fn read(&self, from: u32, out: &mut Vec<Link>) {
+    fn read(&self, from: u32, out: &mut Vec<Connection>) {
         let _open = self.1.read().expect("nobody fails while holding the gate");
         self.0.read(from, out);
     }
@@ -152,10 +152,10 @@ impl Links for Gated {
 #[test]
 fn a_late_answer_is_neither_lost_nor_in_the_way() {
     let gate = Arc::new(RwLock::new(()));
-    let mut exhibit = exhibit();
-    let wiring = exhibit.wiring.as_mut().expect("a wired brain");
-    wiring.links = Arc::new(Gated(wiring.links.clone(), gate.clone()));
-    let mut stage = Stage::new("connectivity", exhibit, (760.0, 560.0)).headless();
+    let mut schema = schema();
+    let wiring = schema.connectivity.as_mut().expect("a wired brain");
+    wiring.connections = Arc::new(Gated(wiring.connections.clone(), gate.clone()));
+    let mut stage = Stage::new("connectivity", schema, (760.0, 560.0)).headless();
     stage.until(" cells");
     stage.run(3);
     let cell = egui::pos2(230.0, 205.0);
@@ -183,7 +183,7 @@ fn a_late_answer_is_neither_lost_nor_in_the_way() {
 
 #[test]
 fn statistics_of_the_selection() {
-    let mut stage = Stage::new("statistics", exhibit(), (1000.0, 560.0)).headless();
+    let mut stage = Stage::new("statistics", schema(), (1000.0, 560.0)).headless();
     stage.run(2);
     assert!(stage.says("Nothing is selected"));
     for _ in 0..10 {
@@ -197,7 +197,7 @@ fn statistics_of_the_selection() {
 
 #[test]
 fn a_histogram_selects_who_is_in_a_bin() {
-    let mut stage = Stage::new("histogram", exhibit(), (900.0, 420.0)).headless();
+    let mut stage = Stage::new("histogram", schema(), (900.0, 420.0)).headless();
     stage.feed(2_000);
     stage.drag(egui::pos2(60.0, 200.0), egui::vec2(820.0, 0.0), egui::Modifiers::NONE);
     assert_eq!(stage.selection().len(), 138_639, "all bins are everyone");
@@ -208,7 +208,7 @@ fn a_histogram_selects_who_is_in_a_bin() {
 
 #[test]
 fn a_rectangle_in_the_raster_selects_who_spikes_there() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 500.0)).headless();
     for _ in 0..10 {
         stage.feed(1_000);
     }
@@ -223,7 +223,7 @@ fn a_rectangle_in_the_raster_selects_who_spikes_there() {
 /// A thin line along the diagonal catches fewer than the rectangle around it, and takes out what it catches again.
 #[test]
 fn a_lasso_in_the_raster_selects_who_spikes_inside() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 500.0)).headless();
     for _ in 0..10 {
         stage.feed(1_000);
     }
@@ -247,7 +247,7 @@ fn pictures() {
     let Some(graphics) = graphics() else { return };
     for dark in [true, false] {
         let theme = if dark { "dark" } else { "light" };
-        let mut filter = Stage::new("filter", exhibit(), (300.0, 640.0)).on(&graphics, dark);
+        let mut filter = Stage::new("filter", schema(), (300.0, 640.0)).on(&graphics, dark);
         filter.settle();
         filter.press("Open sensory");
         filter.press("Show optic");
@@ -255,7 +255,7 @@ fn pictures() {
         filter.shoot(&format!("filter-{theme}"));
         filter.menu("Select sensory");
         filter.shoot(&format!("filter-menu-{theme}"));
-        let mut matrix = Stage::new("connectivity", exhibit(), (760.0, 560.0)).on(&graphics, dark);
+        let mut matrix = Stage::new("connectivity", schema(), (760.0, 560.0)).on(&graphics, dark);
         matrix.until(" cells");
         matrix.settle();
         matrix.shoot(&format!("matrix-{theme}"));
@@ -271,7 +271,7 @@ fn pictures() {
         matrix.press("Synapses");
         matrix.settle();
         matrix.shoot(&format!("synapses-{theme}"));
-        let mut statistics = Stage::new("statistics", exhibit(), (1000.0, 560.0)).on(&graphics, dark);
+        let mut statistics = Stage::new("statistics", schema(), (1000.0, 560.0)).on(&graphics, dark);
         for _ in 0..20 {
             statistics.feed(500);
         }
@@ -279,13 +279,13 @@ fn pictures() {
         statistics.until("n = 200 elements");
         statistics.settle();
         statistics.shoot(&format!("statistics-{theme}"));
-        let mut table = Stage::new("table", exhibit(), (900.0, 360.0)).on(&graphics, dark);
+        let mut table = Stage::new("table", schema(), (900.0, 360.0)).on(&graphics, dark);
         for _ in 0..40 {
             table.feed(300);
         }
         table.filter("super_class = sensory");
         table.shoot(&format!("table-{theme}"));
-        let mut weights = Stage::new("weights", exhibit(), (820.0, 420.0)).on(&graphics, dark);
+        let mut weights = Stage::new("weights", schema(), (820.0, 420.0)).on(&graphics, dark);
         weights.until("Levels used");
         assert!(weights.shoot(&format!("weights-{theme}")) > 20);
     }

@@ -18,19 +18,20 @@ use neuropil::{
         stimuli::Plan,
     },
     params::{Change, ParamId, Params as _, Value, path},
-    sim::{Action, Device, Frame, Kind, Reading, Scene, Simulation, Tap},
+    sim::{Action, BuildContext, Device, Frame, Kind, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
 
 fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>, threads: usize) -> CpuSim<T> {
-    CpuSim::new(params, &Scene { seed: 3, ..Scene::default() }, setup.clone(), threads).expect("it starts")
+    CpuSim::new(params, &BuildContext { seed: 3, ..BuildContext::default() }, setup.clone(), threads)
+        .expect("it starts")
 }
 
 /// The event-driven backend is the naive reference, bit for bit, in every state and every spike.
 fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = cpu::<T>(params, &setup, threads);
-    let plan = Plan::new(params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan = Plan::new(params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
     let mut reference = Reference::<T>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
     let (mut step, mut total) = (0, 0);
@@ -80,7 +81,7 @@ fn bit_equal_for_other_neurons_too() {
 #[test]
 fn close_to_plain_iteration() {
     let (setup, params) = (setup(5), busy());
-    let plan = Plan::new(&params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan = Plan::new(&params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
     let mut closed = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
     let mut iterated = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1);
     for _ in 0..3000 {
@@ -108,7 +109,7 @@ fn batches_threads_rewind_save_and_load() {
     for precision in [Precision::F64, Precision::F32] {
         let mut params = busy();
         params.lif.precision = precision;
-        let scene = Scene { seed: 3, ..Scene::default() };
+        let scene = BuildContext { seed: 3, ..BuildContext::default() };
         let fresh = |threads| Card::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
         let want = digest_of(&mut *fresh(1), 3000, 3000);
         for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {

@@ -123,7 +123,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     let time = w.state().time();
     assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
     assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));
-    assert!(!w.state().session().live.exhibit.sets[0].columns.is_empty(), "categories come from the project");
+    assert!(!w.state().session().live.schema.sets[0].columns.is_empty(), "categories come from the project");
     w.get_by_label("Play").click_accesskit();
     until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));
     command(&mut w, UiCommand::GoLive);

@@ -8,7 +8,7 @@ mod window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
     app::{App, Start, commands::UiCommand},
-    engine::Logged,
+    engine::LoggedCommand,
     params::path,
     project::Project,
 };
@@ -240,7 +240,7 @@ fn actions_of_the_kind_act_on_the_selection() {
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2, 30]);
     until(&mut w, "there is a button", |w| w.query_by_label("Kick").is_some());
     w.get_by_label("Kick").click();
-    let kicked = |logged: &Logged| matches!(logged, Logged::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
+    let kicked = |logged: &LoggedCommand| matches!(logged, LoggedCommand::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
     until(&mut w, "the simulation was kicked", |w| {
         let since = w.state().session().live.run_log();
         since.is_some_and(|since| since.log.iter().any(|(_, logged)| kicked(logged)))

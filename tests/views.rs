@@ -8,7 +8,7 @@ mod crowd;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::{Activity, exhibit};
+use brain::{Activity, schema};
 use egui::{Modifiers, pos2, vec2};
 use neuropil::app::{
     theme::Tokens,
@@ -44,12 +44,12 @@ const NAMES: [&str; 19] = [
 
 #[test]
 fn names_and_suggestions() {
-    let exhibit = exhibit();
+    let schema = schema();
     let all: Vec<_> = views::all().iter().map(|v| v.name()).collect();
     let absent = ["matrix", "circle", "scatter", "phases", "lineage"];
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
-    assert_eq!(fitting, NAMES, "this exhibit has no such shapes");
-    assert_eq!(views::suggest(&exhibit), NAMES);
+    assert_eq!(fitting, NAMES, "this schema has no such shapes");
+    assert_eq!(views::suggest(&schema), NAMES);
     assert_eq!(views::suggest(&Default::default()), ["runs"]);
     assert!(views::by_name("nothing").is_none());
     for view in views::all() {
@@ -62,17 +62,17 @@ fn names_and_suggestions() {
 fn every_state_draws_without_a_device() {
     for name in NAMES {
         Stage::new(name, Default::default(), (640.0, 400.0)).headless().run(3);
-        Stage::new(name, exhibit(), (640.0, 400.0)).headless().run(3);
-        Stage::new(name, exhibit(), (90.0, 60.0)).headless().with(|s| s.feed(100)).run(3);
-        Stage::new(name, exhibit(), (640.0, 400.0)).headless().with(|s| s.feed(500)).run(3);
+        Stage::new(name, schema(), (640.0, 400.0)).headless().run(3);
+        Stage::new(name, schema(), (90.0, 60.0)).headless().with(|s| s.feed(100)).run(3);
+        Stage::new(name, schema(), (640.0, 400.0)).headless().with(|s| s.feed(500)).run(3);
     }
 }
 
 #[test]
 fn low_panels_keep_to_their_canvas() {
-    let exhibit = exhibit();
+    let schema = schema();
     for name in NAMES {
-        Stage::lower(name, &exhibit, |stage| {
+        Stage::lower(name, &schema, |stage| {
             stage.select(&[5, 70, 900, 1_000]);
             stage.feed(500);
         });
@@ -84,7 +84,7 @@ fn low_panels_keep_to_their_canvas() {
 #[test]
 fn views_stay_within_the_budget() {
     for name in NAMES {
-        let mut stage = Stage::new(name, exhibit(), (1000.0, 640.0)).headless();
+        let mut stage = Stage::new(name, schema(), (1000.0, 640.0)).headless();
         stage.select(&(0..12).map(|i| i * 997).collect::<Vec<_>>());
         stage.run(2);
         stage.crowd(9_000_000);
@@ -111,7 +111,7 @@ fn pictures() {
     for dark in [true, false] {
         for name in NAMES {
             let size = if name == "brain" || name == "raster" { (1100.0, 680.0) } else { (900.0, 420.0) };
-            let mut stage = Stage::new(name, exhibit(), size).on(&graphics, dark);
+            let mut stage = Stage::new(name, schema(), size).on(&graphics, dark);
             let theme = if dark { "dark" } else { "light" };
             stage.run(3);
             stage.shoot(&format!("{name}-empty-{theme}"));
@@ -134,7 +134,7 @@ fn close_up_pictures() {
     let Some(graphics) = graphics() else { return };
     for dark in [true, false] {
         let theme = if dark { "dark" } else { "light" };
-        let mut raster = Stage::new("raster", exhibit(), (1100.0, 680.0)).on(&graphics, dark);
+        let mut raster = Stage::new("raster", schema(), (1100.0, 680.0)).on(&graphics, dark);
         raster.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
         raster.settle();
         raster.wheel(pos2(600.0, 200.0), 700.0, Modifiers::NONE);
@@ -145,7 +145,7 @@ fn close_up_pictures() {
         raster.settle();
         raster.shoot(&format!("raster-selected-{theme}"));
 
-        let mut statistics = Stage::new("statistics", exhibit(), (1000.0, 520.0)).on(&graphics, dark);
+        let mut statistics = Stage::new("statistics", schema(), (1000.0, 520.0)).on(&graphics, dark);
         statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
         statistics.press("Use all neurons");
         statistics.settle();
@@ -154,7 +154,7 @@ fn close_up_pictures() {
         assert!(statistics.painted_below(0.0).iter().any(|t| t == "Spectrogram of the mean rate"));
         statistics.shoot(&format!("statistics-spectrogram-{theme}"));
 
-        let mut brain = Stage::new("brain", exhibit(), (1100.0, 680.0)).on(&graphics, dark);
+        let mut brain = Stage::new("brain", schema(), (1100.0, 680.0)).on(&graphics, dark);
         brain.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
         brain.settle();
         brain.drag(pos2(550.0, 300.0), vec2(70.0, 40.0), Modifiers::ALT);
@@ -190,7 +190,7 @@ fn close_up_pictures() {
 
 #[test]
 fn a_rectangle_selects_through_depth_and_a_click_selects_one() {
-    let mut stage = Stage::new("brain", exhibit(), (900.0, 600.0)).headless();
+    let mut stage = Stage::new("brain", schema(), (900.0, 600.0)).headless();
     stage.run(3);
     stage.drag(pos2(380.0, 220.0), vec2(120.0, 120.0), Modifiers::SHIFT);
     let many = stage.selection().len();
@@ -205,31 +205,31 @@ fn a_rectangle_selects_through_depth_and_a_click_selects_one() {
 /// The last class is the most active in the synthetic data.
 #[test]
 fn the_top_lane_selects_its_class() {
-    let exhibit = exhibit();
-    let mut stage = Stage::new("lanes", exhibit.clone(), (900.0, 420.0)).headless();
+    let schema = schema();
+    let mut stage = Stage::new("lanes", schema.clone(), (900.0, 420.0)).headless();
     stage.run(2);
     assert!(stage.says("No samples yet"));
     (0..20).for_each(|_| stage.feed(500));
-    let n = exhibit.lanes[2].len();
+    let n = schema.lanes[2].len();
     assert!(stage.says(&format!("{n} lanes  |  window 1 s")) && stage.says(&format!("0 of {n} silent in view")));
     stage.choose("Rows", "by visible mean");
     stage.click(pos2(500.0, 54.0), Modifiers::NONE);
-    let (column, top) = (exhibit.sets[0].column("super_class").expect("classes"), &exhibit.lanes[2][n - 1]);
-    let class: Vec<u32> = (0..exhibit.sets[0].len).filter(|e| column.label(*e) == top).collect();
+    let (column, top) = (schema.sets[0].column("super_class").expect("classes"), &schema.lanes[2][n - 1]);
+    let class: Vec<u32> = (0..schema.sets[0].len).filter(|e| column.label(*e) == top).collect();
     assert_eq!(stage.selection().len(), class.len());
     assert_eq!(stage.selection(), class);
 }
 
 #[test]
 fn views_subscribe_only_to_what_they_need() {
-    let exhibit = exhibit();
+    let schema = schema();
     let name = |taps: Vec<neuropil::sim::Tap>| -> Vec<&str> {
-        taps.iter().map(|t| exhibit.probes[usize::from(t.probe)].name).collect()
+        taps.iter().map(|t| schema.probes[usize::from(t.probe)].name).collect()
     };
     let nothing = views::Selection::default();
     let mut some = views::Selection::default();
     some.replace("neurons", (0..40).collect());
-    let taps = |view: &str, selection| name(views::by_name(view).unwrap().taps(&exhibit, selection));
+    let taps = |view: &str, selection| name(views::by_name(view).unwrap().taps(&schema, selection));
     assert_eq!(taps("brain", &nothing), ["last_spike"]);
     assert_eq!(taps("raster", &nothing), ["spikes"]);
     assert_eq!(taps("rates", &nothing), ["rate", "class_rates"]);
@@ -237,16 +237,16 @@ fn views_subscribe_only_to_what_they_need() {
     assert_eq!(taps("lanes", &nothing), ["class_rates"]);
     assert!(taps("traces", &nothing).is_empty());
     assert_eq!(taps("traces", &some), ["v", "spikes"]);
-    let traces = views::by_name("traces").unwrap().taps(&exhibit, &some);
+    let traces = views::by_name("traces").unwrap().taps(&schema, &some);
     assert_eq!(traces[0].elements.len(), 40);
     assert_eq!(taps("table", &nothing), ["rate_field"]);
-    assert_eq!(Activity::new(exhibit.clone()).frame(10, 100).clock.step, 10);
+    assert_eq!(Activity::new(schema.clone()).frame(10, 100).clock.step, 10);
 }
 
 /// A run that became ten times as fast: on a wall time axis its first half takes most of the width.
 #[test]
 fn rates_are_drawn_over_wall_time() {
-    let mut stage = Stage::new("rates", exhibit(), (1100.0, 480.0)).headless();
+    let mut stage = Stage::new("rates", schema(), (1100.0, 480.0)).headless();
     stage.run(2);
     let mut secs = 0.0;
     for i in 0..200 {
@@ -274,7 +274,7 @@ fn rates_are_drawn_over_wall_time() {
 /// A saved view is restored with its key, and deleted.
 #[test]
 fn a_view_that_was_kept_is_gone_back_to() {
-    let mut stage = Stage::new("brain", exhibit(), (1200.0, 600.0)).headless();
+    let mut stage = Stage::new("brain", schema(), (1200.0, 600.0)).headless();
     stage.run(3);
     stage.press("Views");
     stage.press("Keep this view");

@@ -1,7 +1,7 @@
 //! Developer statistics: frame times, edit latency, engine counters.
 
 use super::{App, run_stats::Samples, text, theme::Tokens, widgets};
-use crate::engine::Gauges;
+use crate::engine::EngineCounters;
 use egui::{Grid, RichText, Sense, Stroke, Ui, Window, pos2, vec2};
 
 /// Draws the window when it is open.
@@ -80,12 +80,12 @@ fn counters_ui(ui: &mut Ui, app: &App) {
         ui.label(RichText::new(value).monospace());
         ui.end_row();
     };
-    if let Some(g) = live.gauges() {
-        let steps = Gauges::read(&g.batch_steps);
-        let ms = Gauges::read(&g.batch_nanos) as f64 * 1e-6;
+    if let Some(g) = live.counters() {
+        let steps = EngineCounters::read(&g.batch_steps);
+        let ms = EngineCounters::read(&g.batch_nanos) as f64 * 1e-6;
         row("Last batch", format!("{steps} steps in {ms:.2} ms"));
-        row("Stalled on disk", format!("{:.1} ms", Gauges::read(&g.stalled_nanos) as f64 * 1e-6));
-        row("Blocks queued for disk", Gauges::read(&g.queued_blocks).to_string());
+        row("Stalled on disk", format!("{:.1} ms", EngineCounters::read(&g.stalled_nanos) as f64 * 1e-6));
+        row("Blocks queued for disk", EngineCounters::read(&g.queued_blocks).to_string());
     }
     row("Spikes not shown", text::count(live.skipped));
     row("Steps per second", live.pace.steps_per_sec().map_or_else(|| "—".into(), |s| text::count(s as u64)));

@@ -11,7 +11,7 @@ use crate::{
         DeviceChoice, RunFolder, RunPlan,
         replay::{Verdict, replay},
     },
-    sim::{Bytes, Device, Place, Progress, Scene, SimError, Simulation},
+    sim::{BuildContext, Device, DeviceKind, MemoryByOwner, Progress, SimError, Simulation},
 };
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -30,15 +30,15 @@ pub struct DeviceInfo {
     /// CPU threads.
     pub threads: u32,
     /// Predicted memory of the simulation by owner; empty when unknown.
-    pub predicted: Bytes,
+    pub predicted: MemoryByOwner,
     /// Memory of the device in bytes; 0 when unknown.
     pub memory: u64,
 }
 
 impl DeviceInfo {
     /// Kind of device.
-    pub fn place(&self) -> Place {
-        if self.is_gpu { Place::Cuda } else { Place::Cpu { threads: self.threads.max(1) as usize } }
+    pub fn kind(&self) -> DeviceKind {
+        if self.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: self.threads.max(1) as usize } }
     }
 }
 
@@ -97,12 +97,18 @@ impl Devices {
     }
 
     /// Compares a run on one CPU thread with a run on the device in use (on the CPU: at least two threads).
-    pub fn compare(&self, model: &Model, scene: &Scene, steps: u64, progress: &Progress) -> Result<Parity, SimError> {
+    pub fn compare(
+        &self,
+        model: &Model,
+        context: &BuildContext,
+        steps: u64,
+        progress: &Progress,
+    ) -> Result<Parity, SimError> {
         let (subject, name) = self.in_use();
         let (reference, described) = cpu(1, "");
-        let prepared = model.prepare(scene, progress)?;
-        let mut reference = prepared.start(scene.seed, &reference)?;
-        let mut subject = prepared.start(scene.seed, &subject)?;
+        let prepared = model.prepare(context, progress)?;
+        let mut reference = prepared.start(context.seed, &reference)?;
+        let mut subject = prepared.start(context.seed, &subject)?;
         let every = (steps / N_COMPARISONS).max(1) as u32;
         let parity = parity::compare(&mut *reference, &mut *subject, (steps, every), progress)?;
         Ok(Parity { names: (described.name, name), ..parity })
@@ -136,7 +142,7 @@ impl Devices {
     fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
         let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
         project.seed = run.manifest.setup_seed;
-        let prepared = project.model.prepare(&project.scene(&run.manifest.base), progress)?;
+        let prepared = project.model.prepare(&project.build_context(&run.manifest.base), progress)?;
         let mut sim = prepared.start(run.manifest.seed, &self.in_use().0)?;
         replay(run, &mut *sim, progress)
     }
@@ -155,24 +161,25 @@ impl Devices {
     pub fn build(
         &self,
         model: &Model,
-        scene: &Scene,
+        context: &BuildContext,
         plan: &RunPlan,
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError> {
-        let prepared = model.prepare(scene, progress)?;
+        let prepared = model.prepare(context, progress)?;
         let (device, described) = self.choose(plan)?;
-        let bytes: u64 = prepared.predict(device.place()).iter().map(|(_, n)| n).sum();
+        let bytes: u64 = prepared.predict(device.kind()).iter().map(|(_, n)| n).sum();
         let needs = if bytes > 0 { format!("; needs about {}", super::text::bytes(bytes)) } else { String::new() };
         progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
-        let started = match (prepared.start(scene.seed, &device), &device, plan.device) {
+        let started = match (prepared.start(context.seed, &device), &device, plan.device) {
             (Err(SimError::NoDevice(why)), Device::Cuda(_), DeviceChoice::Auto) => {
                 let (device, described) = cpu(plan.threads, &why);
-                prepared.start(scene.seed, &device).map(|sim| (sim, described))
+                prepared.start(context.seed, &device).map(|sim| (sim, described))
             }
             (started, ..) => started.map(|sim| (sim, described)),
         };
         let (sim, described) = started?;
-        let place = if described.is_gpu { Place::Cuda } else { Place::Cpu { threads: described.threads as usize } };
+        let place =
+            if described.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: described.threads as usize } };
         self.set_chosen(DeviceInfo { predicted: prepared.predict(place), ..described });
         Ok(sim)
     }

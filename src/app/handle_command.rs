@@ -92,10 +92,10 @@ impl App {
             UiCommand::ExportPanel => self.export_panel(),
             UiCommand::FocusSelection => views::ask_focus(ctx),
             UiCommand::ColorMenu => self.palette = Some(Palette::with("Colour by ")),
-            UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.exhibit, at),
+            UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.schema, at),
             UiCommand::ToggleRange => self.toggle_range(),
-            UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.exhibit),
-            UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.exhibit),
+            UiCommand::ShowView(name) => self.workspace.show_view(name, &self.session.live.schema),
+            UiCommand::OpenAnother(name) => self.workspace.open_another(name, &self.session.live.schema),
             UiCommand::Home => self.workspace.is_home = !self.workspace.is_home,
             UiCommand::Workspace(at) => self.show_workspace(at),
             UiCommand::Rename => self.rename_item(),
@@ -115,13 +115,13 @@ impl App {
             UiCommand::FilterPanel => self.filter_panel(ctx),
             UiCommand::NextPanel => self.next_panel(ctx, false),
             UiCommand::PreviousPanel => self.next_panel(ctx, true),
-            UiCommand::UndoLayout => self.workspace.travel(true, &self.session.live.exhibit),
-            UiCommand::RedoLayout => self.workspace.travel(false, &self.session.live.exhibit),
-            UiCommand::ResetLayout(target) => self.workspace.reset_layout(target, &self.session.live.exhibit),
+            UiCommand::UndoLayout => self.workspace.travel(true, &self.session.live.schema),
+            UiCommand::RedoLayout => self.workspace.travel(false, &self.session.live.schema),
+            UiCommand::ResetLayout(target) => self.workspace.reset_layout(target, &self.session.live.schema),
             UiCommand::SaveLayout => self.dialog = Some(Dialog::layout_name()),
             UiCommand::ApplyLayout(at) => {
                 let name = self.workspace.layouts.iter().nth(at).map(|l| l.name.clone()).unwrap_or_default();
-                self.workspace.apply(&name, &self.session.live.exhibit);
+                self.workspace.apply(&name, &self.session.live.schema);
             }
             UiCommand::ToggleTree => self.panels.tree = !self.panels.tree,
             UiCommand::ToggleInspector => self.panels.inspector = !self.panels.inspector,
@@ -147,7 +147,7 @@ impl App {
 
     /// Locks or unlocks the colour range. The toast shows the result: a tooltip may cover the panel.
     fn toggle_range(&mut self) {
-        match self.workspace.toggle_range(&self.session.live.exhibit) {
+        match self.workspace.toggle_range(&self.session.live.schema) {
             Some(true) => self.notify(Level::Info, "Colour range locked"),
             Some(false) => self.notify(Level::Info, "Colour range follows the data"),
             None => self.notify(Level::Info, "This panel has no colour range"),
@@ -262,7 +262,7 @@ impl App {
         let session = &mut self.session;
         let added = interventions::add(
             session.project.model.params_mut(),
-            &session.live.exhibit,
+            &session.live.schema,
             &session.selection,
             intervention,
         );
@@ -274,11 +274,8 @@ impl App {
 
     fn save_selection(&mut self) -> bool {
         let session = &mut self.session;
-        let name = interventions::name_selection(
-            session.project.model.params_mut(),
-            &session.live.exhibit,
-            &session.selection,
-        );
+        let name =
+            interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);
         if let Some(name) = &name {
             self.notify(Level::Info, format!("Saved selection “{name}”"));
         }
@@ -294,7 +291,7 @@ impl App {
         let session = &mut self.session;
         let set = session.selection.set;
         let list: Vec<String> = session.selection.elements.iter().take(64).map(u32::to_string).collect();
-        for probe in session.live.exhibit.probes {
+        for probe in session.live.schema.probes {
             if probe.shape == (crate::sim::Shape::Series { of: set }) {
                 let other = |wish: &String| wish.split('[').next().map(str::trim) != Some(probe.name);
                 session.project.record.retain(other);
@@ -302,7 +299,7 @@ impl App {
             }
         }
         if views::by_name("traces").is_some() {
-            self.workspace.show_view("traces", &self.session.live.exhibit);
+            self.workspace.show_view("traces", &self.session.live.schema);
             views::ask_pin(ctx);
         }
     }

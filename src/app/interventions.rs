@@ -3,7 +3,7 @@
 
 use super::{text, time::Span, views::Selection};
 use crate::{
-    engine::{Exhibit, Logged},
+    engine::{LoggedCommand, SimSchema},
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
     query::{self, Named},
 };
@@ -51,13 +51,13 @@ pub fn can_select(params: &dyn Params) -> bool {
 }
 
 /// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
-pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Selection) -> Option<String> {
+pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
-    let category = category(exhibit, selection);
+    let category = category(schema, selection);
     let (called, query_text) = match category {
         Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
-        None => (label(exhibit, selection), query::of_elements(&selection.elements)),
+        None => (label(schema, selection), query::of_elements(&selection.elements)),
     };
     let wanted = Value::Text(query_text);
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
@@ -75,8 +75,8 @@ pub fn name_selection(params: &mut dyn Params, exhibit: &Exhibit, selection: &Se
 }
 
 /// The column and the label, when the selected elements are exactly those of one category.
-fn category<'a>(exhibit: &'a Exhibit, selection: &Selection) -> Option<(&'a str, &'a str)> {
-    let set = exhibit.set(selection.set)?;
+fn category<'a>(schema: &'a SimSchema, selection: &Selection) -> Option<(&'a str, &'a str)> {
+    let set = schema.set(selection.set)?;
     let [first, _, ..] = selection.elements.as_slice() else { return None };
     set.columns.iter().find_map(|column| {
         let code = *column.codes.get(*first as usize)?;
@@ -91,13 +91,13 @@ fn category<'a>(exhibit: &'a Exhibit, selection: &Selection) -> Option<(&'a str,
 /// Adds an intervention on the selected elements. Returns its name.
 pub fn add(
     params: &mut dyn Params,
-    exhibit: &Exhibit,
+    schema: &SimSchema,
     selection: &Selection,
     intervention: Intervention,
 ) -> Option<String> {
     let choices = effects(params);
     let choice = intervention.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
-    add_effect(params, exhibit, selection, choice as u16, intervention.verb())
+    add_effect(params, schema, selection, choice as u16, intervention.verb())
 }
 
 /// The effects an intervention can have; empty when the kind has no interventions.
@@ -112,12 +112,12 @@ pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
 /// Adds an intervention with this effect on the selected elements. Returns its name.
 pub fn add_effect(
     params: &mut dyn Params,
-    exhibit: &Exhibit,
+    schema: &SimSchema,
     selection: &Selection,
     choice: u16,
     verb: &str,
 ) -> Option<String> {
-    let target_name = name_selection(params, exhibit, selection)?;
+    let target_name = name_selection(params, schema, selection)?;
     let group = list(params, "interventions")?;
     let effect = field(params, group, "effect")?;
     let (name, target) = (field(params, group, "name")?, field(params, group, "target")?);
@@ -160,9 +160,9 @@ fn at(group: usize, item: usize, field: usize) -> ParamId {
 }
 
 /// Label of the selected elements: one by its label, several by their count.
-pub fn label(exhibit: &Exhibit, selection: &Selection) -> String {
+pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     match selection.elements.as_slice() {
-        [one] => exhibit.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
+        [one] => schema.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
         many => format!("{} {}", super::text::count(many.len() as u64), selection.set),
     }
 }
@@ -176,13 +176,13 @@ fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> Str
 }
 
 /// The steps at which items were added to `interventions` while it ran, by their names.
-pub fn added(params: &dyn Params, began: &dyn Params, log: &[(u64, Logged)]) -> BTreeMap<String, u64> {
+pub fn added(params: &dyn Params, began: &dyn Params, log: &[(u64, LoggedCommand)]) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     let Some(group) = list(params, "interventions") else { return out };
     let Some(name) = field(params, group, "name") else { return out };
     let known: Vec<Value> = (0..began.len(group as u8)).map(|i| began.get(at(group, i, name))).collect();
     for (step, what) in log {
-        let Logged::Set(Change { id, value: Value::Rows(rows) }) = what else { continue };
+        let LoggedCommand::Set(Change { id, value: Value::Rows(rows) }) = what else { continue };
         let names = rows.iter().filter_map(|row| row.get(name)).filter(|_| usize::from(id.group) == group);
         for value in names.filter(|value| !known.contains(value)) {
             if let Value::Text(text) = value {
@@ -243,11 +243,11 @@ mod tests {
     fn a_stimulus_names_its_target_once() {
         let mut project = crate::project::Project::default();
         let params = project.model.params_mut();
-        let (group, exhibit) = (list(params, "interventions").unwrap(), Exhibit::default());
+        let (group, schema) = (list(params, "interventions").unwrap(), SimSchema::default());
         let two = selected(&[3, 4]);
-        let added = add(params, &exhibit, &two, Intervention::Stimulate);
+        let added = add(params, &schema, &two, Intervention::Stimulate);
         assert_eq!(added.as_deref(), Some("Stimulate 2 neurons"));
-        add(params, &exhibit, &two, Intervention::Silence);
+        add(params, &schema, &two, Intervention::Silence);
         assert_eq!(params.len(group as u8), 2);
         assert_eq!(params.len(list(params, "selections").unwrap() as u8), 1);
         let to = field(params, group, "to_ms").unwrap();
@@ -266,14 +266,14 @@ mod tests {
         let column =
             Column::from_texts("super_class", &["motor", "visual_centrifugal", "visual_centrifugal", "motor", "motor"]);
         let set = ElementSet { name: "neurons", len: 5, columns: vec![column], ..ElementSet::default() };
-        let exhibit = Exhibit { sets: vec![Arc::new(set)], ..Exhibit::default() };
+        let schema = SimSchema { sets: vec![Arc::new(set)], ..SimSchema::default() };
         let mut project = crate::project::Project::default();
         let params = project.model.params_mut();
-        let name = name_selection(params, &exhibit, &selected(&[1, 2]));
+        let name = name_selection(params, &schema, &selected(&[1, 2]));
         assert_eq!(name.as_deref(), Some("visual centrifugal"));
         assert_eq!(named(params)[0].query, "super_class = visual_centrifugal");
         assert_eq!(
-            name_selection(params, &exhibit, &selected(&[0, 3])).as_deref(),
+            name_selection(params, &schema, &selected(&[0, 3])).as_deref(),
             Some("2 neurons"),
             "only some of them"
         );
@@ -283,11 +283,11 @@ mod tests {
     fn interventions_added_during_a_run_have_their_step() {
         let mut project = crate::project::Project::default();
         let began = project.model.clone();
-        let exhibit = Exhibit::default();
+        let schema = SimSchema::default();
         let params = project.model.params_mut();
-        add(params, &exhibit, &selected(&[3, 4]), Intervention::Stimulate);
+        add(params, &schema, &selected(&[3, 4]), Intervention::Stimulate);
         let id = ParamId::list(list(params, "interventions").unwrap());
-        let log = [(700, Logged::Set(Change { id, value: params.get(id) })), (900, Logged::Rewind)];
+        let log = [(700, LoggedCommand::Set(Change { id, value: params.get(id) })), (900, LoggedCommand::Rewind)];
         let added = added(params, began.params(), &log);
         assert_eq!(added.into_iter().collect::<Vec<_>>(), [("Stimulate 2 neurons".to_owned(), 700)]);
         assert!(super::added(params, params, &log).is_empty(), "it was there from the beginning");

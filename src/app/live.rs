@@ -18,10 +18,10 @@ use super::{
     views::Trouble,
 };
 use crate::{
-    engine::{Command, Engine, Exhibit, Loader, Logged, Outcome, Sink},
+    engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, Clock, Frame, Progress, Scene, Tap},
+    sim::{Action, BuildContext, Clock, Frame, Progress, Tap},
 };
 use std::{
     collections::HashSet,
@@ -32,7 +32,7 @@ use std::{
 
 /// Builds the simulation of a project on the loader thread. The app uses
 /// [`Devices::build`](super::device::Devices::build); tests use their own.
-pub type Builder = Arc<dyn Fn(&Project, &Scene, &Progress) -> Outcome + Send + Sync>;
+pub type Builder = Arc<dyn Fn(&Project, &BuildContext, &Progress) -> Outcome + Send + Sync>;
 
 /// Nice value of the engine thread relative to the window, with a graphics processor.
 pub const ENGINE_NICE: i32 = 5;
@@ -71,7 +71,7 @@ pub struct RunLog {
     /// The document at step 0.
     pub project: Project,
     /// Applied commands by step.
-    pub log: Vec<(u64, Logged)>,
+    pub log: Vec<(u64, LoggedCommand)>,
 }
 
 /// The running simulation.
@@ -95,7 +95,7 @@ pub struct Live {
     profiled: Option<u32>,
     speed_sent: Option<f64>,
     /// Sets and probes of the simulation.
-    pub exhibit: Exhibit,
+    pub schema: SimSchema,
     /// Last reported clock.
     pub clock: Clock,
     /// Whether it is running.
@@ -147,7 +147,7 @@ impl Live {
             subscribed: vec![],
             profiled: None,
             speed_sent: None,
-            exhibit: Exhibit::default(),
+            schema: SimSchema::default(),
             clock: Clock::default(),
             running: false,
             target: None,
@@ -166,9 +166,9 @@ impl Live {
     }
 
     /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
-    pub fn build(&mut self, project: &Project, scene: Scene, play: bool) {
+    pub fn build(&mut self, project: &Project, context: BuildContext, play: bool) {
         let (builder, wanted) = (self.builder.clone(), project.clone());
-        let job = move |progress: &Progress| builder(&wanted, &scene, progress);
+        let job = move |progress: &Progress| builder(&wanted, &context, progress);
         self.load(job, project.clone(), play, None);
     }
 
@@ -201,7 +201,7 @@ impl Live {
         self.pause();
         self.sent = None;
         self.playback = None;
-        self.exhibit = Exhibit::default();
+        self.schema = SimSchema::default();
         self.clock = Clock::default();
         (self.error, self.trouble) = (None, None);
         self.checkpoints.forget();
@@ -226,8 +226,8 @@ impl Live {
     }
 
     /// Counters of the engine.
-    pub fn gauges(&self) -> Option<&crate::engine::Gauges> {
-        self.engine.as_ref().map(|e| &*e.gauges)
+    pub fn counters(&self) -> Option<&crate::engine::EngineCounters> {
+        self.engine.as_ref().map(|e| &*e.counters)
     }
 
     fn send(&self, command: Command) -> bool {

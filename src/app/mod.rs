@@ -140,7 +140,7 @@ impl App {
         let devices = Arc::new(device::Devices::default());
         let builder = start.builder.unwrap_or_else(|| {
             let devices = devices.clone();
-            Arc::new(move |project, scene, progress| devices.build(&project.model, scene, &project.run, progress))
+            Arc::new(move |project, context, progress| devices.build(&project.model, context, &project.run, progress))
         });
         let is_software = cc.wgpu_render_state.as_ref().is_some_and(software::is_software);
         let nice = if is_software { software::ENGINE_NICE } else { live::ENGINE_NICE };
@@ -265,7 +265,7 @@ impl App {
                     self.time.reset();
                     let project = &self.session.project;
                     self.time.expect(project.planned_steps(), project.model.secs_per_step());
-                    self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
+                    self.workspace.open(layout.as_deref(), &self.session.live.schema);
                     let device = self.devices.chosen();
                     self.set_machine(&device);
                     self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
@@ -273,8 +273,8 @@ impl App {
                 }
                 live::LiveEvent::Frame(mut frame) => {
                     self.profile.absorb(&frame);
-                    self.session.filter.absorb(&self.session.live.exhibit, &frame);
-                    self.workspace.absorb(&self.session.live.exhibit, &mut self.time, &mut frame);
+                    self.session.filter.absorb(&self.session.live.schema, &frame);
+                    self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
                     self.session.live.give_back(frame);
                 }
                 live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
@@ -325,8 +325,8 @@ impl App {
     fn subscribe(&mut self) {
         let session = &self.session;
         let is_quiet = self.pacing.updates_are_off;
-        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.exhibit, &session.selection) };
-        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.exhibit) };
+        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.schema, &session.selection) };
+        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.schema) };
         for tap in time_panel::taps(self).into_iter().chain(filter) {
             if taps.iter().all(|t| t.probe != tap.probe) {
                 taps.push(tap);
@@ -338,7 +338,7 @@ impl App {
     }
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
-        let is_empty = !self.session.live.is_loaded() || self.session.live.exhibit.probes.is_empty();
+        let is_empty = !self.session.live.is_loaded() || self.session.live.schema.probes.is_empty();
         if self.workspace.is_home {
             return home::ui(ui, self, queue);
         }
@@ -352,13 +352,13 @@ impl App {
         let abilities = self.abilities();
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
-        self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
-        session.filter.update(ui.ctx(), &session.live.exhibit, &abilities);
+        self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock);
+        session.filter.update(ui.ctx(), &session.live.schema, &abilities);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let mut tints = std::mem::take(&mut self.workspace.tints);
         let mut kept_views = std::mem::take(&mut self.workspace.kept_views);
         let ctx = views::ViewCtx {
-            exhibit: &session.live.exhibit,
+            schema: &session.live.schema,
             clock: session.live.clock,
             running: session.live.running,
             trouble: session.live.trouble.as_ref(),

@@ -1,7 +1,7 @@
 //! Size of a step, pausing the display, and the progress of a run to a step.
 
 use super::{App, icons, runbar, text, theme::Tokens, widgets};
-use crate::engine::Gauges;
+use crate::engine::EngineCounters;
 use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
 use std::time::Instant;
 
@@ -74,7 +74,7 @@ impl App {
             Level::Step => 1,
             Level::Millisecond => of(1e-3),
             Level::Second => of(1.0),
-            Level::Batch => self.session.live.gauges().map_or(1, |g| Gauges::read(&g.batch_steps).max(1)),
+            Level::Batch => self.session.live.counters().map_or(1, |g| EngineCounters::read(&g.batch_steps).max(1)),
         };
         one.saturating_mul(u64::from(self.pacing.count))
     }

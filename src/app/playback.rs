@@ -2,7 +2,7 @@
 
 use super::live::Builder;
 use crate::{
-    engine::{Exhibit, Logged},
+    engine::{LoggedCommand, SimSchema},
     project::{Project, RunFolder, slices::Slices},
     sim::{ElementSet, Frame, ProbeSpec, Shape},
 };
@@ -25,9 +25,9 @@ pub struct OpenedRun {
     /// The project at step 0.
     pub project: Project,
     /// Command log: all edits and actions.
-    pub log: Vec<(u64, Logged)>,
+    pub log: Vec<(u64, LoggedCommand)>,
     /// Sets and probes.
-    pub exhibit: Exhibit,
+    pub schema: SimSchema,
     /// Warnings: missing data.
     pub notes: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
     let base = if run.manifest.base.as_os_str().is_empty() { run.path.clone() } else { run.manifest.base.clone() };
     let mut on_cpu = project.clone();
     on_cpu.run.device = crate::project::DeviceChoice::Cpu;
-    let built = builder(&on_cpu, &project.scene(&base), &crate::sim::Progress::default());
+    let built = builder(&on_cpu, &project.build_context(&base), &crate::sim::Progress::default());
     let sets = match built {
         Ok(sim) => sim.sets().to_vec(),
         Err(why) => {
@@ -57,8 +57,8 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
         let stream = run.manifest.streams.iter().find(|s| s.probe == p.name);
         stream.map(|s| s.lanes.clone()).unwrap_or_default()
     });
-    let exhibit = Exhibit { lanes: lanes.collect(), probes, sets, ..Exhibit::default() };
-    Ok(OpenedRun { run, project, log, exhibit, notes })
+    let schema = SimSchema { lanes: lanes.collect(), probes, sets, ..SimSchema::default() };
+    Ok(OpenedRun { run, project, log, schema, notes })
 }
 
 /// The sets stored in the run folder: sizes and ids.
@@ -103,7 +103,7 @@ pub struct Playback {
 impl Playback {
     /// Starts the reader thread. `wake` is called after every slice.
     pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
-        let mut slices = Slices::open(&opened.run, opened.exhibit.probes).map_err(|e| e.to_string())?;
+        let mut slices = Slices::open(&opened.run, opened.schema.probes).map_err(|e| e.to_string())?;
         let (sender, receiver) = bounded(AHEAD);
         let read = move || {
             loop {

@@ -63,10 +63,10 @@ impl App {
     /// Compares a run of the document with the reference, on a thread.
     pub(super) fn compare(&mut self, steps: u64) {
         let (devices, project) = (self.devices.clone(), self.session.project.clone());
-        let (scene, progress) = (project.scene(&self.session.folder()), Arc::new(Progress::default()));
+        let (context, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
         let shared = progress.clone();
         let job = move || {
-            let parity = devices.compare(&project.model, &scene, steps, &shared);
+            let parity = devices.compare(&project.model, &context, steps, &shared);
             JobResult::Compared(Box::new(parity.map_err(|e| e.to_string())))
         };
         match self.jobs.spawn("compare", job) {

@@ -1,16 +1,16 @@
 //! Estimated cost of a rebuild.
 
 use super::{live::Live, text};
-use crate::{kinds::Model, sim::Place};
+use crate::{kinds::Model, sim::DeviceKind};
 use std::time::Duration;
 
 /// `138,639 neurons, about 1.2 s, 410 MB`: estimated from the last build and the declarations.
-pub fn cost(live: &Live, model: &Model, on: Place) -> String {
+pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
     let bytes = |model: &Model| model.predict(on).iter().map(|(_, n)| n).sum::<u64>();
     let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
     let mut parts = vec![];
     if wanted == built
-        && let Some(set) = live.exhibit.sets.iter().max_by_key(|s| s.len)
+        && let Some(set) = live.schema.sets.iter().max_by_key(|s| s.len)
     {
         parts.push(format!("{} {}", text::count(set.len.into()), set.name));
     }

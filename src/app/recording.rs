@@ -72,7 +72,7 @@ impl App {
         let session = &self.session;
         let since = session.live.run_log().ok_or("there is no simulation")?.clone();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
-        let (base, device, exhibit) = (session.folder(), self.devices.chosen(), session.live.exhibit.clone());
+        let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
         self.jobs.spawn("record", move || {
             let folder = free_folder(&runs, &name);
             let start = RunStart {
@@ -80,14 +80,14 @@ impl App {
                 base: &base,
                 history: &since.log,
                 taps: taps.clone(),
-                sets: &exhibit.sets,
+                sets: &schema.sets,
                 threads: device.threads,
                 device: device.name,
                 command: String::new(),
                 trial: None,
                 trials: 0,
             };
-            let writer = RunWriter::create(&folder, start).map(|w| w.with_probes(exhibit.probes));
+            let writer = RunWriter::create(&folder, start).map(|w| w.with_probes(schema.probes));
             JobResult::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
         })
     }
@@ -130,7 +130,7 @@ impl App {
         }
         self.time.reset();
         let layout = self.session.layout.take();
-        self.workspace.open(layout.as_deref(), &self.session.live.exhibit);
+        self.workspace.open(layout.as_deref(), &self.session.live.schema);
         if let Some(recorded) = &self.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
             self.time.axis.is_recorded = true;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     kinds,
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ impl App {
     pub(super) fn abilities(&self) -> Abilities {
         let session = &self.session;
         let params = session.project.model.params();
-        let scene = session.project.scene(&session.folder());
+        let context = session.project.build_context(&session.folder());
         let listed = move |typed: &str, set: &ElementSet| {
-            kinds::read_list(&scene.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+            kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
         };
         Abilities {
             named: interventions::named(params).into(),
@@ -59,7 +59,7 @@ impl App {
         let params = session.project.model.params_mut();
         let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
         let verb = text::title(&text::words(verb));
-        match interventions::add_effect(params, &session.live.exhibit, &session.selection, effect, &verb) {
+        match interventions::add_effect(params, &session.live.schema, &session.selection, effect, &verb) {
             Some(name) => {
                 self.notify(Level::Info, format!("Added “{name}”"));
                 self.panels.inspector = true;
@@ -80,7 +80,7 @@ impl App {
     }
 
     fn select_partners(&mut self, of: Arc<Vec<u32>>, inputs: bool) {
-        let Some(wiring) = self.session.live.exhibit.wiring.clone() else { return };
+        let Some(wiring) = self.session.live.schema.connectivity.clone() else { return };
         let (over, asked_at) = (wiring.over, self.session.selection.generation);
         let find = move || JobResult::Selected(over, partners(&wiring, &of, inputs), asked_at);
         let found = self.jobs.spawn("partners", find);
@@ -91,8 +91,8 @@ impl App {
 }
 
 /// Elements with a connection onto these elements, or from them; ascending.
-fn partners(wiring: &Wiring, of: &[u32], inputs: bool) -> Vec<u32> {
-    let links = &*wiring.links;
+fn partners(wiring: &Connectivity, of: &[u32], inputs: bool) -> Vec<u32> {
+    let links = &*wiring.connections;
     let n = links.n() as usize;
     let mut is_in = vec![false; n];
     of.iter().filter(|e| (**e as usize) < n).for_each(|e| is_in[*e as usize] = true);

@@ -289,7 +289,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 let n = names.len();
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
-                let place = app.devices.chosen().place();
+                let place = app.devices.chosen().kind();
                 ui.label(rebuild::cost(live, &app.session.project.model, place));
                 ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {

@@ -230,14 +230,14 @@ fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
 
 /// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
-    let Some(set) = app.session.live.exhibit.sets.first().cloned() else { return };
+    let Some(set) = app.session.live.schema.sets.first().cloned() else { return };
     let abilities = app.abilities();
     let key = (abilities.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, abilities.seed);
     app.sets.counts.poll();
     if !app.sets.counts.is_stale(&key) {
         return;
     }
-    let asked = Asked::new(&app.session.live.exhibit, &abilities, set, &Default::default());
+    let asked = Asked::new(&app.session.live.schema, &abilities, set, &Default::default());
     let named = abilities.named.clone();
     app.sets.counts.want(ui.ctx(), key, move |progress| {
         let count = |s: &Named| {
@@ -252,10 +252,10 @@ fn count(ui: &Ui, app: &mut App) {
 impl App {
     /// Selects the elements of a named selection.
     pub(super) fn select_set(&mut self, name: &str) {
-        let exhibit = &self.session.live.exhibit;
-        let Some(set) = exhibit.sets.first().cloned() else { return };
+        let schema = &self.session.live.schema;
+        let Some(set) = schema.sets.first().cloned() else { return };
         let over = set.name;
-        let asked = Asked::new(exhibit, &self.abilities(), set, &Default::default());
+        let asked = Asked::new(schema, &self.abilities(), set, &Default::default());
         let query = format!("in {}", query::quote(name));
         let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {

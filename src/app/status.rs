@@ -125,10 +125,10 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     if let Some(ms) = app.frames.own.quantiles() {
         fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, "Median frame time; F12 shows details");
     }
-    let memory: u64 = session.live.exhibit.memory.iter().map(|(_, n)| n).sum();
+    let memory: u64 = session.live.schema.memory.iter().map(|(_, n)| n).sum();
     if memory > 0 {
         let owners: Vec<String> =
-            session.live.exhibit.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
+            session.live.schema.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
         fact(ui, icons::MEMORY, &text::bytes(memory), t.text_sub, &owners.join("\n"));
     }
     let device = app.devices.chosen();

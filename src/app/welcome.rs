@@ -7,7 +7,7 @@ use super::{
     theme::{TITLE, Tokens},
     widgets,
 };
-use crate::{project::DeviceChoice, sim::Place};
+use crate::{project::DeviceChoice, sim::DeviceKind};
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
 /// Draws the page.
@@ -53,7 +53,8 @@ fn loading_ui(
 fn memory_ui(ui: &mut Ui, app: &App) {
     let project = &app.session.project;
     let threads = app.devices.chosen().threads.max(1) as usize;
-    let places = [(DeviceChoice::Cuda, Place::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, Place::Cuda, "a GPU")];
+    let places =
+        [(DeviceChoice::Cuda, DeviceKind::Cpu { threads }, "the CPU"), (DeviceChoice::Cpu, DeviceKind::Cuda, "a GPU")];
     let (mut totals, mut owners) = (vec![], vec![]);
     for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
         let bytes = project.model.predict(place);

@@ -5,7 +5,7 @@ use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
     project::{self, Project, RunFolder, run::MANIFEST},
-    sim::{Bytes, Place},
+    sim::{DeviceKind, MemoryByOwner},
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -56,16 +56,16 @@ fn project_info(project: &Project, as_json: bool) {
 }
 
 /// Memory by owner on each kind of device, as far as the parameters alone say.
-fn predicted(model: &Model) -> Vec<(&'static str, Bytes)> {
+fn predicted(model: &Model) -> Vec<(&'static str, MemoryByOwner)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let places = [("cpu", Place::Cpu { threads }), ("cuda", Place::Cuda)];
+    let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
     places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
 }
 
 /// `needs about 65.8 MB on the CPU (wiring 60.9 MB, …)`.
 fn memory_lines(model: &Model) -> Vec<String> {
     let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
-    let line = |(place, bytes): (&str, Bytes)| {
+    let line = |(place, bytes): (&str, MemoryByOwner)| {
         let all: u64 = bytes.iter().map(|(_, n)| n).sum();
         let owners: Vec<String> = bytes.iter().map(|(owner, n)| format!("{owner} {}", mb(*n))).collect();
         let place = if place == "cpu" { "CPU" } else { "GPU" };

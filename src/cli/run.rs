@@ -231,7 +231,7 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
-    let predicted = prepared.predict(chosen.device.place());
+    let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     out!("{}", project::write(&job.project)?.trim_end());
     out!("// runs on {}", chosen.name);

@@ -2,7 +2,7 @@
 
 use super::{error::CliError, meter::Meter, signal};
 use crate::{
-    engine::{Command, Engine, Event, Exhibit, Gauges},
+    engine::{Command, Engine, EngineCounters, Event, SimSchema},
     gpu::{
         Timing,
         timing::{self, Row},
@@ -47,12 +47,12 @@ pub(super) struct Pacing {
 
 /// Reads and generates on the loader's thread, with progress and cancel.
 pub(super) fn prepare(project: &Project, base: &Path, meter: &Meter) -> Result<Box<dyn Prepared>, CliError> {
-    let (model, scene) = (project.model.clone(), project.scene(base));
+    let (model, context) = (project.model.clone(), project.build_context(base));
     let (sender, receiver) = std::sync::mpsc::channel();
     let progress = std::sync::Arc::new(Progress::default());
     let shared = progress.clone();
     std::thread::Builder::new().name("loader".into()).spawn(move || {
-        sender.send(model.prepare(&scene, &shared)).ok();
+        sender.send(model.prepare(&context, &shared)).ok();
     })?;
     loop {
         match receiver.recv_timeout(LOOK_EVERY) {
@@ -83,8 +83,8 @@ pub(super) fn record(
     let secs_per_step = sim.clock().secs_per_step;
     let engine = Engine::spawn(|| {})?;
     engine.send(Command::Load(sim));
-    let exhibit = loaded(&engine)?;
-    let start = RunStart { taps: taps.clone(), sets: &exhibit.sets, ..start };
+    let schema = loaded(&engine)?;
+    let start = RunStart { taps: taps.clone(), sets: &schema.sets, ..start };
     let writer = RunWriter::create(folder, start)?;
     engine.send(Command::Batch(pacing.batch));
     engine.send(Command::Speed(pacing.speed));
@@ -95,7 +95,7 @@ pub(super) fn record(
         Watched { engine: &engine, secs_per_step, tick, failed: None, interrupted: false, timings: vec![] };
     watched.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
-    let stalled_s = Gauges::read(&engine.gauges.stalled_nanos) as f64 * 1e-9;
+    let stalled_s = EngineCounters::read(&engine.counters.stalled_nanos) as f64 * 1e-9;
     engine.send(Command::StopRecording);
     let (digest, clock) = watched.until_closed()?;
     watched.take_timings();
@@ -106,15 +106,15 @@ pub(super) fn record(
         stalled_s,
         interrupted: watched.interrupted,
         recording_failed: watched.failed,
-        n_elements: exhibit.sets.iter().map(|s| (s.name, s.len)).collect(),
-        memory: exhibit.memory,
-        timings: timing::report(&watched.timings, &exhibit.kernels),
+        n_elements: schema.sets.iter().map(|s| (s.name, s.len)).collect(),
+        memory: schema.memory,
+        timings: timing::report(&watched.timings, &schema.kernels),
     })
 }
 
 /// The engine closes a recording before it tells of the failure that ended it.
 fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
-    let step = Gauges::read(&engine.gauges.step);
+    let step = EngineCounters::read(&engine.counters.step);
     match error {
         CliError::NoGpu(why) => CliError::NoGpu(format!(
             "{why}\nneuropil: {} is closed properly, up to step {step}; --device cpu runs it on the CPU",
@@ -124,10 +124,10 @@ fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
     }
 }
 
-fn loaded(engine: &Engine) -> Result<Exhibit, CliError> {
+fn loaded(engine: &Engine) -> Result<SimSchema, CliError> {
     loop {
         match engine.events.recv() {
-            Ok(Event::Loaded(exhibit)) => return Ok(exhibit),
+            Ok(Event::Loaded(schema)) => return Ok(schema),
             Ok(Event::Failed(error)) => return Err(error.into()),
             Ok(_) => {}
             Err(_) => return Err(gone()),
@@ -155,14 +155,14 @@ impl Watched<'_> {
             match self.engine.events.recv_timeout(LOOK_EVERY) {
                 Ok(Event::Running(false, _)) => return Ok(()),
                 Ok(Event::Failed(error)) => return Err(error.into()),
-                Ok(Event::Refused(error)) => return Err(error.into()),
+                Ok(Event::Rejected(error)) => return Err(error.into()),
                 Ok(Event::RecordingFailed(error)) => self.recording_failed(&error),
                 Ok(_) => {}
                 Err(e) if e.is_disconnected() => return Err(gone()),
                 Err(_) => {}
             }
             self.take_timings();
-            let step = Gauges::read(&self.engine.gauges.step);
+            let step = EngineCounters::read(&self.engine.counters.step);
             (self.tick)(Clock { step, secs_per_step: self.secs_per_step });
             if signal::interrupted() && !self.interrupted {
                 self.interrupted = true;
@@ -188,7 +188,7 @@ impl Watched<'_> {
     }
 
     fn until_closed(&mut self) -> Result<(Digest, Clock), CliError> {
-        let step = Gauges::read(&self.engine.gauges.step);
+        let step = EngineCounters::read(&self.engine.counters.step);
         let clock = Clock { step, secs_per_step: self.secs_per_step };
         while self.failed.is_none() {
             match self.engine.events.recv() {

@@ -20,7 +20,7 @@ pub use worker::PROFILE_EVERY;
 use crate::{
     gpu::KernelFacts,
     params::Change,
-    sim::{Action, Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap, Wiring},
+    sim::{Action, Clock, Connectivity, Digest, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
@@ -54,7 +54,7 @@ pub enum Command {
     /// Takes up an action.
     Act(Action),
     /// The probes that are on screen. Nothing else is sampled for the screen.
-    Watch(Vec<Tap>),
+    Subscribe(Vec<Tap>),
     /// How many batches there are to one that is measured while somebody looks at where the time goes: each batch is
     /// then handed out, the measured ones launch by launch. `None` when nobody looks.
     Profile(Option<u32>),
@@ -72,7 +72,7 @@ pub enum Command {
 
 /// What a running simulation can show: sent with [`Event::Loaded`].
 #[derive(Clone, Default)]
-pub struct Exhibit {
+pub struct SimSchema {
     /// What can be tapped.
     pub probes: &'static [ProbeSpec],
     /// Lane names per probe, for `Series` with fixed lanes.
@@ -80,14 +80,14 @@ pub struct Exhibit {
     /// The sets of elements.
     pub sets: Vec<Arc<ElementSet>>,
     /// Who is connected to whom, when elements are.
-    pub wiring: Option<Wiring>,
+    pub connectivity: Option<Connectivity>,
     /// Memory by owner, bytes.
     pub memory: Vec<(&'static str, u64)>,
     /// What its kernels take of the device, for the timing table; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
 }
 
-impl Exhibit {
+impl SimSchema {
     /// A probe by name.
     pub fn probe(&self, name: &str) -> Option<ProbeId> {
         self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)
@@ -102,15 +102,15 @@ impl Exhibit {
 /// What the engine says that must not be lost. Rare: at most a few per command.
 pub enum Event {
     /// A simulation took its place; views start over.
-    Loaded(Exhibit),
+    Loaded(SimSchema),
     /// Running or not, and since which step.
     Running(bool, Clock),
     /// A change or an action was taken up at this step.
-    Applied(u64, Logged),
+    Applied(u64, LoggedCommand),
     /// A change needs the simulation rebuilt from the project.
     NeedsRebuild(Change),
     /// A change or an action was refused; the simulation goes on.
-    Refused(SimError),
+    Rejected(SimError),
     /// The simulation stopped; a recording in progress is closed. When its device failed, it is gone.
     Failed(SimError),
     /// The recording is complete on disk.
@@ -123,7 +123,7 @@ pub enum Event {
 
 /// What a run's command log holds: with the project it makes the run replayable bit for bit.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub enum Logged {
+pub enum LoggedCommand {
     /// A parameter was changed.
     Set(Change),
     /// An action was taken.
@@ -134,7 +134,7 @@ pub enum Logged {
 
 /// Counters anyone may read at any time.
 #[derive(Default)]
-pub struct Gauges {
+pub struct EngineCounters {
     /// Steps taken.
     pub step: AtomicU64,
     /// Wall nanoseconds of the last batch.
@@ -147,7 +147,7 @@ pub struct Gauges {
     pub queued_blocks: AtomicU64,
 }
 
-impl Gauges {
+impl EngineCounters {
     /// Reads a counter.
     pub fn read(counter: &AtomicU64) -> u64 {
         counter.load(Ordering::Relaxed)
@@ -163,7 +163,7 @@ pub struct Engine {
     /// Frames out.
     pub frames: Arc<Mailbox>,
     /// Counters.
-    pub gauges: Arc<Gauges>,
+    pub counters: Arc<EngineCounters>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -191,12 +191,12 @@ impl Engine {
         // A few events per command at most, so this many wait only when nobody listens any more.
         let (outbox, events) = bounded(4096);
         let frames = Arc::new(Mailbox::default());
-        let gauges = Arc::new(Gauges::default());
-        let (worker_frames, worker_gauges) = (frames.clone(), gauges.clone());
+        let counters = Arc::new(EngineCounters::default());
+        let (worker_frames, worker_counters) = (frames.clone(), counters.clone());
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
             prepare();
             let last_words = outbox.clone();
-            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_gauges, &wake);
+            let worker = worker::Worker::new(inbox, outbox, worker_frames, worker_counters, &wake);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
                 let why = why_of(&*panic);
                 let what = format!("a fault inside the program ({why}); the project is untouched, rebuild to go on");
@@ -204,7 +204,7 @@ impl Engine {
                 wake();
             }
         })?;
-        Ok(Self { commands, events, frames, gauges, thread: Some(thread) })
+        Ok(Self { commands, events, frames, counters, thread: Some(thread) })
     }
 
     /// Sends a command; `false` when the engine is gone, or does not listen because nobody took its events:

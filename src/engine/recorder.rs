@@ -1,7 +1,7 @@
 //! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the
 //! simulation waits; it never loses a spike and never grows without bound.
 
-use super::{Gauges, Logged};
+use super::{EngineCounters, LoggedCommand};
 use crate::sim::{Clock, Digest, Frame, ProbeId, Tap};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
@@ -18,7 +18,7 @@ pub trait Sink: Send {
     /// Appends a block of readings. After an error nothing more is written, and `finish` is still called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
     /// Appends a logged command.
-    fn log(&mut self, step: u64, what: &Logged) -> io::Result<()>;
+    fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
     /// Names of the lanes and elements of what is recorded; called once, before the first block.
     fn begin(&mut self, clock: Clock, lanes: &[(ProbeId, Vec<String>)]) -> io::Result<()>;
     /// Flushes and writes the index.
@@ -30,7 +30,7 @@ const QUEUE: usize = 16;
 
 enum Block {
     Readings(Frame),
-    Command(u64, Logged),
+    Command(u64, LoggedCommand),
     End(Digest, Clock),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Recorder {
     pub taps: Vec<Tap>,
     queue: Sender<Block>,
     thread: std::thread::JoinHandle<io::Result<()>>,
-    gauges: Arc<Gauges>,
+    counters: Arc<EngineCounters>,
     failed: Arc<AtomicBool>,
 }
 
@@ -48,7 +48,7 @@ impl Recorder {
         mut sink: Box<dyn Sink>,
         clock: Clock,
         lanes: Vec<(ProbeId, Vec<String>)>,
-        gauges: Arc<Gauges>,
+        counters: Arc<EngineCounters>,
     ) -> io::Result<Self> {
         let (queue, blocks) = bounded(QUEUE);
         let failed = Arc::new(AtomicBool::new(false));
@@ -57,7 +57,7 @@ impl Recorder {
             let begun = sink.begin(clock, &lanes);
             drain(sink, begun, &blocks, &flag)
         })?;
-        Ok(Self { taps, queue, thread, gauges, failed })
+        Ok(Self { taps, queue, thread, counters, failed })
     }
 
     /// Hands over a block; waits when the queue is full. `false` when the sink has failed: its error waits
@@ -66,7 +66,7 @@ impl Recorder {
         self.send(Block::Readings(frame))
     }
 
-    pub fn log(&self, step: u64, what: Logged) -> bool {
+    pub fn log(&self, step: u64, what: LoggedCommand) -> bool {
         self.send(Block::Command(step, what))
     }
 
@@ -74,13 +74,13 @@ impl Recorder {
         if self.failed.load(Ordering::Relaxed) {
             return false;
         }
-        self.gauges.queued_blocks.store(self.queue.len() as u64, Ordering::Relaxed);
+        self.counters.queued_blocks.store(self.queue.len() as u64, Ordering::Relaxed);
         match self.queue.try_send(block) {
             Ok(()) => true,
             Err(TrySendError::Full(block)) => {
                 let start = Instant::now();
                 let sent = self.queue.send(block).is_ok();
-                self.gauges.stalled_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+                self.counters.stalled_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
                 sent
             }
             Err(TrySendError::Disconnected(_)) => false,

@@ -1,6 +1,6 @@
 //! Drives a simulation through a command log without a thread: what a replay and a test need.
 
-use super::Logged;
+use super::LoggedCommand;
 use crate::{
     gpu::Pass,
     sim::{Frame, Progress, SimError, Simulation},
@@ -14,7 +14,7 @@ const BATCH: u64 = 500;
 /// may stop the run.
 pub fn drive(
     sim: &mut dyn Simulation,
-    log: &[(u64, Logged)],
+    log: &[(u64, LoggedCommand)],
     end: u64,
     progress: &Progress,
     mut look: impl FnMut(&Frame) -> ControlFlow<()>,
@@ -24,11 +24,11 @@ pub fn drive(
             return Ok(());
         }
         match what {
-            Logged::Set(change) => {
+            LoggedCommand::Set(change) => {
                 sim.set(change)?;
             }
-            Logged::Act(action) => sim.act(action)?,
-            Logged::Rewind => sim.rewind()?,
+            LoggedCommand::Act(action) => sim.act(action)?,
+            LoggedCommand::Rewind => sim.rewind()?,
         }
     }
     run_to(sim, end, end, progress, &mut look).map(drop)

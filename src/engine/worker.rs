@@ -1,6 +1,6 @@
 //! The loop: obey, batch, sample, hand out.
 
-use super::{Command, Event, Exhibit, Gauges, Logged, Mailbox, pace, recorder::Recorder};
+use super::{Command, EngineCounters, Event, LoggedCommand, Mailbox, SimSchema, pace, recorder::Recorder};
 use crate::{
     gpu::{Pass, nvtx},
     params::Change,
@@ -31,7 +31,7 @@ pub(super) struct Worker<W> {
     inbox: Receiver<Command>,
     outbox: Sender<Event>,
     frames: Arc<Mailbox>,
-    gauges: Arc<Gauges>,
+    counters: Arc<EngineCounters>,
     wake: W,
     pass: Pass,
     sim: Option<Box<dyn Simulation>>,
@@ -59,14 +59,14 @@ impl<W: Fn()> Worker<W> {
         inbox: Receiver<Command>,
         outbox: Sender<Event>,
         frames: Arc<Mailbox>,
-        gauges: Arc<Gauges>,
+        counters: Arc<EngineCounters>,
         wake: W,
     ) -> Self {
         Self {
             inbox,
             outbox,
             frames,
-            gauges,
+            counters,
             wake,
             pass: Pass::default(),
             sim: None,
@@ -143,7 +143,7 @@ impl<W: Fn()> Worker<W> {
         if error.is_device() {
             return self.fail(error);
         }
-        self.tell(Event::Refused(error));
+        self.tell(Event::Rejected(error));
     }
 
     fn set_running(&mut self, running: Running) {
@@ -176,12 +176,12 @@ impl<W: Fn()> Worker<W> {
             Command::Act(action) => {
                 let done = self.sim.as_mut().map(|s| s.act(&action));
                 match done {
-                    Some(Ok(())) => self.log(Logged::Act(action)),
+                    Some(Ok(())) => self.log(LoggedCommand::Act(action)),
                     Some(Err(error)) => self.refuse(error),
                     None => {}
                 }
             }
-            Command::Watch(taps) => {
+            Command::Subscribe(taps) => {
                 self.watch = taps;
                 self.retap();
                 self.show_now();
@@ -206,25 +206,25 @@ impl<W: Fn()> Worker<W> {
         self.stop_recording();
         self.set_running(Running::Paused);
         let probes = sim.probes();
-        let exhibit = Exhibit {
+        let schema = SimSchema {
             probes,
             lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
             sets: sim.sets().to_vec(),
-            wiring: sim.wiring(),
+            connectivity: sim.connectivity(),
             memory: sim.memory(),
             kernels: sim.kernels(),
         };
         self.sim = Some(sim);
         self.watch.clear();
         self.start_epoch();
-        self.tell(Event::Loaded(exhibit));
+        self.tell(Event::Loaded(schema));
     }
 
     fn start_epoch(&mut self) {
         self.epoch += 1;
         self.ran.restart();
         self.held = None;
-        self.gauges.step.store(self.clock().step, Ordering::Relaxed);
+        self.counters.step.store(self.clock().step, Ordering::Relaxed);
     }
 
     fn run_to(&mut self, step: u64) {
@@ -243,7 +243,7 @@ impl<W: Fn()> Worker<W> {
         self.stop_recording();
         match self.sim.as_mut().map(|s| s.rewind()) {
             Some(Err(error)) => return self.fail(error),
-            Some(Ok(())) => self.log(Logged::Rewind),
+            Some(Ok(())) => self.log(LoggedCommand::Rewind),
             None => {}
         }
         self.pace.forget();
@@ -268,12 +268,12 @@ impl<W: Fn()> Worker<W> {
         match self.sim.as_mut().map(|s| s.set(&change)) {
             Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
             Some(Err(error)) => self.refuse(error),
-            Some(Ok(Effect::Applied)) => self.log(Logged::Set(change)),
+            Some(Ok(Effect::Applied)) => self.log(LoggedCommand::Set(change)),
             None => {}
         }
     }
 
-    fn log(&mut self, what: Logged) {
+    fn log(&mut self, what: LoggedCommand) {
         let step = self.clock().step;
         if let Some(recorder) = &self.recorder {
             recorder.log(step, what.clone());
@@ -310,7 +310,7 @@ impl<W: Fn()> Worker<W> {
             return self.tell(Event::RecordingFailed(nothing));
         };
         let lanes = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
-        match Recorder::start(taps, sink, sim.clock(), lanes, self.gauges.clone()) {
+        match Recorder::start(taps, sink, sim.clock(), lanes, self.counters.clone()) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
                 self.retap();
@@ -409,7 +409,7 @@ impl<W: Fn()> Worker<W> {
             }
             return Ok(false);
         }
-        let stalled = Gauges::read(&self.gauges.stalled_nanos);
+        let stalled = EngineCounters::read(&self.counters.stalled_nanos);
         let start = Instant::now();
         let every = self.profile.map_or(PROFILE_EVERY, u64::from);
         let profiled = std::mem::take(&mut self.first_look) || self.batches.is_multiple_of(every);
@@ -425,7 +425,7 @@ impl<W: Fn()> Worker<W> {
         self.pass.aside_since(sampling, "sample");
         self.whole = None;
         // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
-        let stalled = Duration::from_nanos(Gauges::read(&self.gauges.stalled_nanos) - stalled);
+        let stalled = Duration::from_nanos(EngineCounters::read(&self.counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
         self.pass.end(steps, took.as_nanos() as u64)?;
         if let Some(held) = &mut self.held {
@@ -433,9 +433,9 @@ impl<W: Fn()> Worker<W> {
         }
         self.pace.took(steps, took);
         let clock = self.clock();
-        self.gauges.step.store(clock.step, Ordering::Relaxed);
-        self.gauges.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
-        self.gauges.batch_steps.store(steps.into(), Ordering::Relaxed);
+        self.counters.step.store(clock.step, Ordering::Relaxed);
+        self.counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
+        self.counters.batch_steps.store(steps.into(), Ordering::Relaxed);
         if self.last_frame.elapsed() >= FRAME_EVERY {
             self.hand_out_held();
         }

@@ -75,7 +75,7 @@ fn write_lineage(events: &[LifeEvent], path: &Path) -> io::Result<()> {
     let mut file = ::csv::Writer::from_path(path)?;
     file.write_record(["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"])?;
     for event in events {
-        let LifeEvent::Birth(Birth { step, child, parents, place, name }) = event else { continue };
+        let LifeEvent::Birth(Birth { step, child, parents, slot: place, name }) = event else { continue };
         let death = deaths.get(child);
         let parents = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         file.write_record([

@@ -3,7 +3,10 @@
 use crate::{
     gpu::{Memory, ModuleSpec},
     params::Params,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
+    sim::{
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        SimError, Simulation,
+    },
 };
 use std::sync::Arc;
 
@@ -20,32 +23,32 @@ pub trait Prepared: Send + Sync {
     /// prepared with.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
     /// Memory it will hold on a device, by owner; empty when that is not known.
-    fn predict(&self, on: Place) -> Bytes;
+    fn predict(&self, on: DeviceKind) -> MemoryByOwner;
 }
 
 /// [`Prepared`] of one kind.
 struct Ready<K: Kind> {
     params: K::Params,
-    scene: Scene,
+    context: BuildContext,
     setup: Arc<K::Setup>,
 }
 
 impl<K: Kind<Params: Send + Sync> + 'static> Ready<K> {
-    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        let setup = Arc::new(K::prepare(params, scene, progress)?);
-        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
+    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, context, progress)?);
+        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 }
 
 impl<K: Kind<Params: Send + Sync>> Prepared for Ready<K> {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
         if let Device::Cuda(gpu) = on {
-            fits(&self.predict(Place::Cuda), gpu.memory()?)?;
+            fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
         }
-        K::start(&self.params, &Scene { seed, ..self.scene.clone() }, self.setup.clone(), on)
+        K::start(&self.params, &BuildContext { seed, ..self.context.clone() }, self.setup.clone(), on)
     }
 
-    fn predict(&self, on: Place) -> Bytes {
+    fn predict(&self, on: DeviceKind) -> MemoryByOwner {
         K::predict(&self.params, Some(&self.setup), on)
     }
 }
@@ -108,7 +111,7 @@ macro_rules! kinds {
             }
 
             /// What rows of its timings move and compute per work item.
-            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::WORK, )* } }
+            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
@@ -121,18 +124,18 @@ macro_rules! kinds {
 
             /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
             /// they do not.
-            pub fn predict(&self, on: Place) -> Bytes {
+            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
                 match self { $( Self::$Variant(p) => <$module::Card as Kind>::predict(p, None, on), )* }
             }
 
             /// From parameters to a running simulation; the loader thread's whole job.
-            pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-                self.prepare(scene, progress)?.start(scene.seed, on)
+            pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
+                self.prepare(context, progress)?.start(context.seed, on)
             }
 
             /// The heavy half of [`Model::build`], to be started as often as one likes.
-            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => Ready::<$module::Card>::prepare(p, scene, progress), )* }
+            pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => Ready::<$module::Card>::prepare(p, context, progress), )* }
             }
         }
 

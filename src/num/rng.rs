@@ -24,7 +24,7 @@ pub enum Purpose {
     /// Poisson stimulus.
     Stimulus = 2,
     /// Wiring of generated networks.
-    Wiring = 3,
+    Connectivity = 3,
     /// Initial state.
     Start = 4,
     /// Random choice of elements (`random 21`).

@@ -5,7 +5,7 @@ use super::{
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, TRIALS, at},
 };
 use crate::{
-    engine::Logged,
+    engine::LoggedCommand,
     sim::{LifeEvent, Spike},
 };
 use std::{
@@ -97,7 +97,7 @@ impl RunFolder {
     }
 
     /// The command log. A last line that was cut off is left out.
-    pub fn commands(&self) -> io::Result<Vec<(u64, Logged)>> {
+    pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);

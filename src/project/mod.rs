@@ -30,7 +30,7 @@ use crate::{
     kinds::Model,
     param_tree, params,
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
-    sim::{ProbeSpec, Scene, Shape, Tap},
+    sim::{BuildContext, ProbeSpec, Shape, Tap},
 };
 use std::path::Path;
 
@@ -126,8 +126,8 @@ pub fn default_project() -> Project {
 
 impl Project {
     /// What surrounds the model. `base` is the folder of the project file, from which its paths start.
-    pub fn scene(&self, base: &Path) -> Scene {
-        Scene { base: base.to_owned(), seed: self.seed }
+    pub fn build_context(&self, base: &Path) -> BuildContext {
+        BuildContext { base: base.to_owned(), seed: self.seed }
     }
 
     /// Steps of the planned duration; `None` for an open end.

@@ -29,11 +29,11 @@ const MAX_LISTED: usize = 64;
 
 /// Every file the path parameters of a project point to; of a folder, the files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
-    let scene = project.scene(base);
+    let context = project.build_context(base);
     let mut out = vec![];
     for (id, typed) in project.paths() {
         let parameter = project.model.params().path(id);
-        let path = scene.resolve(&typed.0);
+        let path = context.resolve(&typed.0);
         if path.is_dir() {
             let mut inside: Vec<PathBuf> =
                 fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()).collect();

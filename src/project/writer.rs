@@ -6,7 +6,7 @@ use super::{
     write_atomic,
 };
 use crate::{
-    engine::{Logged, Sink},
+    engine::{LoggedCommand, Sink},
     kinds::Model,
     sim::{Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Spike, Tap},
 };
@@ -25,10 +25,10 @@ pub struct RunStart<'a> {
     /// Folder the project's relative paths start from.
     pub base: &'a Path,
     /// What was logged between step 0 and the start of the recording.
-    pub history: &'a [(u64, Logged)],
+    pub history: &'a [(u64, LoggedCommand)],
     /// What is recorded.
     pub taps: Vec<Tap>,
-    /// The sets of the simulation ([`Exhibit::sets`](crate::engine::Exhibit)).
+    /// The sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
     pub sets: &'a [Arc<ElementSet>],
     /// Where it runs, in words.
     pub device: String,
@@ -234,12 +234,12 @@ impl Sink for RunWriter {
         result
     }
 
-    fn log(&mut self, step: u64, what: &Logged) -> io::Result<()> {
+    fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
         let line = ron::to_string(&(step, what)).map_err(io::Error::other)?;
         let words = match what {
-            Logged::Set(change) => run::in_words(&self.model, change),
-            Logged::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
-            Logged::Rewind => "back to step 0".into(),
+            LoggedCommand::Set(change) => run::in_words(&self.model, change),
+            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
+            LoggedCommand::Rewind => "back to step 0".into(),
         };
         let result = self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes());
         if let Err(error) = &result {

@@ -4,7 +4,7 @@ use super::{Mistake, Op, Query, Word, parse};
 use crate::{
     num::rng::{Draw, Purpose},
     params::{Unit, path::distance},
-    sim::{Column, ElementSet, wiring::Links},
+    sim::{Column, ElementSet, connectivity::ConnectionSource},
 };
 
 /// Deepest chain of sets that name each other.
@@ -46,7 +46,7 @@ pub struct Known<'a> {
     /// Live values; empty where a query has to mean the same at all times.
     pub fields: &'a [Field<'a>],
     /// The connections, where there are any.
-    pub links: Option<&'a dyn Links>,
+    pub links: Option<&'a dyn ConnectionSource>,
     /// Seed of random choices.
     pub seed: u64,
     /// The elements listed in a file.
@@ -307,7 +307,7 @@ fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
 }
 
 /// Those that get at least so much from these, or give it to them; signs do not matter.
-fn linked(links: &dyn Links, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
+fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
     let mut sums = vec![0.0_f64; of.len()];
     let mut row = Vec::new();
     for from in 0..links.n().min(of.len() as u32) {

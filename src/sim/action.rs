@@ -1,8 +1,8 @@
-//! What a user can do to a running simulation besides turning its parameters.
+//! Actions: what a user can do to a running simulation besides changing its parameters.
 
 use crate::params::{ParamSpec, Value};
 
-/// A declared action: a form with a button in the window, a logged line in a run.
+/// A declared action: a form with a button in the window, a line in a run's command log.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
     /// Stable name, e.g. `kick`.
@@ -11,7 +11,7 @@ pub struct ActionSpec {
     pub title: &'static str,
     /// Tooltip.
     pub docs: &'static str,
-    /// The set whose selected elements it acts on; empty when it acts on the whole simulation.
+    /// The element set whose selected elements it acts on; empty when it acts on the whole simulation.
     pub over: &'static str,
     /// Its arguments.
     pub params: &'static [ParamSpec],
@@ -27,9 +27,9 @@ impl ActionSpec {
 /// One use of an action.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Action {
-    /// Which action.
+    /// Name of the action.
     pub name: String,
-    /// Indices of the elements acted on.
+    /// Indices of the elements it acts on.
     pub elements: Vec<u32>,
     /// One value per declared argument.
     pub values: Vec<Value>,

@@ -1,37 +1,37 @@
-//! Sets of elements: neurons, experts, nuclei. Whatever a field, a raster or a table is over.
+//! Element sets: neurons, experts, nuclei. Fields, rasters and tables are over a set.
 
-/// A set of elements and what is known about each. Heavy and immutable: shared by `Arc`.
+/// A set of elements with identifiers, names, positions and categories. Large and immutable: shared by `Arc`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ElementSet {
     /// Stable plural name (`neurons`); fields and spikes refer to it.
     pub name: &'static str,
     /// Number of elements.
     pub len: u32,
-    /// Public identifiers (FlyWire root ids); empty when elements have none but their index.
+    /// Public identifiers (FlyWire root ids); empty when elements only have an index.
     pub ids: Vec<u64>,
-    /// Names; empty, or one per element (may be empty strings).
+    /// Names: empty, or one per element (which may be an empty string).
     pub names: Vec<String>,
-    /// Positions in µm; empty when the elements live nowhere.
+    /// Positions in µm; empty when the elements have none.
     pub positions: Vec<[f32; 3]>,
-    /// Where the elements go while it runs; without, they stay where they are.
-    pub course: Option<Course>,
-    /// The positions are a diagram: distances mean nothing, no scale is shown.
+    /// Fields that move the elements while the simulation runs; `None` when positions are fixed.
+    pub motion: Option<MotionFields>,
+    /// The positions are a diagram: distances have no meaning and no scale bar is shown.
     pub is_diagram: bool,
-    /// Categories: class, side, transmitter…
+    /// Categories: class, side, neurotransmitter…
     pub columns: Vec<Column>,
 }
 
-/// A moving diagram: every element on a cylinder of radius 1, at the angle and the height that two fields over the set
-/// say. An element without a value is nowhere.
+/// A moving diagram: two fields over the set give each element's angle and height on a cylinder of radius 1. An element
+/// without a value is not drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Course {
-    /// Name of a field of angles.
+pub struct MotionFields {
+    /// Name of a field of angles, radians.
     pub angle: &'static str,
-    /// Name of a field from 0 to 1.
+    /// Name of a field with values from 0 to 1.
     pub height: &'static str,
 }
 
-/// A category per element.
+/// One category per element.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
     /// `super_class`, `side`, `nt`…
@@ -43,7 +43,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// From one text per element; categories in order of decreasing size, at most 65,535 of them.
+    /// From one text per element. Categories are in order of decreasing size, at most 65,535 of them.
     pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for t in texts {
@@ -86,7 +86,7 @@ impl ElementSet {
         (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
     }
 
-    /// How an element is called in tooltips and tables: its name, else its id, else its index.
+    /// The text for an element in tooltips and tables: its name, else its id, else its index.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;
         match (self.names.get(i).filter(|n| !n.is_empty()), self.ids.get(i)) {

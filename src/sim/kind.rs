@@ -1,4 +1,4 @@
-//! What a simulation kind is, beyond its parameters.
+//! The contract of a simulation kind, and what it is built with.
 
 use super::{ActionSpec, ProbeSpec, SimError, Simulation};
 use crate::gpu::{Gpu, ModuleSpec};
@@ -10,21 +10,21 @@ use std::{
     },
 };
 
-/// Where a simulation is started.
+/// The device a simulation runs on.
 #[derive(Clone)]
 pub enum Device {
-    /// The reference, with this many threads.
+    /// The reference backend, with this many threads.
     Cpu {
         /// At least 1.
         threads: usize,
     },
-    /// The fast one.
+    /// The CUDA backend.
     Cuda(Arc<Gpu>),
 }
 
-/// A kind of device, without its handle: what a prediction needs to know of it.
+/// The kind of a device, without its handle: enough to predict memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DeviceKind {
     /// The CPU, with this many threads.
     Cpu {
         /// At least 1.
@@ -35,30 +35,30 @@ pub enum Place {
 }
 
 impl Device {
-    /// What kind of device it is.
-    pub const fn place(&self) -> Place {
+    /// The kind of this device.
+    pub const fn kind(&self) -> DeviceKind {
         match self {
-            Self::Cpu { threads } => Place::Cpu { threads: *threads },
-            Self::Cuda(_) => Place::Cuda,
+            Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },
+            Self::Cuda(_) => DeviceKind::Cuda,
         }
     }
 }
 
-/// Bytes by owner.
-pub type Bytes = Vec<(&'static str, u64)>;
+/// Memory by owner: name, bytes.
+pub type MemoryByOwner = Vec<(&'static str, u64)>;
 
-/// What surrounds a model in its project: everything that is not a parameter of the kind.
+/// What a simulation is built with beside the kind's parameters: the project's folder and seed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scene {
-    /// Folder relative paths start from.
+pub struct BuildContext {
+    /// Folder that relative paths start from.
     pub base: PathBuf,
-    /// Seed of every random draw.
+    /// Random seed of every draw.
     pub seed: u64,
 }
 
-impl Scene {
-    /// A path as typed, made absolute: relative to the project's folder when that exists there, else to
-    /// the working directory.
+impl BuildContext {
+    /// Resolves a path as typed: relative to the project's folder when the file exists there, else to the working
+    /// directory.
     pub fn resolve(&self, typed: &str) -> PathBuf {
         let path = Path::new(typed);
         let beside = self.base.join(path);
@@ -66,7 +66,7 @@ impl Scene {
     }
 }
 
-/// How far a long job is, and whether it is still wanted. Shared between the job and whoever watches.
+/// Progress and cancellation of a long job. Shared between the job and its observers.
 #[derive(Default)]
 pub struct Progress {
     fraction_bits: AtomicU32,
@@ -75,7 +75,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Says how far the job is; `Err(Cancelled)` when nobody wants it any more. Call at least every 50 ms.
+    /// Reports progress; `Err(Cancelled)` once the job is cancelled. Call at least every 50 ms.
     pub fn report(&self, stage: &str, fraction: f32) -> Result<(), SimError> {
         self.fraction_bits.store(fraction.to_bits(), Ordering::Relaxed);
         let mut current = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -85,88 +85,88 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
     }
 
-    /// Stops the job at its next report.
+    /// Cancels the job: its next report fails.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was cancelled.
+    /// Whether the job is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// What is being done, and how much of it is, 0 to 1.
+    /// The current stage and the fraction done, 0 to 1.
     pub fn now(&self) -> (String, f32) {
         let stage = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         (stage, f32::from_bits(self.fraction_bits.load(Ordering::Relaxed)))
     }
 }
 
-/// Values that belong together and where they are from.
+/// A named set of parameter values with its citation.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name in the menu.
     pub name: &'static str,
-    /// What one gets, as a sentence.
+    /// What the preset models, as a sentence.
     pub docs: &'static str,
     /// Citation.
     pub source: &'static str,
-    /// What it sets, as `--set` takes it; the rest stays.
+    /// The parameters it sets, in the syntax of `--set`; others keep their values.
     pub set: &'static [&'static str],
 }
 
-/// What a row of the timings does per work item at the least: what no cleverness saves.
+/// The least work per item of a timing row, for the roofline: no implementation can do less.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
-    /// Name of the row.
+pub struct RooflineWork {
+    /// Name of the timing row.
     pub row: &'static str,
     /// Bytes read and written.
     pub bytes: f64,
     /// Arithmetic operations; a fused multiply-add is two.
     pub ops: f64,
-    /// What has to be set for the row to appear; empty when nothing has to be.
+    /// The setting that makes the row appear; empty when it always does.
     pub when: &'static str,
 }
 
-/// What [`kinds!`](crate::kinds) collects.
+/// A simulation kind, as listed by [`kinds!`](crate::kinds).
 pub trait Kind {
     /// Name in menus.
     const TITLE: &'static str;
-    /// One paragraph: what it models, after whom.
+    /// One paragraph: what it models, with references.
     const ABOUT: &'static str;
-    /// Stable lower-case name: command line, golden folders.
+    /// Stable lower-case name, for the command line and golden folders.
     const NAME: &'static str;
-    /// What its simulations can be asked to show and record.
+    /// Probes of its simulations.
     const PROBES: &'static [ProbeSpec];
-    /// What can be done to its simulations.
+    /// Actions on its simulations.
     const ACTIONS: &'static [ActionSpec];
-    /// What the rows of its CPU timings are: name, tooltip. Rows of kernels are told by [`Kind::MODULES`].
+    /// Rows of its CPU timings: name, tooltip. Rows of kernels come from [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
-    /// What rows of its timings move and compute per work item, for the roofline. Rows whose work depends on parameters
-    /// are not in it.
-    const WORK: &'static [Work] = &[];
+    /// Bytes and operations per work item of its timing rows, for the roofline. Rows whose work depends on parameters
+    /// are left out.
+    const WORK: &'static [RooflineWork] = &[];
     /// Its CUDA modules.
     const MODULES: &'static [ModuleSpec];
-    /// Sets of values with a name and a citation.
+    /// Parameter presets.
     const PRESETS: &'static [Preset];
-    /// What the project file holds.
+    /// Its parameters, as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
-    /// What is made of it on the host: wiring, weights, tokens. Heavy, immutable, shared.
+    /// What is built from the parameters on the host: connectivity, weights, tokens. Large, immutable, shared.
     type Setup: Send + Sync;
     /// Simulated seconds per step.
     fn secs_per_step(params: &Self::Params) -> f64;
-    /// Reads, generates, quantises. Runs on the loader thread.
-    fn prepare(params: &Self::Params, scene: &Scene, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// Memory a simulation will hold on a device once it has started, by owner as in [`Simulation::memory`]. Without a
-    /// setup, what the parameters alone say. Empty when that is not known.
-    fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: Place) -> Bytes {
+    /// Reads or generates the setup. Runs on the loader thread.
+    fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
+    /// Predicts the memory of a started simulation by owner, as in [`Simulation::memory`]. Without a setup, from the
+    /// parameters alone. Empty when unknown.
+    fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryByOwner {
         let _ = (params, setup, on);
         vec![]
     }
-    /// Starts from a setup on a device.
+    /// Starts a simulation of a setup on a device.
     fn start(
         params: &Self::Params,
-        scene: &Scene,
+        context: &BuildContext,
         setup: Arc<Self::Setup>,
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError>;

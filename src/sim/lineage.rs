@@ -1,19 +1,19 @@
-//! Who came out of whom, and what became of them: the lines of a lineage, as they are told, recorded and exported.
+//! Births and deaths of individuals: the events of a lineage, as sampled, recorded and exported.
 
 use serde::{Deserialize, Serialize};
 
-/// One line of a lineage. Lines come in the order of their steps; nobody is named before being born.
+/// One event of a lineage. Events are in order of their steps; an individual is born before it is named elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LifeEvent {
-    /// Somebody is born.
+    /// An individual is born.
     Birth(Birth),
-    /// Somebody is gone.
+    /// An individual ends.
     Death(Death),
 }
 
 impl LifeEvent {
-    /// When.
+    /// The step of the event.
     pub const fn step(&self) -> u64 {
         match self {
             Self::Birth(birth) => birth.step,
@@ -22,19 +22,20 @@ impl LifeEvent {
     }
 }
 
-/// A birth. Whether the parents live on is told by their deaths.
+/// A birth. Parents that end have a death of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Birth {
-    /// When.
+    /// Step.
     pub step: u64,
-    /// Who is born; never reused.
+    /// The individual's id; never reused.
     pub child: u64,
-    /// Nobody (founder), one (split) or several (merge).
+    /// Ids of the parents: none (founder), one (split) or several (merge).
     pub parents: Vec<u64>,
-    /// Where: an element of the set the lineage is over. Places are used again.
+    /// Its slot: an element of the set the lineage is over. Slots are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<u32>,
-    /// What the kind calls it; empty when it has no name but its number.
+    #[serde(rename = "place", alias = "slot")]
+    pub slot: Option<u32>,
+    /// Its name; empty when it only has an id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
 }
@@ -42,31 +43,31 @@ pub struct Birth {
 /// A death.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Death {
-    /// When.
+    /// Step.
     pub step: u64,
-    /// Who is gone.
+    /// The individual's id.
     pub gone: u64,
-    /// What became of it.
-    pub end: End,
-    /// How well it did at the end, when the kind says so.
+    /// Why it ended.
+    pub end: EndCause,
+    /// Its health at the end, when the kind reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<f32>,
 }
 
-/// What became of somebody.
+/// Why an individual ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
-    /// Died, and left its place.
+pub enum EndCause {
+    /// Died; its slot is free.
     Died,
-    /// Went on as its children.
+    /// Replaced by its offspring.
     Split,
-    /// Went on in what it merged into.
+    /// Merged into another individual.
     Merged,
 }
 
-impl End {
-    /// As a table says it.
+impl EndCause {
+    /// The text for tables.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Died => "died",
@@ -81,16 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart_and_older_files_are_read() {
-        let birth = Birth { step: 8, child: 4, parents: vec![0, 2], place: Some(3), name: "e4".into() };
-        let death = Death { step: 9, gone: 0, end: End::Merged, health: Some(0.25) };
+    fn births_and_deaths_read_back_and_older_files_open() {
+        let birth = Birth { step: 8, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into() };
+        let death = Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25) };
         for event in [LifeEvent::Birth(birth), LifeEvent::Death(death)] {
             let line = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<LifeEvent>(&line).unwrap(), event, "{line}");
         }
         let old = r#"{"step":8,"child":4,"parents":[0,2]}"#;
         let event: LifeEvent = serde_json::from_str(old).unwrap();
-        assert_eq!(serde_json::to_string(&event).unwrap(), old, "what is unknown is not written");
+        assert_eq!(serde_json::to_string(&event).unwrap(), old, "absent fields are not written");
         assert!(serde_json::from_str::<LifeEvent>(r#"{"step":8}"#).is_err());
     }
 }

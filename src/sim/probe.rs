@@ -1,9 +1,9 @@
-//! What can be read from a simulation: a handful of shapes, and frames of readings.
+//! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
 use super::LifeEvent;
 use crate::gpu::{Batch, Timing};
 
-/// Where a simulation is.
+/// The current step of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Clock {
     /// Steps taken.
@@ -19,13 +19,13 @@ impl Clock {
     }
 }
 
-/// The shape of a probe's data: what decides the view, the recording file and the export format.
+/// The shape of a probe's data. It decides the view, the recording file and the export format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// One or several numbers now and then: a line plot. With `of`, one lane per tapped element of that
-    /// set; without, the lanes are [`Simulation::lanes`](super::Simulation::lanes).
+    /// Samples over time, one value per lane: a line plot. With `of`, one lane per tapped element of that set; without,
+    /// the lanes are [`Simulation::lanes`](super::Simulation::lanes).
     Series {
-        /// The set whose chosen elements are the lanes; empty when the lanes are fixed.
+        /// The set whose tapped elements are the lanes; empty when the lanes are fixed.
         of: &'static str,
     },
     /// `(step, lane)` pairs: a raster.
@@ -33,61 +33,61 @@ pub enum Shape {
         /// The set the lanes are elements of.
         over: &'static str,
     },
-    /// One value per element of a set: a 3D colouring, a heat map, a table column.
+    /// One value per element of a set: colours in 3D, a heat map, a table column.
     Field {
-        /// The set; fields over the same set line up.
+        /// The element set.
         over: &'static str,
-        /// Usual range of values, for the colour map.
+        /// Usual range of values, for the colour scale.
         range: (f32, f32),
-        /// What the numbers say.
+        /// The meaning of the values.
         meaning: Meaning,
     },
     /// A small matrix, row-major: couplings, attention, router use.
     Matrix {
-        /// What rows are.
+        /// What a row is.
         rows: &'static str,
-        /// What columns are.
+        /// What a column is.
         columns: &'static str,
     },
     /// Births, splits, merges and deaths: a lineage tree.
     Lineage {
-        /// The set whose elements are the places they live in; empty when they have none.
+        /// The set whose elements are the slots of individuals; empty when there are none.
         over: &'static str,
     },
     /// A growing text: generated samples, notes.
     Text,
 }
 
-/// What the numbers of a field say, where it matters to how they are shown.
+/// The meaning of a field's values, where the display depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meaning {
     /// A quantity.
     #[default]
     Number,
-    /// An angle in radians: the ends of the range are the same.
+    /// An angle in radians: both ends of the range are the same angle.
     Angle,
-    /// 1 where an element takes part, 0 where its place is empty: views of other fields leave the empty out.
+    /// 1 where a slot is occupied, 0 where it is empty: views of other fields skip empty slots.
     Mask,
-    /// The time since something last happened; negative for never.
-    Since,
+    /// The time since an event; negative when there was none.
+    TimeSince,
 }
 
 impl Shape {
-    /// The meaning of a field; of anything else, none.
+    /// The meaning of a field; `None` for other shapes.
     pub const fn meaning(self) -> Option<Meaning> {
         if let Self::Field { meaning, .. } = self { Some(meaning) } else { None }
     }
 
-    /// Whether a newer reading replaces an older one, rather than continuing it.
+    /// Whether a newer reading replaces an older one, instead of extending it.
     pub const fn is_state(self) -> bool {
         matches!(self, Self::Field { .. } | Self::Matrix { .. })
     }
 }
 
-/// One thing a kind can be asked to show and record.
+/// A declared probe: a quantity that can be shown and recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeSpec {
-    /// Stable name: the file name of its recording, the key in the project.
+    /// Stable name: file name of its recording, key in the project.
     pub name: &'static str,
     /// Label on screen; empty where the name in sentence case reads well ([`ProbeSpec::label`]).
     pub title: &'static str,
@@ -95,7 +95,7 @@ pub struct ProbeSpec {
     pub docs: &'static str,
     /// Unit suffix.
     pub unit: &'static str,
-    /// What it looks like.
+    /// Shape of its data.
     pub shape: Shape,
 }
 
@@ -109,22 +109,22 @@ impl ProbeSpec {
 /// Index into [`Simulation::probes`](super::Simulation::probes).
 pub type ProbeId = u16;
 
-/// A wish to read a probe.
+/// A request to sample a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tap {
-    /// Which probe.
+    /// The probe.
     pub probe: ProbeId,
-    /// For a `Series` over elements: which ones. Ignored otherwise.
+    /// For a `Series` over elements: their indices. Ignored otherwise.
     pub elements: Vec<u32>,
 }
 
-/// A spike (or any other event with a time and a place).
+/// A spike, or any other event with a step and an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Spike {
     /// Step, modulo 2³².
     pub step: u32,
-    /// Who.
+    /// Index of the element.
     pub lane: u32,
 }
 
@@ -135,22 +135,22 @@ pub struct Series {
     pub elements: Vec<u32>,
     /// Number of lanes, at least 1.
     pub lanes: u32,
-    /// When.
+    /// Step of each row.
     pub steps: Vec<u64>,
     /// Row-major: one row of `lanes` values per step.
     pub values: Vec<f32>,
 }
 
-/// What a probe read.
+/// The data read from a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// New samples.
     Series(Series),
     /// New spikes, ordered by step, then lane.
     Spikes(Vec<Spike>),
-    /// The latest value of every element.
+    /// The current value of every element.
     Field(Vec<f32>),
-    /// The latest matrix: columns, row-major values.
+    /// The current matrix: number of columns, row-major values.
     Matrix(u32, Vec<f32>),
     /// New births and deaths.
     Lineage(Vec<LifeEvent>),
@@ -158,14 +158,14 @@ pub enum Reading {
     Text(String),
 }
 
-/// A window that is not looked at for long keeps this many spikes, the newest.
+/// Spikes kept in a frame that is not read for long: the newest.
 pub const MAX_WAITING_SPIKES: usize = 1 << 22;
 
-/// A window that is not looked at for long keeps this many batches of a profile, the newest.
+/// Profiled batches kept in a frame that is not read for long: the newest.
 pub const MAX_WAITING_BATCHES: usize = 2048;
 
 impl Reading {
-    /// A series with these of its elements, in this order; anything else as it is.
+    /// A series restricted to these elements, in this order; other readings unchanged.
     fn of_elements(&self, elements: &[u32]) -> Self {
         match self {
             Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
@@ -180,8 +180,8 @@ impl Reading {
         }
     }
 
-    /// Histories grow, states are replaced: nothing is lost when a frame is skipped. Returns how
-    /// many spikes had to be forgotten.
+    /// Appends histories and replaces states, so that nothing is lost when a frame is skipped. Returns the number of
+    /// spikes dropped over the limit.
     fn absorb(&mut self, newer: Self) -> u64 {
         match (self, newer) {
             (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
@@ -202,37 +202,37 @@ impl Reading {
     }
 }
 
-/// Everything one reader is told about one stretch of simulation.
+/// The readings, timings and step of one stretch of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// Where the simulation is.
+    /// The step reached.
     pub clock: Clock,
     /// One reading per tapped probe.
     pub readings: Vec<(ProbeId, Reading)>,
     /// Kernel times.
     pub timings: Vec<Timing>,
-    /// Batches, when somebody asked to see them; measured ones may come after those behind them.
+    /// Batches, when profiling is on; measured ones may follow later ones.
     pub batches: Vec<Batch>,
-    /// Spikes forgotten because nobody looked; shown, never hidden.
+    /// Spikes dropped because the reader was too slow; always shown.
     pub skipped: u64,
-    /// Seconds it has been running since the epoch began, on the clock of the wall, pauses left out; 0 where nobody knows.
+    /// Wall-clock seconds of running since the epoch began, without pauses; 0 when unknown.
     pub ran_secs: f64,
-    /// Counts up when the simulation was replaced or rewound: views start over.
+    /// Incremented when the simulation is replaced or rewound: views clear their data.
     pub epoch: u64,
-    /// Asked by whoever samples: states (fields, matrices) would not be seen, since newer ones come before the screen
-    /// is drawn again. Histories are always wanted.
+    /// Set by the caller of `sample`: states (fields, matrices) are skipped, since newer ones arrive before the screen is
+    /// drawn again. Histories are always read.
     pub histories_only: bool,
-    /// Room for spikes, from a frame that was read; whoever samples may fill it instead of new memory.
+    /// Memory for spikes from a frame already read, which `sample` may reuse.
     pub spare: Vec<Spike>,
 }
 
 impl Frame {
-    /// Whether a probe of that shape is to be read this time.
+    /// Whether probes of that shape are read this time.
     pub const fn wants(&self, shape: Shape) -> bool {
         !(self.histories_only && shape.is_state())
     }
 
-    /// What these taps asked for: their probes, and of series over elements their elements.
+    /// The readings of these taps only: their probes, and for series over elements their elements.
     pub fn only(&self, taps: &[Tap]) -> Self {
         let wanted = |(id, reading): &(ProbeId, Reading)| {
             let tap = taps.iter().find(|t| t.probe == *id)?;
@@ -247,8 +247,7 @@ impl Frame {
         self.readings.iter().find(|(id, _)| *id == probe).map(|(_, r)| r)
     }
 
-    /// Folds a newer frame into this one, which its reader has not taken yet. A frame of another epoch
-    /// replaces it.
+    /// Merges a newer frame into this one, which is not read yet. A frame of another epoch replaces it.
     pub fn absorb(&mut self, newer: Self) {
         if newer.epoch != self.epoch {
             *self = newer;
@@ -275,7 +274,7 @@ impl Frame {
     }
 }
 
-/// Declares probes: `probes! { /// Docs. RATE = "rate", "Hz", Shape::Series { of: "" }; }` is a [`ProbeId`] for each, and
+/// Declares probes: `probes! { /// Docs. RATE = "rate", "Hz", Shape::Series { of: "" }; }` makes one [`ProbeId`] each and
 /// the list `PROBES` in the order of the ids.
 #[macro_export]
 macro_rules! probes {

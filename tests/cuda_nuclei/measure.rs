@@ -14,7 +14,7 @@ use neuropil::{
         task::{Problem, Setup},
     },
     num::halves,
-    sim::{Scene, Simulation},
+    sim::{BuildContext, Simulation},
 };
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn sim(params: &Params, state: &State<f32>, setup: &Arc<Setup>, tile: Option<Til
     let mut params = params.clone();
     (params.population.capacity, params.population.n_start) = (state.capacity as u32, 1);
     let tuning = Tuning { tile, ..Tuning::default() };
-    let mut sim = CudaSim::tuned(&params, &Scene::default(), setup.clone(), &gpu, tuning).expect("it starts");
+    let mut sim = CudaSim::tuned(&params, &BuildContext::default(), setup.clone(), &gpu, tuning).expect("it starts");
     sim.put(state, 0).expect("it is taken");
     Some(sim)
 }
@@ -199,7 +199,7 @@ fn the_largest_are_chosen_ties_to_the_lower_slot() {
         (params.population.capacity, params.population.n_start) = (n, 1);
         // One sample, x = 1 and y = 0: f = w².
         let setup = Arc::new(Setup::new(Problem { x: vec![1.0], y: vec![0.0], inputs: 1 }, "squares".to_owned()));
-        let mut sim = CudaSim::new(&params, &Scene::default(), setup, &gpu).expect("it starts");
+        let mut sim = CudaSim::new(&params, &BuildContext::default(), setup, &gpu).expect("it starts");
         sim.put(&population(&rows, 1), 0).expect("it is taken");
         sim.advance(1, &mut Pass::default()).expect("it runs");
         let mut slots: Vec<u32> = (0..n).collect();

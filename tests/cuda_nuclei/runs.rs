@@ -15,7 +15,7 @@ use neuropil::{
         task::{self, Problem, Setup},
     },
     params::path,
-    sim::{Action, Frame, Kind, Place, Progress, Reading, Scene, Simulation, Tap},
+    sim::{Action, BuildContext, DeviceKind, Frame, Kind, Progress, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub fn setup(params: &Params) -> Arc<Setup> {
     Arc::new(task::prepare(params, &scene(), &Progress::default()).expect("a task"))
 }
 
-pub fn scene() -> Scene {
-    Scene { seed: 5, ..Scene::default() }
+pub fn scene() -> BuildContext {
+    BuildContext { seed: 5, ..BuildContext::default() }
 }
 
 pub fn start(params: &Params, gpu: &Arc<Gpu>, tuning: Tuning) -> CudaSim {
@@ -106,7 +106,7 @@ fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
     }
     state.compact();
     let problem = Problem { x: golden.get("X").to_vec(), y: golden.get("y").to_vec(), inputs: dim };
-    let scene = Scene { seed: golden.one("seed") as u64, ..Scene::default() };
+    let scene = BuildContext { seed: golden.one("seed") as u64, ..BuildContext::default() };
     let setup = Arc::new(Setup::new(problem, "reference".to_owned()));
     let mut sim = CudaSim::new(params, &scene, setup, gpu).expect("it starts");
     sim.put(&state, 0).expect("it is taken");
@@ -386,9 +386,9 @@ fn memory_is_as_predicted() {
         (params.coupling.method, params.task.storage) = (method, storage);
         (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
         let held = start(&params, &gpu, Tuning::default()).memory();
-        let told = Card::predict(&params, Some(&setup(&params)), Place::Cuda);
+        let told = Card::predict(&params, Some(&setup(&params)), DeviceKind::Cuda);
         assert_eq!(told, held, "{method:?} {storage:?}");
-        assert_eq!(told, Card::predict(&params, None, Place::Cuda));
+        assert_eq!(told, Card::predict(&params, None, DeviceKind::Cuda));
     }
 }
 

@@ -14,7 +14,7 @@ use neuropil::{
         },
         task,
     },
-    sim::{Progress, Scene, Simulation},
+    sim::{BuildContext, Progress, Simulation},
 };
 use std::{sync::Arc, time::Instant};
 
@@ -104,7 +104,7 @@ fn timing_of_a_generation() {
             (FitnessMethod::Direct, Storage::Bf16),
         ] {
             (params.task.method, params.task.storage) = (method, storage);
-            let scene = Scene { seed: 1, ..Scene::default() };
+            let scene = BuildContext { seed: 1, ..BuildContext::default() };
             let setup = Arc::new(task::prepare(&params, &scene, &Progress::default()).expect("a task"));
             let mut sim = CudaSim::new(&params, &scene, setup, &gpu).expect("it starts");
             sim.advance(10, &mut Pass::default()).expect("it runs");

@@ -4,8 +4,8 @@ use neuropil::{
     gpu::Pass,
     params::Change,
     sim::{
-        Action, Clock, Column, Digest, Effect, ElementSet, Frame, Link, Links, Meaning, ProbeId, ProbeSpec, Reading,
-        Series, Shape, SimError, Simulation, Spike, Tap, Wiring,
+        Action, Clock, Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning,
+        ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Spike, Tap,
     },
 };
 use std::sync::Arc;
@@ -73,23 +73,23 @@ pub struct Fake {
 /// Twelve connections of every neuron, most of them within its class.
 struct Synapses;
 
-impl Links for Synapses {
+impl ConnectionSource for Synapses {
     fn n(&self) -> u32 {
         N
     }
-    fn n_links(&self) -> u64 {
+    fn n_connections(&self) -> u64 {
         u64::from(N) * u64::from(self.degree(0))
     }
     fn degree(&self, _: u32) -> u32 {
         12
     }
-    fn read(&self, from: u32, out: &mut Vec<Link>) {
+    fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
         out.extend((0..self.degree(from)).map(|k| {
             let chance = hash(u64::from(from * 16 + k) + 3_000_000);
             let to = if k < 8 { (from + (chance % 300) as u32) % N } else { (chance % u64::from(N)) as u32 };
             let size = (1 + chance / 512 % 6 * (chance / 4096 % 6)) as f32;
-            Link { to, weight: if hash(from.into()).is_multiple_of(5) { -size } else { size } }
+            Connection { to, weight: if hash(from.into()).is_multiple_of(5) { -size } else { size } }
         }));
         out.sort_by_key(|link| link.to);
     }
@@ -265,9 +265,14 @@ impl Simulation for Fake {
     fn digest(&self) -> Digest {
         Digest { hash: format!("{:016x}", hash(self.total)), totals: vec![("spikes".into(), self.total)] }
     }
-    fn wiring(&self) -> Option<Wiring> {
+    fn connectivity(&self) -> Option<Connectivity> {
         let links = Arc::new(Synapses);
-        self.is_wired.then_some(Wiring { over: "neurons", unit: "synapses", delay_secs: 0.0018, links })
+        self.is_wired.then_some(Connectivity {
+            over: "neurons",
+            unit: "synapses",
+            delay_secs: 0.0018,
+            connections: links,
+        })
     }
     fn memory(&self) -> Vec<(&'static str, u64)> {
         vec![("weights", 15_091_983), ("state", 2_218_224), ("delay ring", 2_500_000)]

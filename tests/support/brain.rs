@@ -2,7 +2,7 @@
 
 use neuropil::{
     data::generate::fly_stand_in,
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::{KernelFacts, Timing},
     kinds::spiking::setup::Setup,
     sim::{Clock, Frame, Meaning, ProbeSpec, Reading, Series, Shape, Spike},
@@ -21,14 +21,14 @@ const PROBES: &[ProbeSpec] = &[
     probe("class_rates", "Hz", Shape::Series { of: "" }),
     probe("v", "mV", Shape::Series { of: N }),
     probe("g", "mV", Shape::Series { of: N }),
-    probe("last_spike", "ms", Shape::Field { over: N, range: (0.0, 100.0), meaning: Meaning::Since }),
+    probe("last_spike", "ms", Shape::Field { over: N, range: (0.0, 100.0), meaning: Meaning::TimeSince }),
     probe("rate_field", "Hz", Shape::Field { over: N, range: (0.0, 100.0), meaning: Meaning::Number }),
     probe("synaptic_events", "1/s", Shape::Series { of: "" }),
     probe("active", "", Shape::Series { of: "" }),
 ];
 
-/// The exhibit of a fly-like network; made once per process.
-pub fn exhibit() -> Exhibit {
+/// The schema of a fly-like network; made once per process.
+pub fn schema() -> SimSchema {
     static SETUP: OnceLock<Arc<Setup>> = OnceLock::new();
     let make = || Arc::new(Setup::new(fly_stand_in(7, &|_, _| true).expect("the stand-in")).expect("a network"));
     let setup = SETUP.get_or_init(make);
@@ -37,7 +37,7 @@ pub fn exhibit() -> Exhibit {
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];
     let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
-    Exhibit { probes: PROBES, lanes, sets: vec![set.clone()], wiring, kernels: facts(), memory: vec![] }
+    SimSchema { probes: PROBES, lanes, sets: vec![set.clone()], connectivity: wiring, kernels: facts(), memory: vec![] }
 }
 
 /// As of a GPU that runs two of the kernels in `Activity`.
@@ -57,7 +57,7 @@ fn facts() -> Vec<KernelFacts> {
 
 /// Activity that comes in waves, differently in every class.
 pub struct Activity {
-    exhibit: Exhibit,
+    schema: SimSchema,
     step: u64,
     last: Vec<i64>,
     rate: Vec<f32>,
@@ -65,9 +65,9 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub fn new(exhibit: Exhibit) -> Self {
-        let n = exhibit.sets.first().map_or(0, |s| s.len as usize);
-        Self { exhibit, step: 0, last: vec![-1; n], rate: vec![0.0; n], seed: 1 }
+    pub fn new(schema: SimSchema) -> Self {
+        let n = schema.sets.first().map_or(0, |s| s.len as usize);
+        Self { schema, step: 0, last: vec![-1; n], rate: vec![0.0; n], seed: 1 }
     }
 
     /// Goes on from this step.
@@ -137,7 +137,7 @@ impl Activity {
         };
         let ago = |l: &i64| if *l < 0 { -1.0 } else { (now as i64 - l) as f32 * 0.1 };
         let last = self.last.iter().map(ago).collect();
-        let n_classes = self.exhibit.lanes.get(2).map_or(1, Vec::len);
+        let n_classes = self.schema.lanes.get(2).map_or(1, Vec::len);
         let readings = vec![
             (0, Reading::Spikes(spikes)),
             (1, Reading::Series(series(1, 1.0))),

@@ -16,7 +16,7 @@ pub fn setup(seed: u64) -> Arc<Setup> {
     let mut csr = Csr { target_bits, rows: vec![0], ..Csr::default() };
     for pre in 0..N {
         for post in 0..N {
-            let w = Draw { seed, purpose: Purpose::Wiring, step: u64::from(pre), lane: post }.words();
+            let w = Draw { seed, purpose: Purpose::Connectivity, step: u64::from(pre), lane: post }.words();
             if w[0].is_multiple_of(8) {
                 let size = if w[1].is_multiple_of(50) { 900 } else { (w[1] % 60 + 1) as i32 };
                 let count = if pre % 4 == 3 { -size } else { size };

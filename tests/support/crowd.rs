@@ -3,7 +3,7 @@
 //! `cargo test --release --test views twenty_million -- --ignored --nocapture`.
 
 use crate::{
-    brain::exhibit,
+    brain::schema,
     stage::{Stage, graphics},
 };
 use egui::{Modifiers, Pos2, Vec2, pos2, vec2};
@@ -116,7 +116,7 @@ fn rough_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
 #[test]
 #[ignore = "slow without optimisation: run with --release"]
 fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
-    let mut stage = Stage::new("raster", exhibit(), (1200.0, 760.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (1200.0, 760.0)).headless();
     stage.run(2);
     let absorbed = fill(&mut stage);
     println!("absorbing 99,000 spikes at a time: at most {absorbed:.2} ms");
@@ -158,8 +158,8 @@ fn points_are_encoded_in_a_millisecond() {
     }
     let state = create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE);
     let (device, queue) = (&state.device, &state.queue);
-    let exhibit = exhibit();
-    let positions = &exhibit.sets[0].positions;
+    let schema = schema();
+    let positions = &schema.sets[0].positions;
     let mut scene = Scene::new(device, state.target_format);
     scene.set_points(device, positions);
     scene.set_codes(queue, &vec![0; positions.len()]);

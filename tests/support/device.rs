@@ -9,7 +9,7 @@ use neuropil::{
         layout::Real,
         setup::Setup,
     },
-    sim::{Kind, Progress, Scene, Simulation},
+    sim::{BuildContext, Kind, Progress, Simulation},
 };
 use std::{
     io::Write as _,
@@ -33,8 +33,8 @@ pub fn gpu() -> Option<Arc<Gpu>> {
     }
 }
 
-pub fn scene() -> Scene {
-    Scene { seed: 3, ..Scene::default() }
+pub fn scene() -> BuildContext {
+    BuildContext { seed: 3, ..BuildContext::default() }
 }
 
 pub fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>) -> CpuSim<T> {
@@ -78,7 +78,7 @@ pub fn fly(shared: &Path) -> Arc<Setup> {
     let mut params = Params::default();
     params.network.source = Source::Files;
     params.network.path = shared.join("data/fly_standin").display().to_string().into();
-    Arc::new(Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
+    Arc::new(Card::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network"))
 }
 
 /// A network of the references with its listed kicks.
@@ -88,7 +88,7 @@ pub fn kicked(shared: &Path, folder: &str) -> (Params, Arc<Setup>) {
     params.network.source = Source::Files;
     params.network.path = folder.display().to_string().into();
     params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
-    let setup = Card::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
+    let setup = Card::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network");
     (params, Arc::new(setup))
 }
 

@@ -1,18 +1,18 @@
 //! A profile as a GPU would leave it: streams, captured steps, waits, copies.
 
 use neuropil::{
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::{
         Batch, KernelFacts, Lane, Measured, Span, Timing,
         ceilings::{Ceiling, Ceilings, Limit},
     },
-    sim::Work,
+    sim::RooflineWork,
 };
 
 /// What the kernels of the fixture do per item.
-pub const WORK: &[Work] = &[
-    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-    Work { row: "advance", bytes: 64.0, ops: 18.0, when: "" },
+pub const WORK: &[RooflineWork] = &[
+    RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    RooflineWork { row: "advance", bytes: 64.0, ops: 18.0, when: "" },
 ];
 
 /// Kernel, its mean in ns, items.
@@ -31,9 +31,9 @@ fn facts(name: &'static str, block: u32, registers: u32, occupancy: f32) -> Kern
     }
 }
 
-/// The exhibit with a device's kernels and memory.
-pub fn on_device(exhibit: Exhibit) -> Exhibit {
-    Exhibit {
+/// The schema with a device's kernels and memory.
+pub fn on_device(schema: SimSchema) -> SimSchema {
+    SimSchema {
         kernels: vec![facts("deliver", 256, 40, 0.75), facts("advance", 256, 64, 0.5), facts("order", 1024, 32, 1.0)],
         memory: vec![
             ("wiring", 62_400_000),
@@ -43,7 +43,7 @@ pub fn on_device(exhibit: Exhibit) -> Exhibit {
             ("arrivals", 12_100_000),
             ("traces", 51_200),
         ],
-        ..exhibit
+        ..schema
     }
 }
 

@@ -26,7 +26,7 @@ const PROBES: &[ProbeSpec] = &[
         title: "",
         docs: "Time since the last spike.",
         unit: "ms",
-        shape: Shape::Field { over: "neurons", range: (0.0, 100.0), meaning: Meaning::Since },
+        shape: Shape::Field { over: "neurons", range: (0.0, 100.0), meaning: Meaning::TimeSince },
     },
 ];
 

@@ -4,12 +4,12 @@
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{Params, cpu::CpuSim, real::Real, task},
-    sim::{Progress, Scene, Simulation},
+    sim::{BuildContext, Progress, Simulation},
 };
 use std::sync::Arc;
 
-pub fn scene(seed: u64) -> Scene {
-    Scene { seed, ..Scene::default() }
+pub fn scene(seed: u64) -> BuildContext {
+    BuildContext { seed, ..BuildContext::default() }
 }
 
 pub fn cpu<T: Real>(params: &Params, seed: u64, threads: usize) -> CpuSim<T> {

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use neuropil::sim::{
-    Birth, Column, Course, Death, ElementSet, End, LifeEvent, Meaning, ProbeId, ProbeSpec, Reading, Shape,
+    Birth, Column, Death, ElementSet, EndCause, LifeEvent, Meaning, MotionFields, ProbeId, ProbeSpec, Reading, Shape,
 };
 use std::f32::consts::PI;
 
@@ -42,7 +42,7 @@ pub fn cells(n: u32) -> ElementSet {
         name: CELLS,
         len: n,
         positions: (0..n).map(|i| [i as f32, 0.0, 0.0]).collect(),
-        course: Some(Course { angle: "phase", height: "order" }),
+        motion: Some(MotionFields { angle: "phase", height: "order" }),
         is_diagram: true,
         columns: vec![Column::from_texts("kind", &kinds)],
         ..ElementSet::default()
@@ -79,7 +79,7 @@ pub fn coupling() -> Reading {
 /// merge.
 pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
     let birth = |step, child, parents: Vec<u64>, place: usize| {
-        LifeEvent::Birth(Birth { step, child, parents, place: Some(place as u32), name: String::new() })
+        LifeEvent::Birth(Birth { step, child, parents, slot: Some(place as u32), name: String::new() })
     };
     let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None });
     let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();
@@ -94,11 +94,11 @@ pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
         let splits = (dies + 1 + pick(living.len() - 1)) % living.len();
         let (old, parent) = (living[dies], living[splits]);
         if step % 5 == 0 {
-            events.extend([death(step, old, End::Merged), death(step, parent, End::Merged)]);
+            events.extend([death(step, old, EndCause::Merged), death(step, parent, EndCause::Merged)]);
             events.push(birth(step, next, vec![parent, old], splits));
             events.push(birth(step, next + 1, vec![], dies));
         } else {
-            events.extend([death(step, old, End::Died), death(step, parent, End::Split)]);
+            events.extend([death(step, old, EndCause::Died), death(step, parent, EndCause::Split)]);
             events.extend([birth(step, next, vec![parent], splits), birth(step, next + 1, vec![parent], dies)]);
         }
         (living[splits], living[dies]) = (next, next + 1);

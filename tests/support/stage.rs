@@ -19,7 +19,7 @@ use neuropil::{
         time::Time,
         views::{self, Selection, View, ViewCtx, profile::Profile},
     },
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, Frame},
 };
 use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
@@ -48,7 +48,7 @@ fn busy_ms() -> f64 {
 
 struct Inside {
     view: Box<dyn View>,
-    exhibit: Exhibit,
+    schema: SimSchema,
     clock: Clock,
     running: bool,
     selection: Selection,
@@ -72,9 +72,9 @@ impl Inside {
         let (start, busy) = (Instant::now(), busy_ms());
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
-        self.filter.update(ui.ctx(), &self.exhibit, &self.abilities);
+        self.filter.update(ui.ctx(), &self.schema, &self.abilities);
         let mut ctx = ViewCtx {
-            exhibit: &self.exhibit,
+            schema: &self.schema,
             clock: self.clock,
             running: self.running,
             trouble: None,
@@ -109,9 +109,9 @@ pub struct Stage {
 }
 
 impl Stage {
-    pub fn new(name: &str, exhibit: Exhibit, size: (f32, f32)) -> Self {
+    pub fn new(name: &str, schema: SimSchema, size: (f32, f32)) -> Self {
         let mut view = views::by_name(name).expect("a view of this name");
-        view.reset(&exhibit);
+        view.reset(&schema);
         let inside = Inside {
             view,
             clock: Clock { step: 0, secs_per_step: 1e-4 },
@@ -129,10 +129,10 @@ impl Stage {
             ui_ms: 0.0,
             slowest_ms: 0.0,
             busiest_ms: 0.0,
-            exhibit: exhibit.clone(),
+            schema: schema.clone(),
             runs: Default::default(),
         };
-        Self { harness: None, inside: Some(inside), size, activity: Activity::new(exhibit) }
+        Self { harness: None, inside: Some(inside), size, activity: Activity::new(schema) }
     }
 
     /// Before it is built.
@@ -222,10 +222,10 @@ impl Stage {
         let inside = self.harness().state_mut();
         inside.clock = frame.clock;
         inside.running = true;
-        let exhibit = inside.exhibit.clone();
-        inside.time.absorb(&exhibit, &frame);
+        let schema = inside.schema.clone();
+        inside.time.absorb(&schema, &frame);
         inside.profile.absorb(&frame);
-        inside.view.absorb(&exhibit, &frame);
+        inside.view.absorb(&schema, &frame);
     }
 
     /// Fills the history with about this many spikes.
@@ -342,9 +342,9 @@ impl Stage {
 
     /// Of a panel with data this high: what it frames its canvas with gives way, and its content leaves the caption
     /// alone.
-    pub fn lower(view: &str, exhibit: &Exhibit, feed: impl Fn(&mut Self)) {
+    pub fn lower(view: &str, schema: &SimSchema, feed: impl Fn(&mut Self)) {
         for height in [140.0, 108.0, 100.0, 70.0, 54.0] {
-            let mut stage = Self::new(view, exhibit.clone(), (420.0, height)).headless();
+            let mut stage = Self::new(view, schema.clone(), (420.0, height)).headless();
             stage.run(2);
             feed(&mut stage);
             stage.settle();

@@ -230,7 +230,7 @@ impl UiCommand {
         ]);
         all.extend(workspace::view_names(app).map(Self::ShowView));
         all.extend([Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
-        all.extend((0..app.workspace.colorings(&app.session.live.exhibit).0.len()).map(Self::ColorBy));
+        all.extend((0..app.workspace.colorings(&app.session.live.schema).0.len()).map(Self::ColorBy));
         all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
         all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
         all.extend([Theme::Dark, Theme::Light, Theme::System].map(Self::Theme));
@@ -358,7 +358,7 @@ impl UiCommand {
                 let chosen = &session.selection;
                 let of = |p: &crate::sim::ProbeSpec| p.shape == crate::sim::Shape::Series { of: chosen.set };
                 needs(!chosen.elements.is_empty(), "Nothing is selected").or_else(|| {
-                    needs(live.exhibit.probes.iter().any(of), "Nothing is traced of each of these by itself")
+                    needs(live.schema.probes.iter().any(of), "Nothing is traced of each of these by itself")
                 })
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
@@ -371,7 +371,7 @@ impl UiCommand {
             Self::ExportPanel => loaded,
             Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
             Self::ColorMenu | Self::ColorBy(_) => {
-                let (options, _) = app.workspace.colorings(&live.exhibit);
+                let (options, _) = app.workspace.colorings(&live.schema);
                 needs(!options.is_empty(), "This panel has no colours to choose")
             }
             Self::Compare(_) => needs(

@@ -20,7 +20,7 @@ impl UiCommand {
                 return format!("New project: {}", title.to_lowercase());
             }
             Self::ColorBy(at) => {
-                let (options, now) = app.workspace.colorings(&live.exhibit);
+                let (options, now) = app.workspace.colorings(&live.schema);
                 let name = options.get(*at).map_or("", String::as_str);
                 return format!("Colour by {name}{}", if *at == now { ", as now" } else { "" });
             }

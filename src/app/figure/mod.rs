@@ -60,8 +60,8 @@ impl Taken {
 impl App {
     /// Asks for a picture of the panel that keys are for.
     pub(super) fn export_panel(&mut self) {
-        let exhibit = &self.session.live.exhibit;
-        let view = self.workspace.focused_view().map(|view| view.title(exhibit));
+        let schema = &self.session.live.schema;
+        let view = self.workspace.focused_view().map(|view| view.title(schema));
         match (view, self.workspace.focused_area) {
             (Some(title), Some(area)) => {
                 let name = format!("{} {}", self.session.project.name, title.to_lowercase());

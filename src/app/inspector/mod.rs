@@ -155,7 +155,7 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 
 /// The kind's groups. The parameter whose file is to be chosen, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
-    let place = app.devices.chosen().place();
+    let place = app.devices.chosen().kind();
     let session = &mut app.session;
     let mut waiting = session.live.waiting_for_rebuild(&session.project.model);
     waiting.extend(session.live.waiting_for_rewind(&session.project.model));

@@ -10,9 +10,9 @@ const MAX_COUNTED: usize = 20_000;
 
 /// Draws the section when something is selected.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let (selection, exhibit) = (&app.session.selection, &app.session.live.exhibit);
-    let (false, Some(set)) = (selection.elements.is_empty(), exhibit.set(selection.set).cloned()) else { return };
-    let (title, elements) = (interventions::label(exhibit, selection), selection.elements.clone());
+    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
+    let (title, elements) = (interventions::label(schema, selection), selection.elements.clone());
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
     frame.show(ui, |ui| {

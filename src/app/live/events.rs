@@ -3,7 +3,7 @@
 use super::{EditAcks, Live, LiveEvent, RunLog};
 use crate::{
     app::{checkpoints::DeviceFailure, commands::UiCommand, log::Level, views::Trouble},
-    engine::{Command, Engine, Event, Logged},
+    engine::{Command, Engine, Event, LoggedCommand},
     sim::{Frame, SimError},
 };
 use std::time::Instant;
@@ -94,8 +94,8 @@ impl Live {
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
         match event {
-            Event::Loaded(exhibit) => {
-                self.exhibit = exhibit;
+            Event::Loaded(schema) => {
+                self.schema = schema;
                 (self.playback, self.trouble) = (None, None);
                 self.checkpoints.forget();
                 self.subscribed.clear();
@@ -116,7 +116,7 @@ impl Live {
                 }
                 self.pace.forget();
             }
-            Event::Applied(_, Logged::Rewind) => {
+            Event::Applied(_, LoggedCommand::Rewind) => {
                 self.run_log = self.sent.clone().map(|project| RunLog { project, log: vec![] });
                 self.checkpoints.forget_states();
                 self.trouble = None;
@@ -124,12 +124,12 @@ impl Live {
             }
             Event::Applied(step, what) => {
                 match &what {
-                    Logged::Set(change) => {
+                    LoggedCommand::Set(change) => {
                         self.latency.applied(change.id, step);
                         self.acks.applied(change.id, step);
                     }
-                    Logged::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
-                    Logged::Rewind => {}
+                    LoggedCommand::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
+                    LoggedCommand::Rewind => {}
                 }
                 if let Some(since) = &mut self.run_log {
                     since.log.push((step, what));
@@ -140,7 +140,7 @@ impl Live {
                 self.acks.rejected(change.id);
                 self.unsend(change.id);
             }
-            Event::Refused(error) => {
+            Event::Rejected(error) => {
                 self.acks.rejected_any();
                 self.checkpoints.rejected(Instant::now());
                 message(Level::Warning, format!("Could not apply: {error}"));

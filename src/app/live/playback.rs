@@ -21,7 +21,7 @@ impl Live {
         let playback = Playback::read(&opened, move || wake.request_repaint())?;
         self.clock = Clock { step: playback.first, secs_per_step: opened.run.manifest.secs_per_step };
         self.run_log = Some(RunLog { project: opened.project, log: opened.log });
-        self.exhibit = opened.exhibit;
+        self.schema = opened.schema;
         self.playback = Some(playback);
         Ok(())
     }

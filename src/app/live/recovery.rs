@@ -54,11 +54,11 @@ impl Live {
             }
             None => (project.clone(), None, None),
         };
-        let (builder, scene) = (self.builder.clone(), project.scene(folder));
+        let (builder, context) = (self.builder.clone(), project.build_context(folder));
         let mut on_cpu = project.clone();
         on_cpu.run.device = DeviceChoice::Cpu;
         let job = move |progress: &Progress| {
-            let mut sim = builder(&on_cpu, &scene, progress)?;
+            let mut sim = builder(&on_cpu, &context, progress)?;
             if let Some(Err(error)) = state.map(|state| sim.load(&state)) {
                 tracing::warn!("the checkpoint is not used: {error}");
             }

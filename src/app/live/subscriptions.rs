@@ -15,7 +15,7 @@ impl Live {
 
     /// Subscribes to the taps of the visible views when they have changed.
     pub fn subscribe(&mut self, taps: Vec<Tap>) {
-        if self.sent.is_some() && self.subscribed != taps && self.send(Command::Watch(taps.clone())) {
+        if self.sent.is_some() && self.subscribed != taps && self.send(Command::Subscribe(taps.clone())) {
             self.subscribed = taps;
         }
     }

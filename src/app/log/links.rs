@@ -26,7 +26,7 @@ impl Link {
         }
         let params = app.session.project.model.params();
         let param = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| Self::Param(id)));
-        param.or_else(|| element(&app.session.live.exhibit.sets, text))
+        param.or_else(|| element(&app.session.live.schema.sets, text))
     }
 
     /// Goes there.

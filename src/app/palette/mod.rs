@@ -90,7 +90,7 @@ fn select(ctx: &egui::Context, app: &mut App, found: &Found) {
     let (set, elements) = match *found {
         Found::Element { set, element, .. } => (set, vec![element]),
         Found::Category { set, column, code, .. } => {
-            let sets = &app.session.live.exhibit.sets;
+            let sets = &app.session.live.schema.sets;
             let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
             let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
             (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
@@ -111,7 +111,7 @@ impl Palette {
         if query.len() < 2 {
             return self.found = Default::default();
         }
-        let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.exhibit.sets.clone();
+        let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.schema.sets.clone();
         let job = move || JobResult::Found(query.clone(), elements::search(&sets, &query));
         if let Err(e) = app.jobs.spawn("search", job) {
             tracing::warn!("{e}");

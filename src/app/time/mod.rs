@@ -21,7 +21,7 @@ pub use scrub::Player;
 pub use timeline::Timeline;
 pub use wall_clock::WallClock;
 
-use crate::{engine::Exhibit, sim::Frame};
+use crate::{engine::SimSchema, sim::Frame};
 
 /// A stimulus or a silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,9 +101,9 @@ pub struct Time {
 
 impl Time {
     /// Adds a frame.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
-        self.past.absorb(exhibit, frame);
+        self.past.absorb(schema, frame);
         self.epoch = frame.epoch;
         if is_first {
             self.axis.line.fit(frame.clock.secs_per_step);

@@ -2,7 +2,7 @@
 
 use super::{ActiveElements, EventDensity, FieldHistory, WallClock, spikes::History};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, ProbeId, Reading, Shape},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -40,7 +40,7 @@ pub struct Past {
 
 impl Past {
     /// Adds a frame.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
         if frame.ran_secs > 0.0 {
@@ -58,9 +58,9 @@ impl Past {
                     }
                     train.active.mark(spikes);
                     train.skipped += frame.skipped;
-                    let shape = exhibit.probes.get(usize::from(*id)).map(|p| p.shape);
+                    let shape = schema.probes.get(usize::from(*id)).map(|p| p.shape);
                     if let Some(Shape::Spikes { over }) = shape {
-                        train.counts.resize(exhibit.set(over).map_or(0, |s| s.len as usize), 0);
+                        train.counts.resize(schema.set(over).map_or(0, |s| s.len as usize), 0);
                     }
                     for spike in spikes {
                         if let Some(count) = train.counts.get_mut(spike.lane as usize) {

@@ -2,7 +2,7 @@
 
 use super::{Past, Time};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape},
 };
 
@@ -14,19 +14,19 @@ const MAX_SPIKES: usize = 400_000;
 impl Time {
     /// The states at the cursor after it has moved, or at the live edge after it has returned; `None` while nothing
     /// changes.
-    pub fn states_to_show(&mut self, exhibit: &Exhibit, clock: Clock) -> Option<Frame> {
+    pub fn states_to_show(&mut self, schema: &SimSchema, clock: Clock) -> Option<Frame> {
         let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
         if self.shown_states == wanted {
             return None;
         }
         self.shown_states = wanted;
         let step = wanted.unwrap_or(clock.step);
-        let fields = exhibit.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p.shape));
+        let fields = schema.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p.shape));
         let reading = |(id, shape): (ProbeId, Shape)| {
             let Shape::Field { over, meaning, .. } = shape else { return None };
             let values = match (wanted, meaning) {
                 (None, _) => self.past.latest(id)?.clone(),
-                (Some(_), Meaning::Since) => since(&self.past, exhibit, over, Clock { step, ..clock })?,
+                (Some(_), Meaning::TimeSince) => since(&self.past, schema, over, Clock { step, ..clock })?,
                 (Some(_), _) => self.past.fields.at(id, step).map(|(_, values)| values.to_vec())?,
             };
             Some((id, Reading::Field(values)))
@@ -37,14 +37,14 @@ impl Time {
 }
 
 /// Milliseconds since the last spike of each element of a set, from the spikes in memory.
-fn since(past: &Past, exhibit: &Exhibit, over: &str, at: Clock) -> Option<Vec<f32>> {
+fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f32>> {
     let is_of = |id: &ProbeId| {
-        matches!(exhibit.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(())
+        matches!(schema.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(())
     };
     let train = past.trains().find(|(id, _)| is_of(id).is_some())?.1;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
     let back = (LOOK_BACK_SECS / at.secs_per_step).min(f64::from(u32::MAX)) as u32;
-    let n = exhibit.set(over)?.len as usize;
+    let n = schema.set(over)?.len as usize;
     let ms = (at.secs_per_step * 1e3) as f32;
     let mut since = train.history.since_last(relative, back, MAX_SPIKES, n);
     since.iter_mut().filter(|v| **v > 0.0).for_each(|v| *v *= ms);
@@ -95,7 +95,7 @@ mod tests {
             title: "",
             docs: "",
             unit: "ms",
-            shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Since },
+            shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::TimeSince },
         },
         ProbeSpec {
             name: "v",
@@ -106,9 +106,9 @@ mod tests {
         },
     ];
 
-    fn a_second() -> (Time, Exhibit) {
+    fn a_second() -> (Time, SimSchema) {
         let set = ElementSet { name: "cells", len: 4, ..ElementSet::default() };
-        let exhibit = Exhibit { probes: PROBES, sets: vec![Arc::new(set)], ..Exhibit::default() };
+        let schema = SimSchema { probes: PROBES, sets: vec![Arc::new(set)], ..SimSchema::default() };
         let mut time = Time::default();
         for step in (0..1_000).step_by(100) {
             let spikes = (step..step + 100).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
@@ -118,25 +118,25 @@ mod tests {
                 (1, Reading::Field(vec![0.0; 4])),
                 (2, Reading::Field(vec![step as f32; 4])),
             ];
-            time.absorb(&exhibit, &Frame { clock, readings, epoch: 1, ..Frame::default() });
+            time.absorb(&schema, &Frame { clock, readings, epoch: 1, ..Frame::default() });
         }
-        (time, exhibit)
+        (time, schema)
     }
 
     #[test]
     fn the_states_at_the_cursor_and_back() {
-        let (mut time, exhibit) = a_second();
+        let (mut time, schema) = a_second();
         let clock = Clock { step: 1_000, secs_per_step: 1e-3 };
-        assert!(time.states_to_show(&exhibit, clock).is_none());
+        assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.scrub(452.0, 0.0, 1_000.0);
-        let then = time.states_to_show(&exhibit, clock).unwrap();
+        let then = time.states_to_show(&schema, clock).unwrap();
         assert_eq!(then.clock.step, 452);
         // 451 was the first element's step, then 450 the last's; the fourth never spikes.
         assert_eq!(then.reading(1), Some(&Reading::Field(vec![2.0, 1.0, 3.0, -1.0])));
         assert_eq!(then.reading(2), Some(&Reading::Field(vec![300.0; 4])));
-        assert!(time.states_to_show(&exhibit, clock).is_none());
+        assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.go_live();
-        assert_eq!(time.states_to_show(&exhibit, clock).unwrap().reading(2), Some(&Reading::Field(vec![900.0; 4])));
+        assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::Field(vec![900.0; 4])));
     }
 
     #[test]

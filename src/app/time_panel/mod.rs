@@ -6,7 +6,7 @@ mod paint;
 mod stats;
 
 use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, time::Edit, views::kit, widgets};
-use crate::engine::Logged;
+use crate::engine::LoggedCommand;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 pub use stats::Stats;
 use std::collections::BTreeMap;
@@ -222,13 +222,13 @@ impl App {
 
     /// The step of the displayed field states.
     fn state_note(&self, cursor: f64) -> String {
-        let exhibit = &self.session.live.exhibit;
+        let schema = &self.session.live.schema;
         let is_kept = |id: usize| {
-            let shape = exhibit.probes[id].shape;
-            shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::Since)
+            let shape = schema.probes[id].shape;
+            shape.is_state() && shape.meaning() != Some(crate::sim::Meaning::TimeSince)
         };
         let fields = &self.time.past.fields;
-        let kept = (0..exhibit.probes.len()).filter(|id| is_kept(*id));
+        let kept = (0..schema.probes.len()).filter(|id| is_kept(*id));
         let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
         newest.map_or_else(String::new, |step| format!("FieldHistory at {}", self.time_text(step as f64)))
     }
@@ -246,15 +246,15 @@ impl App {
             return;
         }
         let params = model.params();
-        let label = |what: &Logged| match what {
-            Logged::Set(change) => match params.spec(change.id) {
+        let label = |what: &LoggedCommand| match what {
+            LoggedCommand::Set(change) => match params.spec(change.id) {
                 Some(spec) => {
                     format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value))
                 }
                 None => params.path(change.id),
             },
-            Logged::Act(action) => action.name.clone(),
-            Logged::Rewind => "Rewind".to_owned(),
+            LoggedCommand::Act(action) => action.name.clone(),
+            LoggedCommand::Rewind => "Rewind".to_owned(),
         };
         self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
         let began = live.run_log().filter(|since| since.project.model.name() == model.name());
@@ -309,7 +309,7 @@ pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
         return vec![];
     }
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });
-    super::views::probes_where(&app.session.live.exhibit, is_events).map(|(id, _)| super::views::tap(id)).collect()
+    super::views::probes_where(&app.session.live.schema, is_events).map(|(id, _)| super::views::tap(id)).collect()
 }
 
 /// A named interactive area.

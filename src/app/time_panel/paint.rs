@@ -27,7 +27,7 @@ pub(super) fn paint(ui: &Ui, app: &mut App, map: &Map) {
 /// One density lane per event stream: a bucket per point, single events stay visible.
 fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
     let area = map.bands();
-    let streams: Vec<_> = probes_where(&app.session.live.exhibit, |s| matches!(s, Shape::Spikes { .. })).collect();
+    let streams: Vec<_> = probes_where(&app.session.live.schema, |s| matches!(s, Shape::Spikes { .. })).collect();
     if streams.is_empty() {
         let hint = "This simulation has no events";
         painter.text(area.center(), Align2::CENTER_CENTER, hint, kit::small(ui), t.text_sub);

@@ -53,18 +53,18 @@ impl Stats {
         if !self.errand.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
             return;
         }
-        let exhibit = &app.session.live.exhibit;
+        let schema = &app.session.live.schema;
         let parts: Vec<_> = app
             .time
             .past
             .trains()
             .filter_map(|(id, train)| {
-                let Shape::Spikes { over } = exhibit.probes.get(usize::from(id))?.shape else { return None };
+                let Shape::Spikes { over } = schema.probes.get(usize::from(id))?.shape else { return None };
                 let history = &train.history;
                 let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c.clone()).collect();
                 chunks.push(Arc::new(history.tail().to_vec()));
                 let relative = |step: u64| step.saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
-                Some((id, chunks, relative(key.0), relative(key.1), exhibit.set(over)?.len as usize))
+                Some((id, chunks, relative(key.0), relative(key.1), schema.set(over)?.len as usize))
             })
             .collect();
         self.errand.begin(ctx, key, move || {
@@ -84,11 +84,11 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
     let secs = (to - from) * app.session.live.clock.secs_per_step;
     let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
-    let exhibit = &app.session.live.exhibit;
-    for (id, spec) in probes_where(exhibit, |s| matches!(s, Shape::Spikes { .. })) {
+    let schema = &app.session.live.schema;
+    for (id, spec) in probes_where(schema, |s| matches!(s, Shape::Spikes { .. })) {
         let Some((_, figures)) = shown.iter().find(|(of, _)| *of == id) else { continue };
         let Shape::Spikes { over } = spec.shape else { continue };
-        let Some(set) = exhibit.set(over) else { continue };
+        let Some(set) = schema.set(over) else { continue };
         Grid::new(("range", id)).num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
             let mut row = |name: &str, value: String| {
                 ui.label(RichText::new(name).small().color(t.text_sub));

@@ -109,17 +109,17 @@ fn number(ui: &mut Ui, n: impl Into<String>) {
 
 fn model_ui(ui: &mut Ui, app: &mut App) {
     let project = &app.session.project;
-    let exhibit = &app.session.live.exhibit;
+    let schema = &app.session.live.schema;
     section(ui, "Model", "", |ui| {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
         head.on_hover_text(text::unwrap(project.model.about()));
-        for set in &exhibit.sets {
+        for set in &schema.sets {
             leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
         }
-        let total: u64 = exhibit.memory.iter().map(|(_, bytes)| bytes).sum();
+        let total: u64 = schema.memory.iter().map(|(_, bytes)| bytes).sum();
         if total > 0 {
             let row = leaf(ui, icons::MEMORY, "Memory", true, |ui| number(ui, text::bytes(total)));
-            row.on_hover_ui(|ui| memory_ui(ui, &exhibit.memory));
+            row.on_hover_ui(|ui| memory_ui(ui, &schema.memory));
         }
     });
 }
@@ -137,7 +137,7 @@ fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
 
 /// What can be shown; the switch says whether it is recorded.
 fn probes_ui(ui: &mut Ui, app: &mut App) {
-    let live = app.session.live.exhibit.probes;
+    let live = app.session.live.schema.probes;
     let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
     let record = &mut app.session.project.record;
     let is = |wish: &String, name: &str| wish.split('[').next().map(str::trim) == Some(name);

@@ -9,7 +9,7 @@ use super::{
     tints::Tints,
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
@@ -83,14 +83,14 @@ fn on_circle(angles: &[f32], part: &Part) -> Placed<Order> {
 }
 
 impl Circle {
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
-        fields::angle(exhibit, self.angle)
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+        fields::angle(schema, self.angle)
     }
 
-    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
-        let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
-        let tint = self.tint.filter(|t| fields::over(exhibit, over, |_| true).iter().any(|(id, _)| id == t));
-        fields::wanted([Some(id), fields::mask(exhibit, over), tint])
+    fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let Some((id, _, over)) = self.probe(schema) else { return vec![] };
+        let tint = self.tint.filter(|t| fields::over(schema, over, |_| true).iter().any(|(id, _)| id == t));
+        fields::wanted([Some(id), fields::mask(schema, over), tint])
     }
 
     fn caption(&self, set: &str, n_hidden: u32) -> String {
@@ -115,7 +115,7 @@ impl Circle {
             self.clear();
         }
         let mut tints = vec![(None, fields::label(probe))];
-        let others = fields::over(ctx.exhibit, over, |m| m != Meaning::Mask);
+        let others = fields::over(ctx.schema, over, |m| m != Meaning::Mask);
         tints.extend(
             others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
         );
@@ -132,7 +132,7 @@ impl Circle {
     /// What colours the points, and its latest values.
     fn shade(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
-        let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
+        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
         Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
     }
 
@@ -246,26 +246,26 @@ impl View for Circle {
         "circle"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.probe(exhibit).map(|(_, p, _)| fields::label(p));
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.probe(schema).map(|(_, p, _)| fields::label(p));
         name.map_or_else(|| "Circle".into(), |name| format!("Circle: {name}"))
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.wanted(exhibit).into_iter().map(tap).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.wanted(schema).into_iter().map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.clear();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let wanted = self.wanted(exhibit);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let wanted = self.wanted(schema);
         self.fields.absorb(frame, &wanted);
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let found = self.probe(ctx.exhibit).and_then(|(id, p, over)| Some((id, p, ctx.exhibit.set(over)?.clone())));
+        let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows fields whose values are angles";
@@ -274,7 +274,7 @@ impl View for Circle {
         };
         let filter = ctx.filter.shown();
         if let Some(angles) = self.fields.get(id).cloned() {
-            let part = Part::of(ctx.exhibit, set.name, &self.fields, filter);
+            let part = Part::of(ctx.schema, set.name, &self.fields, filter);
             let key = [self.fields.generation, 0, filter.generation];
             self.cloud.update(ui.ctx(), key, angles.len(), || move || on_circle(&angles, &part));
         }
@@ -301,8 +301,8 @@ impl View for Circle {
         self.tooltip_ui(&response, &set, ctx);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        self.fields.toggle_range(exhibit, self.tint?, tints)
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(schema, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -324,10 +324,10 @@ impl Circle {
     fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(element) = self.cloud.under_pointer() else { return };
         let values: Vec<_> = self
-            .wanted(ctx.exhibit)
+            .wanted(ctx.schema)
             .into_iter()
-            .filter(|id| ctx.exhibit.probes[usize::from(*id)].shape.meaning() != Some(Meaning::Mask))
-            .filter_map(|id| self.fields.text(ctx.exhibit, id, element))
+            .filter(|id| ctx.schema.probes[usize::from(*id)].shape.meaning() != Some(Meaning::Mask))
+            .filter_map(|id| self.fields.text(ctx.schema, id, element))
             .collect();
         self.cloud.tooltip_ui(response, set, ctx, &values);
     }

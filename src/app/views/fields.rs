@@ -2,7 +2,7 @@
 
 use super::{ViewCtx, colors, filter::Shown, kit, probes_where, tints::Tints};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -43,19 +43,19 @@ impl Fields {
     /// The range of the colours of a field, in a toolbar.
     pub fn range_ui(&self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>, shown: Option<ProbeId>) {
         let Some(id) = shown else { return };
-        if let Some((probe, values)) = ctx.exhibit.probes.get(usize::from(id)).zip(self.get(id)) {
+        if let Some((probe, values)) = ctx.schema.probes.get(usize::from(id)).zip(self.get(id)) {
             ctx.tints.choice_ui(ui, ctx.tokens, probe, colors::range_of(probe, values));
         }
     }
 
     /// Keeps it, or lets it follow the data again; whether it is kept now. None when there is nothing yet.
-    pub fn toggle_range(&self, exhibit: &Exhibit, shown: ProbeId, tints: &mut Tints) -> Option<bool> {
-        Some(tints.toggle_of(exhibit.probes.get(usize::from(shown))?, self.get(shown)?))
+    pub fn toggle_range(&self, schema: &SimSchema, shown: ProbeId, tints: &mut Tints) -> Option<bool> {
+        Some(tints.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
     /// One value, as a tooltip says it.
-    pub fn text(&self, exhibit: &Exhibit, probe: ProbeId, element: u32) -> Option<(String, String)> {
-        let spec = exhibit.probes.get(usize::from(probe))?;
+    pub fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
+        let spec = schema.probes.get(usize::from(probe))?;
         let value = *self.get(probe)?.get(element as usize)?;
         Some((label(spec), super::kit::with_unit(value.into(), spec.unit)))
     }
@@ -77,32 +77,32 @@ pub fn title(probe: &ProbeSpec) -> String {
 }
 
 /// The fields over a set with a meaning that is wanted.
-pub fn over(exhibit: &Exhibit, set: &str, wanted: impl Fn(Meaning) -> bool) -> Vec<(ProbeId, &'static ProbeSpec)> {
+pub fn over(schema: &SimSchema, set: &str, wanted: impl Fn(Meaning) -> bool) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let fits = |s: &Shape| matches!(s, Shape::Field { over, meaning, .. } if *over == set && wanted(*meaning));
-    probes_where(exhibit, fits).collect()
+    probes_where(schema, fits).collect()
 }
 
 /// The field that says which elements of a set take part, when there is one.
-pub fn mask(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
-    over(exhibit, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
+pub fn mask(schema: &SimSchema, set: &str) -> Option<ProbeId> {
+    over(schema, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
 }
 
 /// The field of angles with a name, else the first; and the set it is over.
-pub fn angle(exhibit: &Exhibit, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
     let is_chosen = |(_, probe): &&(ProbeId, &'static ProbeSpec)| Some(probe.name) == chosen;
-    let all = angles(exhibit);
+    let all = angles(schema);
     let (id, probe) = all.iter().find(is_chosen).or(all.first())?;
     if let Shape::Field { over, .. } = probe.shape { Some((*id, *probe, over)) } else { None }
 }
 
 /// All fields of angles.
-fn angles(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
-    probes_where(exhibit, |s| s.meaning() == Some(Meaning::Angle)).collect()
+fn angles(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    probes_where(schema, |s| s.meaning() == Some(Meaning::Angle)).collect()
 }
 
 /// Which of several fields of angles, in a toolbar; the one that was chosen now.
 pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, shown: &'static str) -> Option<&'static str> {
-    let all: Vec<_> = angles(ctx.exhibit).into_iter().map(|(_, p)| (p.name, label(p))).collect();
+    let all: Vec<_> = angles(ctx.schema).into_iter().map(|(_, p)| (p.name, label(p))).collect();
     let mut chosen = shown;
     (all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut chosen, &all)).then_some(chosen)
 }
@@ -153,8 +153,8 @@ impl Part {
     }
 
     /// By the latest values of the mask of a set, and the filter.
-    pub fn of(exhibit: &Exhibit, set: &str, fields: &Fields, filter: &Shown) -> Self {
-        let mask = mask(exhibit, set).and_then(|m| fields.get(m)).cloned();
+    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &Shown) -> Self {
+        let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Selection, Subject, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Align2, Mesh, Rect, Sense, Ui, Vec2, pos2};
@@ -63,10 +63,10 @@ fn count(values: &[f32], chosen: &[u32], skip_negative: bool) -> Counts {
 
 impl Histogram {
     /// The field shown: as chosen, else the first that is not a time since something.
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let chosen = probes_where(exhibit, is_field).find(|(_, p)| Some(p.name) == self.field);
-        let plain = || probes_where(exhibit, is_field).find(|(_, p)| !super::brain::is_time_since(p));
-        chosen.or_else(plain).or_else(|| probes_where(exhibit, is_field).next())
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let chosen = probes_where(schema, is_field).find(|(_, p)| Some(p.name) == self.field);
+        let plain = || probes_where(schema, is_field).find(|(_, p)| !super::brain::is_time_since(p));
+        chosen.or_else(plain).or_else(|| probes_where(schema, is_field).next())
     }
 
     fn caption(&self, unit: &str) -> String {
@@ -185,21 +185,21 @@ impl View for Histogram {
         "histogram"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Histogram".into()
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.probe(exhibit).map(|(id, _)| tap(id)).into_iter().collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.probe(schema).map(|(id, _)| tap(id)).into_iter().collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.values.clear();
         self.generation += 1;
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let reading = self.probe(exhibit).and_then(|(id, _)| frame.reading(id));
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let reading = self.probe(schema).and_then(|(id, _)| frame.reading(id));
         if let Some(Reading::Field(values)) = reading {
             self.values.clone_from(values);
             self.generation += 1;
@@ -207,7 +207,7 @@ impl View for Histogram {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.probe(ctx.exhibit) else {
+        let Some((_, probe)) = self.probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "Nothing to count", "This simulation publishes no fields", None);
             return;
@@ -221,7 +221,7 @@ impl View for Histogram {
         let caption = self.caption(probe.unit);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let name = |p: &ProbeSpec| kit::spaced(p.name);
-            let options: Vec<_> = probes_where(ctx.exhibit, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
+            let options: Vec<_> = probes_where(ctx.schema, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
             let mut chosen = Some(probe.name);
             if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
                 self.field = chosen;
@@ -242,7 +242,7 @@ impl View for Histogram {
         let name = kit::spaced(probe.name);
         let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
         let (response, caught) = self.paint(ui, canvas, &title, ctx);
-        let Some(set) = ctx.exhibit.set(over).cloned() else { return };
+        let Some(set) = ctx.schema.set(over).cloned() else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
             ctx.selection.catch(set.name, self.members(bins, super::brain::is_time_since(probe)), modifiers);

@@ -9,7 +9,7 @@ use super::{
     tints::Tints,
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Sense, Ui};
@@ -33,9 +33,9 @@ fn is_matrix(shape: &Shape) -> bool {
 }
 
 impl Matrix {
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let chosen = probes_where(exhibit, is_matrix).find(|(_, p)| Some(p.name) == self.chosen);
-        chosen.or_else(|| probes_where(exhibit, is_matrix).next())
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let chosen = probes_where(schema, is_matrix).find(|(_, p)| Some(p.name) == self.chosen);
+        chosen.or_else(|| probes_where(schema, is_matrix).next())
     }
 
     fn take(&mut self, columns: u32, values: &[f32]) {
@@ -75,27 +75,27 @@ impl View for Matrix {
         "matrix"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        self.probe(exhibit).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
+    fn title(&self, schema: &SimSchema) -> String {
+        self.probe(schema).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.probe(exhibit).map(|(id, _)| tap(id)).into_iter().collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.probe(schema).map(|(id, _)| tap(id)).into_iter().collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.heat = None;
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let reading = self.probe(exhibit).and_then(|(id, _)| frame.reading(id));
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let reading = self.probe(schema).and_then(|(id, _)| frame.reading(id));
         if let Some(Reading::Matrix(columns, values)) = reading {
             self.take(*columns, values);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.probe(ctx.exhibit) else {
+        let Some((_, probe)) = self.probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "No matrix", "This simulation publishes no matrices", None);
             return;
@@ -105,7 +105,7 @@ impl View for Matrix {
         let caption = format!("{rows} {} × {columns} {}{unit}", self.size.0, self.size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let all: Vec<_> =
-                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), kit::spaced(p.name))).collect();
+                probes_where(ctx.schema, is_matrix).map(|(_, p)| (Some(p.name), kit::spaced(p.name))).collect();
             let mut chosen = Some(probe.name);
             if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
                 (self.chosen, self.heat) = (chosen, None);
@@ -145,8 +145,8 @@ impl View for Matrix {
         }
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        let (_, probe) = self.probe(exhibit)?;
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        let (_, probe) = self.probe(schema)?;
         Some(tints.toggle(probe.name, self.heat.as_ref()?.range()?))
     }
 

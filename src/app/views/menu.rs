@@ -105,7 +105,7 @@ fn select_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Sub
     if let Some(element) = subject.element {
         alike_ui(ui, ctx, set, element);
     }
-    if n > 0 && ctx.exhibit.wiring.as_ref().is_some_and(|w| w.over == set.name) {
+    if n > 0 && ctx.schema.connectivity.as_ref().is_some_and(|w| w.over == set.name) {
         ui.separator();
         for (word, inputs) in [("Inputs of these", true), ("Outputs of these", false)] {
             if ui.button(word).on_hover_text("Everyone connected by at least one synapse").clicked() {
@@ -149,7 +149,7 @@ fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
         ("connectivity", "Connectivity"),
         ("filter", "Filter"),
     ];
-    let fits = super::suggest(ctx.exhibit);
+    let fits = super::suggest(ctx.schema);
     for (name, word) in views.iter().filter(|(name, _)| fits.contains(name)) {
         if ui.button(*word).clicked() {
             take(ctx, set, subject);
@@ -172,7 +172,7 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
         ("histogram", "Histogram", UiCommand::ShowView("histogram")),
         ("bands", "Distribution over time", UiCommand::ShowView("bands")),
     ];
-    let fits = super::suggest(ctx.exhibit);
+    let fits = super::suggest(ctx.schema);
     for (_, word, command) in plots.into_iter().filter(|(name, ..)| fits.contains(name)) {
         if ui.button(word).clicked() {
             take(ctx, set, subject);

@@ -47,7 +47,7 @@ pub(crate) use trouble::run_ui;
 
 use super::{commands::UiCommand, workspace::Page};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     params::ChoiceSpec,
     query::Named,
     sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap},
@@ -57,7 +57,7 @@ use std::sync::Arc;
 /// What a view is given to draw with.
 pub struct ViewCtx<'a> {
     /// Probes, lanes and sets of the running simulation.
-    pub exhibit: &'a crate::engine::Exhibit,
+    pub schema: &'a crate::engine::SimSchema,
     /// Where the simulation is.
     pub clock: crate::sim::Clock,
     /// Whether it runs.
@@ -161,17 +161,17 @@ pub trait View {
     /// Stable: layout files.
     fn name(&self) -> &'static str;
     /// On its tab.
-    fn title(&self, exhibit: &Exhibit) -> String;
+    fn title(&self, schema: &SimSchema) -> String;
     /// What it needs while visible.
-    fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap>;
+    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
     /// Whether it shows [`ViewCtx::profile`], which is only filled while such a view is visible.
     fn profiles(&self) -> bool {
         false
     }
     /// A new simulation or a new epoch: starts over.
-    fn reset(&mut self, exhibit: &Exhibit);
+    fn reset(&mut self, schema: &SimSchema);
     /// New data (called also while hidden, when there are no taps of its own).
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
     /// Draws.
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
@@ -185,18 +185,18 @@ pub trait View {
         &[]
     }
     /// What its elements can be coloured by, and which of it they are.
-    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
-        let _ = exhibit;
+    fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
+        let _ = schema;
         (vec![], 0)
     }
     /// Colours them by the one at this place of [`View::colorings`].
-    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
-        let _ = (exhibit, at);
+    fn color_by(&mut self, schema: &SimSchema, at: usize) {
+        let _ = (schema, at);
     }
     /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
     /// colours have no range.
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut tints::Tints) -> Option<bool> {
-        let _ = (exhibit, tints);
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut tints::Tints) -> Option<bool> {
+        let _ = (schema, tints);
         None
     }
     /// Whether a second panel with it makes sense.
@@ -221,7 +221,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<table::Table>::default(),
         Box::<hist::Histogram>::default(),
         Box::<filter::Panel>::default(),
-        Box::<connectivity::Connectivity>::default(),
+        Box::<connectivity::ConnectivityView>::default(),
         Box::<weights::Weights>::default(),
         Box::<statistics::Statistics>::default(),
         Box::<matrix::Matrix>::default(),
@@ -239,35 +239,35 @@ pub fn all() -> Vec<Box<dyn View>> {
 struct Fit {
     view: &'static str,
     pages: &'static [Page],
-    fits: fn(&Exhibit) -> bool,
+    fits: fn(&SimSchema) -> bool,
 }
 
-fn has(exhibit: &Exhibit, wanted: fn(&Shape) -> bool) -> bool {
-    exhibit.probes.iter().any(|p| wanted(&p.shape))
+fn has(schema: &SimSchema, wanted: fn(&Shape) -> bool) -> bool {
+    schema.probes.iter().any(|p| wanted(&p.shape))
 }
 
 /// Where elements have phases, how these agree comes first.
-fn has_phases(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| s.meaning() == Some(Meaning::Angle))
+fn has_phases(schema: &SimSchema) -> bool {
+    has(schema, |s| s.meaning() == Some(Meaning::Angle))
 }
 
-fn has_curves(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| matches!(s, Shape::Series { of: "" }))
+fn has_curves(schema: &SimSchema) -> bool {
+    has(schema, |s| matches!(s, Shape::Series { of: "" }))
 }
 
 /// Fields whose values lie on a line.
-fn has_values(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::Since)))
+fn has_values(schema: &SimSchema) -> bool {
+    has(schema, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::TimeSince)))
 }
 
 /// Where elements come and go, the distribution over all of them is what one watches.
-fn has_generations(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| matches!(s, Shape::Lineage { .. }))
+fn has_generations(schema: &SimSchema) -> bool {
+    has(schema, |s| matches!(s, Shape::Lineage { .. }))
 }
 
 /// Whether there are two fields to compare.
-fn has_pairs(exhibit: &Exhibit) -> bool {
-    exhibit.sets.iter().any(|s| fields::over(exhibit, s.name, |m| m == Meaning::Number).len() > 1)
+fn has_pairs(schema: &SimSchema) -> bool {
+    schema.sets.iter().any(|s| fields::over(schema, s.name, |m| m == Meaning::Number).len() > 1)
 }
 
 /// In layout order: the first view of a page is the large one.
@@ -299,8 +299,8 @@ const FITS: &[Fit] = {
             pages: &[Explore],
             fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) || has_pairs(e),
         },
-        Fit { view: "connectivity", pages: &[Explore], fits: |e| e.wiring.is_some() },
-        Fit { view: "weights", pages: &[Explore], fits: |e| e.wiring.is_some() },
+        Fit { view: "connectivity", pages: &[Explore], fits: |e| e.connectivity.is_some() },
+        Fit { view: "weights", pages: &[Explore], fits: |e| e.connectivity.is_some() },
         Fit {
             view: "statistics",
             pages: &[Simulate, Explore],
@@ -317,13 +317,13 @@ const FITS: &[Fit] = {
 };
 
 /// Names of the views that fit the probes' shapes, in layout order.
-pub fn suggest(exhibit: &Exhibit) -> Vec<&'static str> {
-    FITS.iter().filter(|f| (f.fits)(exhibit)).map(|f| f.view).collect()
+pub fn suggest(schema: &SimSchema) -> Vec<&'static str> {
+    FITS.iter().filter(|f| (f.fits)(schema)).map(|f| f.view).collect()
 }
 
 /// Names of the views that fit and belong on a page, in layout order.
-pub fn suggest_for(page: Page, exhibit: &Exhibit) -> Vec<&'static str> {
-    FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(exhibit)).map(|f| f.view).collect()
+pub fn suggest_for(page: Page, schema: &SimSchema) -> Vec<&'static str> {
+    FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(schema)).map(|f| f.view).collect()
 }
 
 /// The page a view is mostly for.
@@ -338,10 +338,10 @@ pub fn by_name(name: &str) -> Option<Box<dyn View>> {
 
 /// The probes of a shape, with their ids.
 pub(crate) fn probes_where(
-    exhibit: &Exhibit,
+    schema: &SimSchema,
     wanted: impl Fn(&Shape) -> bool,
 ) -> impl Iterator<Item = (ProbeId, &'static crate::sim::ProbeSpec)> {
-    let chosen: Vec<_> = exhibit.probes.iter().enumerate().filter(|(_, p)| wanted(&p.shape)).collect();
+    let chosen: Vec<_> = schema.probes.iter().enumerate().filter(|(_, p)| wanted(&p.shape)).collect();
     chosen.into_iter().map(|(i, p)| (i as ProbeId, p))
 }
 

@@ -9,7 +9,7 @@ use crate::{
         theme::Tokens,
         widgets,
     },
-    engine::Exhibit,
+    engine::SimSchema,
     project::Status,
     sim::{Frame, Tap},
 };
@@ -251,17 +251,17 @@ impl View for Runs {
         "runs"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Runs".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, _: &Exhibit) {}
+    fn reset(&mut self, _: &SimSchema) {}
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let rows = self.rows(ctx.runs);

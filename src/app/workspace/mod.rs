@@ -16,7 +16,7 @@ use super::{
     views::{self, Selection, View, ViewCtx, brain::Kept, tints::Tints},
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, Tap},
 };
 use egui::{Id, Ui};
@@ -62,7 +62,7 @@ pub struct Workspaces {
 /// How a view is called, by name.
 pub fn view_title(app: &App, name: &str) -> String {
     let sample = app.workspace.samples.iter().find(|v| v.name() == name);
-    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.exhibit))
+    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
 }
 
 /// Names of all views.
@@ -72,8 +72,8 @@ pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
 
 impl Default for Workspaces {
     fn default() -> Self {
-        let exhibit = Exhibit::default();
-        let list = Page::ALL.map(|page| Workspace::new(arrangement(page, &exhibit))).into();
+        let schema = SimSchema::default();
+        let list = Page::ALL.map(|page| Workspace::new(arrangement(page, &schema))).into();
         let mut fresh = Self {
             list,
             active: 0,
@@ -90,7 +90,7 @@ impl Default for Workspaces {
             tints: Tints::default(),
             kept_views: vec![],
         };
-        fresh.fetch_views(&exhibit);
+        fresh.fetch_views(&schema);
         fresh
     }
 }
@@ -103,13 +103,13 @@ fn view_of(pane: &str) -> &str {
     pane.split('#').next().unwrap_or(pane)
 }
 
-fn arrangement(page: Page, exhibit: &Exhibit) -> Arrangement {
-    Arrangement { title: page.title().to_owned(), page, tree: suggested(page, exhibit) }
+fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
+    Arrangement { title: page.title().to_owned(), page, tree: suggested(page, schema) }
 }
 
 impl Workspaces {
     /// A new simulation: the saved layout if there is one and it can be read, else one that fits.
-    pub fn open(&mut self, saved: Option<&str>, exhibit: &Exhibit) {
+    pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.tints.clone_from(&saved.tints);
@@ -120,12 +120,12 @@ impl Workspaces {
         }
         for workspace in self.list.iter_mut().filter(|w| w.now.tree.is_empty()) {
             *workspace =
-                Workspace::new(Arrangement { tree: suggested(workspace.now.page, exhibit), ..workspace.now.clone() });
+                Workspace::new(Arrangement { tree: suggested(workspace.now.page, schema), ..workspace.now.clone() });
         }
-        self.fetch_views(exhibit);
-        self.pins.retain(|_, pinned| exhibit.set(pinned.set).is_some());
+        self.fetch_views(schema);
+        self.pins.retain(|_, pinned| schema.set(pinned.set).is_some());
         for view in self.views.values_mut() {
-            view.reset(exhibit);
+            view.reset(schema);
         }
     }
 
@@ -133,7 +133,7 @@ impl Workspaces {
     fn arrange(&mut self, saved: Saved) {
         let missing = |page: &Page| !saved.workspaces.iter().any(|w| w.page == *page);
         let others: Vec<Page> = Page::ALL.into_iter().filter(missing).collect();
-        let empty = Exhibit::default();
+        let empty = SimSchema::default();
         self.list = saved.workspaces.into_iter().map(Workspace::new).collect();
         self.list.extend(others.into_iter().map(|page| Workspace::new(arrangement(page, &empty))));
         self.active = saved.active.min(self.list.len() - 1);
@@ -204,7 +204,7 @@ impl Workspaces {
     }
 
     /// Views for the panels there are; those that no panel shows any more are dropped.
-    fn fetch_views(&mut self, exhibit: &Exhibit) {
+    fn fetch_views(&mut self, schema: &SimSchema) {
         let panes: Vec<Pane> = self.list.iter().flat_map(|w| w.panes().cloned()).collect();
         self.views.retain(|pane, _| panes.contains(pane));
         self.pins.retain(|pane, _| panes.contains(pane));
@@ -212,7 +212,7 @@ impl Workspaces {
             if !self.views.contains_key(&pane)
                 && let Some(mut view) = views::by_name(view_of(&pane))
             {
-                view.reset(exhibit);
+                view.reset(schema);
                 self.views.insert(pane, view);
             }
         }
@@ -220,32 +220,32 @@ impl Workspaces {
 
     /// Hands new data to all views. A new epoch starts them over. While the cursor is in the past they are told no states of
     /// the present.
-    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, frame: &mut Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, time: &mut Time, frame: &mut Frame) {
         if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
             time.reset();
-            self.views.values_mut().for_each(|view| view.reset(exhibit));
+            self.views.values_mut().for_each(|view| view.reset(schema));
         }
-        time.absorb(exhibit, frame);
+        time.absorb(schema, frame);
         if time.axis.cursor().is_some() {
-            let is_state = |id: u16| exhibit.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
+            let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
             frame.readings.retain(|(id, _)| !is_state(*id));
         }
-        self.tell(exhibit, frame);
+        self.tell(schema, frame);
     }
 
     /// Shows the states where the cursor is.
-    pub fn follow_cursor(&mut self, exhibit: &Exhibit, time: &mut Time, clock: crate::sim::Clock) {
-        if let Some(frame) = time.states_to_show(exhibit, clock) {
-            self.tell(exhibit, &frame);
+    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) {
+        if let Some(frame) = time.states_to_show(schema, clock) {
+            self.tell(schema, &frame);
         }
     }
 
-    fn tell(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        self.views.values_mut().for_each(|view| view.absorb(exhibit, frame));
+    fn tell(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
     /// What the visible views need. A hidden view costs nothing anywhere.
-    pub fn taps(&self, exhibit: &Exhibit, selection: &views::Selection) -> Vec<Tap> {
+    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         if self.is_home {
             return union;
@@ -254,7 +254,7 @@ impl Workspaces {
         let wanted = visible.iter().filter_map(|id| {
             let pane = self.now().pane(*id)?;
             let selection = self.pins.get(pane).unwrap_or(selection);
-            Some(self.views.get(pane)?.taps(exhibit, selection))
+            Some(self.views.get(pane)?.taps(schema, selection))
         });
         for tap in wanted.flatten() {
             match union.iter_mut().find(|t| t.probe == tap.probe) {
@@ -287,28 +287,28 @@ impl Workspaces {
     }
 
     /// What the panel that keys are for can be coloured by, and which of it it is.
-    pub fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+    pub fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let view = self.focused().and_then(|pane| self.views.get(pane));
-        view.map(|v| v.colorings(exhibit)).unwrap_or_default()
+        view.map(|v| v.colorings(schema)).unwrap_or_default()
     }
 
     /// Colours it by one of them.
-    pub fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+    pub fn color_by(&mut self, schema: &SimSchema, at: usize) {
         if let Some(view) = self.focused_view() {
-            view.color_by(exhibit, at);
+            view.color_by(schema, at);
         }
     }
 
     /// See [`View::toggle_range`], of the panel that keys are for.
-    pub fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+    pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
         let mut tints = std::mem::take(&mut self.tints);
-        let is_kept = self.focused_view().and_then(|view| view.toggle_range(exhibit, &mut tints));
+        let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut tints));
         self.tints = tints;
         is_kept
     }
 
     /// Brings a view to the front: where it is, else in the workspace that is made for it.
-    pub fn show_view(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn show_view(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let has = |w: &Workspace| w.panel_of(name).is_some();
         let page = views::page_of(name);
@@ -320,24 +320,24 @@ impl Workspaces {
         let workspace = self.now_mut();
         match workspace.panel_of(name) {
             Some(pane) => drop(workspace.bring_up(&pane)),
-            None => self.add(name.to_owned(), exhibit),
+            None => self.add(name.to_owned(), schema),
         }
     }
 
     /// One more panel with a view, in the workspace in front.
-    pub fn open_another(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let taken = |pane: &str| self.list.iter().any(|w| w.panes().any(|p| p == pane));
         let more = (2..).map(|n| format!("{name}#{n}")).find(|p| !taken(p));
         let pane = if taken(name) { more.unwrap_or_default() } else { name.to_owned() };
-        self.add(pane, exhibit);
+        self.add(pane, schema);
     }
 
-    fn add(&mut self, pane: Pane, exhibit: &Exhibit) {
+    fn add(&mut self, pane: Pane, schema: &SimSchema) {
         let workspace = self.now_mut();
         let id = tree_id(&workspace.now.title);
         workspace.add(pane, |pane| Tree::new_tabs(id, vec![pane]));
-        self.fetch_views(exhibit);
+        self.fetch_views(schema);
     }
 
     /// The panel with the keyboard fills the centre, or goes back to its place.
@@ -375,14 +375,14 @@ impl Workspaces {
     }
 
     /// One layout step back or forward.
-    pub fn travel(&mut self, back: bool, exhibit: &Exhibit) {
+    pub fn travel(&mut self, back: bool, schema: &SimSchema) {
         self.now_mut().travel(back);
-        self.fetch_views(exhibit);
+        self.fetch_views(schema);
     }
 
     /// Draws the panels.
     pub fn ui(&mut self, ui: &mut Ui, ctx: ViewCtx<'_>) {
-        let exhibit = ctx.exhibit;
+        let schema = ctx.schema;
         let at = self.active.min(self.list.len() - 1);
         let mut wish = shell::Wish::default();
         let panels = shell::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
@@ -405,10 +405,10 @@ impl Workspaces {
             workspace.cut();
         }
         if let Some(name) = wish.another {
-            self.open_another(&name, exhibit);
+            self.open_another(&name, schema);
         }
         if wish.close.is_some() {
-            self.fetch_views(exhibit);
+            self.fetch_views(schema);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What workspaces there are, and the layouts that fit what a simulation can show.
 
 use super::{Pane, tree_id};
-use crate::{app::icons, app::views, engine::Exhibit};
+use crate::{app::icons, app::views, engine::SimSchema};
 use egui_tiles::{Container, Tile, TileId, Tiles, Tree};
 
 /// What a workspace is for.
@@ -63,9 +63,9 @@ const TABS: usize = 4;
 /// The layout that fits. A profile reads from top to bottom: steps, what is in them, what it means. Elsewhere the first
 /// view is large at the left with the rest as tabs below it, the second and third at the right; where the rest are many,
 /// half of them are tabs behind the third.
-pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
+pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let id = tree_id(page.title());
-    let names = views::suggest_for(page, exhibit);
+    let names = views::suggest_for(page, schema);
     let mut tiles = Tiles::default();
     let panes: Vec<TileId> = names.iter().map(|n| tiles.insert_pane((*n).to_owned())).collect();
     if let ([first, second, third, rest @ ..], Page::Profile) = (panes.as_slice(), page) {

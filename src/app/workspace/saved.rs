@@ -3,7 +3,7 @@
 use super::{Pane, Workspaces, arrangement, one::Arrangement};
 use crate::{
     app::views::{self, brain::Kept, tints::Tints},
-    engine::Exhibit,
+    engine::SimSchema,
     project,
 };
 use egui_tiles::{Tile, Tree};
@@ -129,27 +129,27 @@ impl Workspaces {
 
     /// Whether there is something to reset to.
     pub fn can_reset(&self, target: Target) -> bool {
-        self.arrangement_of(target, &Exhibit::default()).is_some()
+        self.arrangement_of(target, &SimSchema::default()).is_some()
     }
 
-    fn arrangement_of(&self, target: Target, exhibit: &Exhibit) -> Option<Arrangement> {
+    fn arrangement_of(&self, target: Target, schema: &SimSchema) -> Option<Arrangement> {
         let now = &self.now().now;
         let from = |saved: &Option<Saved>| {
             let list = &saved.as_ref()?.workspaces;
             list.iter().find(|w| w.title == now.title).or_else(|| list.iter().find(|w| w.page == now.page)).cloned()
         };
         match target {
-            Target::Workspace => Some(arrangement(now.page, exhibit)),
+            Target::Workspace => Some(arrangement(now.page, schema)),
             Target::Project => from(&self.opened),
             Target::Saved => from(&self.stored),
         }
     }
 
     /// The workspace in front, as it was.
-    pub fn reset_layout(&mut self, target: Target, exhibit: &Exhibit) {
-        if let Some(then) = self.arrangement_of(target, exhibit) {
+    pub fn reset_layout(&mut self, target: Target, schema: &SimSchema) {
+        if let Some(then) = self.arrangement_of(target, schema) {
             self.now_mut().replace(then.tree);
-            self.fetch_views(exhibit);
+            self.fetch_views(schema);
         }
     }
 
@@ -163,13 +163,13 @@ impl Workspaces {
     }
 
     /// A layout that was kept, in the workspace it was made for.
-    pub fn apply(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn apply(&mut self, name: &str, schema: &SimSchema) {
         let Some(layout) = self.layouts.iter().find(|l| l.name == name).cloned() else { return };
         if self.page() != layout.arrangement.page {
             self.show_page(layout.arrangement.page);
         }
         self.is_home = false;
         self.now_mut().replace(layout.arrangement.tree);
-        self.fetch_views(exhibit);
+        self.fetch_views(schema);
     }
 }

@@ -84,14 +84,14 @@ fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, shell: &mut Shell<'_>, tile: Til
 
 impl Shell<'_> {
     fn title(&self, pane: &Pane) -> String {
-        let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.exhibit));
+        let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.schema));
         let title = match pane.split_once('#') {
             Some((_, number)) => format!("{title} {number}"),
             None => title,
         };
         match self.pins.get(pane) {
             Some(pinned) if pinned.elements.is_empty() => format!("{title} · pinned"),
-            Some(pinned) => format!("{title} · {}", interventions::label(self.ctx.exhibit, pinned)),
+            Some(pinned) => format!("{title} · {}", interventions::label(self.ctx.schema, pinned)),
             None => title,
         }
     }
@@ -180,7 +180,7 @@ impl Shell<'_> {
         for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
             let is_there = self.views.keys().any(|p| view_of(p) == view.name());
             let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
-            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.exhibit)))).clicked() {
+            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.schema)))).clicked() {
                 self.wish.another = Some(view.name().to_owned());
                 ui.close();
             }

@@ -1,42 +1,42 @@
 use super::*;
 
-fn exhibit() -> Exhibit {
-    Exhibit { probes: crate::kinds::Model::default().probes(), ..Exhibit::default() }
+fn schema() -> SimSchema {
+    SimSchema { probes: crate::kinds::Model::default().probes(), ..SimSchema::default() }
 }
 
 #[test]
 fn a_layout_survives_the_file() {
-    let exhibit = exhibit();
+    let schema = schema();
     let mut w = Workspaces::default();
     assert_eq!(w.to_text(), None);
-    w.open(None, &exhibit);
-    w.show_view("brain", &exhibit);
+    w.open(None, &schema);
+    w.show_view("brain", &schema);
     w.duplicate();
-    w.open_another("raster", &exhibit);
+    w.open_another("raster", &schema);
     let text = w.to_text().unwrap();
     let mut again = Workspaces::default();
-    again.open(Some(&text), &exhibit);
+    again.open(Some(&text), &schema);
     assert_eq!(again.titles().collect::<Vec<_>>(), ["Simulate", "Explore", "Profile", "Runs", "Simulate 2"]);
     assert!(again.now().now == w.now().now);
     assert!(again.now().panes().any(|p| p == "raster#2"));
     let mut other = Workspaces::default();
-    other.open(Some("not a layout"), &exhibit);
+    other.open(Some("not a layout"), &schema);
     assert!(!other.now().now.tree.is_empty());
 }
 
 #[test]
 fn arranging_can_be_undone() {
-    let exhibit = exhibit();
+    let schema = schema();
     let mut w = Workspaces::default();
-    w.open(None, &exhibit);
+    w.open(None, &schema);
     let before = w.now().now.tree.clone();
-    w.open_another("raster", &exhibit);
+    w.open_another("raster", &schema);
     w.now_mut().cut();
     assert_eq!(w.steps(), (1, 0));
-    w.travel(true, &exhibit);
+    w.travel(true, &schema);
     assert!(w.now().now.tree == before);
     assert!(!w.views.contains_key("raster#2"), "its view is dropped");
-    w.travel(false, &exhibit);
+    w.travel(false, &schema);
     assert!(w.now().panes().any(|p| p == "raster#2"));
     w.show(2);
     assert_eq!(w.steps(), (0, 0), "every workspace has its own");
@@ -44,42 +44,42 @@ fn arranging_can_be_undone() {
 
 #[test]
 fn layouts_are_kept_under_a_name() {
-    let exhibit = exhibit();
+    let schema = schema();
     let folder = std::env::temp_dir().join(format!("neuropil-layouts-{}", std::process::id()));
     let mut w = Workspaces::default();
-    w.open(None, &exhibit);
-    w.open_another("raster", &exhibit);
+    w.open(None, &schema);
+    w.open_another("raster", &schema);
     let layout = w.keep("Two rasters", false);
     let wanted = w.now().now.tree.clone();
     saved::write_to_folder(&folder, &layout).unwrap();
     std::fs::write(folder.join("broken.ron"), "no layout").unwrap();
     let mut other = Workspaces::default();
-    other.open(None, &exhibit);
+    other.open(None, &schema);
     other.layouts.user = saved::read_folder(&folder);
     assert_eq!(other.layouts.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["Two rasters"]);
     other.show_page(Page::Runs);
-    other.apply("Two rasters", &exhibit);
+    other.apply("Two rasters", &schema);
     assert!(other.page() == Page::Simulate && other.now().now.tree == wanted);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn three_targets_of_a_reset() {
-    let exhibit = exhibit();
+    let schema = schema();
     let mut w = Workspaces::default();
-    w.open(None, &exhibit);
+    w.open(None, &schema);
     let fits = w.now().now.tree.clone();
-    w.open_another("raster", &exhibit);
+    w.open_another("raster", &schema);
     let text = w.to_text().unwrap();
     let mut w = Workspaces::default();
-    w.open(Some(&text), &exhibit);
+    w.open(Some(&text), &schema);
     let shipped = w.now().now.tree.clone();
-    w.open_another("rates", &exhibit);
+    w.open_another("rates", &schema);
     w.stored_now();
     let stored = w.now().now.tree.clone();
-    w.open_another("rates", &exhibit);
+    w.open_another("rates", &schema);
     for (target, tree) in [(Target::Saved, stored), (Target::Project, shipped), (Target::Workspace, fits)] {
-        w.reset_layout(target, &exhibit);
+        w.reset_layout(target, &schema);
         assert!(w.now().now.tree == tree, "{target:?}");
     }
 }

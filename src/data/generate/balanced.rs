@@ -88,7 +88,7 @@ fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
     let mut drawn: Vec<u32> = Vec::with_capacity(row.len());
     let mut seen = std::collections::HashSet::with_capacity(row.len());
     for (k, j) in (others - m..others).enumerate() {
-        let words = Draw { seed, purpose: Purpose::Wiring, step: k as u64 / 4, lane: post }.words();
+        let words = Draw { seed, purpose: Purpose::Connectivity, step: k as u64 / 4, lane: post }.words();
         let pick = below(words[k % 4], j + 1);
         let pick = if seen.insert(pick) { pick } else { j };
         seen.insert(pick);
@@ -146,7 +146,7 @@ fn transposed(
 /// A point in the ball, by rejection from the cube around it.
 fn in_ball(seed: u64, lane: u32) -> [f32; 3] {
     for attempt in 0..64 {
-        let words = Draw { seed, purpose: Purpose::Wiring, step: (1 << 40) + attempt, lane }.words();
+        let words = Draw { seed, purpose: Purpose::Connectivity, step: (1 << 40) + attempt, lane }.words();
         let p = [0, 1, 2].map(|axis| 2.0 * unit(words[axis]) - 1.0);
         if p.iter().map(|x| x * x).sum::<f32>() <= 1.0 {
             return p.map(|x| x * RADIUS_UM);

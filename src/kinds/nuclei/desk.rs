@@ -13,7 +13,7 @@ use crate::{
     kinds::edit::{self, Edit},
     num::hash::StreamHash,
     params::Change,
-    sim::{Action, Clock, Digest, ElementSet, ProbeId, Scene, SimError},
+    sim::{Action, BuildContext, Clock, Digest, ElementSet, ProbeId, SimError},
 };
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Desk {
     /// As they are now.
     pub params: Params,
     /// Seed and folder.
-    pub scene: Scene,
+    pub context: BuildContext,
     /// The task.
     pub setup: Arc<Setup>,
     /// The one set there is: the places of the table.
@@ -41,12 +41,12 @@ pub struct Desk {
 
 impl Desk {
     /// At step 0, with so many founders.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, founders: u64) -> Self {
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
         let ledger = Ledger { founders, ..Ledger::default() };
         Self {
             params: params.clone(),
-            scene: scene.clone(),
+            context: context.clone(),
             setup,
             sets: vec![Arc::new(layout::places(capacity))],
             step: 0,
@@ -133,5 +133,5 @@ impl Hand {
 
 /// Somebody's numbers have left all bounds.
 pub fn lost(whose: &str, step: u64) -> SimError {
-    SimError::lost(whose, step, "lower task.learning_rate or population.sigma")
+    SimError::non_finite(whose, step, "lower task.learning_rate or population.sigma")
 }

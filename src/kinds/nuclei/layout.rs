@@ -2,7 +2,7 @@
 //! it runs, around a cylinder: x = cos φ, y = sin φ, z = R.
 
 use super::probes::NUCLEI;
-use crate::sim::{Course, ElementSet};
+use crate::sim::{ElementSet, MotionFields};
 
 /// Distance of neighbours.
 const PITCH: f64 = 10.0;
@@ -18,7 +18,7 @@ pub fn places(capacity: u32) -> ElementSet {
         name: NUCLEI,
         len: capacity,
         positions: (0..capacity).map(position).collect(),
-        course: Some(Course { angle: "phase", height: "local_order" }),
+        motion: Some(MotionFields { angle: "phase", height: "local_order" }),
         is_diagram: true,
         ..ElementSet::default()
     }

@@ -58,7 +58,10 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
+    sim::{
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        SimError, Simulation,
+    },
 };
 use cpu::CpuSim;
 use std::sync::Arc;
@@ -76,7 +79,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const WORK: &'static [Work] = probes::WORK;
+    const WORK: &'static [RooflineWork] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
@@ -87,26 +90,31 @@ impl Kind for Card {
         1.0
     }
 
-    fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
-        task::prepare(params, scene, progress)
+    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+        task::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
         match on {
-            Place::Cpu { .. } => predict::cpu(params, setup),
-            Place::Cuda => cuda::predict::predict(params, setup),
+            DeviceKind::Cpu { .. } => predict::cpu(params, setup),
+            DeviceKind::Cuda => cuda::predict::predict(params, setup),
         }
     }
 
-    fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError> {
         match (on, params.population.precision) {
             (Device::Cpu { threads }, Precision::F64) => {
-                Ok(Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?))
+                Ok(Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?))
             }
             (Device::Cpu { threads }, Precision::F32) => {
-                Ok(Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?))
+                Ok(Box::new(CpuSim::<f32>::new(params, context, setup, *threads)?))
             }
-            (Device::Cuda(gpu), _) => Ok(Box::new(cuda::CudaSim::new(params, scene, setup, gpu)?)),
+            (Device::Cuda(gpu), _) => Ok(Box::new(cuda::CudaSim::new(params, context, setup, gpu)?)),
         }
     }
 }

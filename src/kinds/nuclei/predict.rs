@@ -9,17 +9,17 @@ use super::{
     state::State,
     task::Setup,
 };
-use crate::sim::Bytes;
+use crate::sim::MemoryByOwner;
 
 /// What [`CpuSim`](super::cpu::CpuSim) holds, by the owners of its `memory`; empty when the task has not been read.
-pub fn cpu(params: &Params, setup: Option<&Setup>) -> Bytes {
+pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     match params.population.precision {
         Precision::F64 => cpu_in::<f64>(params, setup),
         Precision::F32 => cpu_in::<f32>(params, setup),
     }
 }
 
-fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> Bytes {
+fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     let task = &params.task;
     let (samples, dim) = match (setup, task.source) {
         (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::nuclei::Card,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
@@ -78,11 +78,12 @@ mod tests {
         all.push(Params::default());
         all[7].coupling.fields = 3;
         for params in all {
-            let on = Place::Cpu { threads: 2 };
+            let on = DeviceKind::Cpu { threads: 2 };
             let told = Card::predict(&params, None, on);
-            let setup = Arc::new(Card::prepare(&params, &Scene::default(), &Progress::default()).unwrap());
+            let setup = Arc::new(Card::prepare(&params, &BuildContext::default(), &Progress::default()).unwrap());
             assert_eq!(Card::predict(&params, Some(&setup), on), told);
-            let held = Card::start(&params, &Scene::default(), setup, &Device::Cpu { threads: 2 }).unwrap().memory();
+            let held =
+                Card::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 }).unwrap().memory();
             for ((owner, a), (real, b)) in told.iter().zip(&held) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");

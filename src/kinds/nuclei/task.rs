@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     data::{DataError, samples},
-    sim::{Progress, Scene, SimError},
+    sim::{BuildContext, Progress, SimError},
 };
 
 /// Inputs and targets, row by row, in double precision.
@@ -101,7 +101,7 @@ impl Setup {
 const MOST_WEIGHTS: u64 = 1 << 30;
 
 /// Reads or generates what the parameters name.
-pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let (task, population) = (&params.task, &params.population);
     if population.n_start > population.capacity {
         let (n, most) = (population.n_start, population.capacity);
@@ -110,8 +110,8 @@ pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Se
     progress.report("task", 0.0)?;
     let mut setup = match task.source {
         Source::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
-        Source::Toy => Setup::new(toy(task, scene.seed), "generated".to_owned()),
-        Source::File => read(task, scene)?,
+        Source::Toy => Setup::new(toy(task, context.seed), "generated".to_owned()),
+        Source::File => read(task, context)?,
     };
     let weights = u64::from(population.capacity) * setup.dim as u64;
     if weights > MOST_WEIGHTS {
@@ -123,7 +123,7 @@ pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Se
     let typed = params.coupling.matrix.0.trim();
     if !typed.is_empty() {
         progress.report("coupling", 0.5)?;
-        let read = samples::square(&scene.resolve(typed), "J", population.capacity as usize);
+        let read = samples::square(&context.resolve(typed), "J", population.capacity as usize);
         setup.matrix = Some(read.map_err(not_read)?);
     }
     Ok(setup)
@@ -153,13 +153,13 @@ fn toy(task: &Task, seed: u64) -> Problem {
     Problem { x, y, inputs }
 }
 
-fn read(task: &Task, scene: &Scene) -> Result<Setup, SimError> {
+fn read(task: &Task, context: &BuildContext) -> Result<Setup, SimError> {
     let typed = task.path.0.trim();
     if typed.is_empty() {
         return Err(SimError::Input("task.path is empty: name a table or a NumPy archive with X and y".to_owned()));
     }
     let watch = |_: &str, _: f32| true;
-    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(not_read)?;
+    let read = samples::read(&context.resolve(typed), task.target.trim(), &watch).map_err(not_read)?;
     Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
 }
 

@@ -14,7 +14,7 @@ use crate::{
         Pass,
         timing::{self, Row},
     },
-    sim::{Device, Frame, Kind, Progress, Reading, Scene, SimError, Simulation, Tap},
+    sim::{BuildContext, Device, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
 };
 use std::{
     path::{Path, PathBuf},
@@ -169,14 +169,14 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
         params.network.source = Source::Files;
         params.network.path = path.display().to_string().into();
     }
-    let scene = Scene::default();
+    let context = BuildContext::default();
     let since = Instant::now();
-    let setup = Arc::new(Card::prepare(&params, &scene, progress)?);
+    let setup = Arc::new(Card::prepare(&params, &context, progress)?);
     let prepared_s = since.elapsed().as_secs_f64();
     let alone = cases.len() == 1;
     let mut rows = vec![];
     for case in cases {
-        match measure(case, &params, &scene, &setup, options, prepared_s, progress) {
+        match measure(case, &params, &context, &setup, options, prepared_s, progress) {
             // A model without a backend for this device does not keep the others from being measured.
             Err(SimError::NoDevice(why)) if !alone => {
                 rows.push(BenchRow::missing(case.name, &options.device_name, why))
@@ -190,7 +190,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
 fn measure(
     case: &Case,
     params: &Params,
-    scene: &Scene,
+    context: &BuildContext,
     setup: &Arc<Setup>,
     options: &BenchOptions,
     prepared_s: f64,
@@ -207,7 +207,7 @@ fn measure(
         ..Intervention::default()
     });
     let since = Instant::now();
-    let mut sim = Card::start(&params, scene, setup.clone(), &options.device)?;
+    let mut sim = Card::start(&params, context, setup.clone(), &options.device)?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;

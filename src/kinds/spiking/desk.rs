@@ -13,7 +13,7 @@ use super::{
 use crate::{
     kinds::edit,
     params::Change,
-    sim::{Action, Clock, ElementSet, Lost, ProbeId, Scene, SimError, Wiring},
+    sim::{Action, BuildContext, Clock, Connectivity, ElementSet, NonFinite, ProbeId, SimError},
 };
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Desk<T> {
     /// As they are now.
     pub params: Params,
     /// Seed and folder.
-    pub scene: Scene,
+    pub context: BuildContext,
     /// Neurons and wiring.
     pub setup: Arc<Setup>,
     /// The one set there is.
@@ -58,14 +58,14 @@ pub enum Edit<T> {
 
 impl<T: Real> Desk<T> {
     /// At step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>) -> Result<Self, SimError> {
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
-            plan: Plan::new(params, &setup, scene)?,
+            plan: Plan::new(params, &setup, context)?,
             meter: Meter::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
-            scene: scene.clone(),
+            context: context.clone(),
             setup,
             stale: true,
             step: 0,
@@ -79,7 +79,7 @@ impl<T: Real> Desk<T> {
     }
 
     /// The connections, and their delay.
-    pub fn wiring(&self) -> Wiring {
+    pub fn connectivity(&self) -> Connectivity {
         self.setup.published(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3)
     }
 
@@ -103,7 +103,7 @@ impl<T: Real> Desk<T> {
             self.meter.configure(&new.measure, self.step);
         }
         if new.drives_otherwise_than(old) {
-            self.plan = Plan::new(&new, &self.setup, &self.scene)?;
+            self.plan = Plan::new(&new, &self.setup, &self.context)?;
             self.stale = true;
         }
         let mut edit = Edit::Applied;
@@ -133,10 +133,14 @@ impl<T: Real> Desk<T> {
 }
 
 /// The first of those whose state is no number, as an error.
-pub fn guard(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
-    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
+pub fn guard(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet) -> Result<(), SimError> {
+    let Some(NonFinite { step, element }) = lost.min() else { return Ok(()) };
     let whose = format!("the state of neuron {}", neurons.label(element));
-    Err(SimError::lost(&whose, step, "lower the weights of synapses and stimuli, or take back what was changed last"))
+    Err(SimError::non_finite(
+        &whose,
+        step,
+        "lower the weights of synapses and stimuli, or take back what was changed last",
+    ))
 }
 
 /// Constants of the neurons; of noisy leaky units only the delay, one step, and the length of a step.

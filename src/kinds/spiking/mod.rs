@@ -54,7 +54,10 @@ pub use params::*;
 
 use crate::{
     gpu::{Gpu, ModuleSpec},
-    sim::{ActionSpec, Bytes, Device, Kind, Place, Preset, ProbeSpec, Progress, Scene, SimError, Simulation, Work},
+    sim::{
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        SimError, Simulation,
+    },
 };
 use cpu::{CpuSim, leaky::LeakySim};
 use cuda::CudaSim;
@@ -74,7 +77,7 @@ impl Kind for Card {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const WORK: &'static [Work] = probes::WORK;
+    const WORK: &'static [RooflineWork] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = &[
         cuda::kernels::Kernels::SPEC,
         cuda::kernels::Kernels::SINGLE,
@@ -89,33 +92,38 @@ impl Kind for Card {
         params.dt_ms() * 1e-3
     }
 
-    fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
-        setup::prepare(params, scene, progress)
+    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+        setup::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
         let sizes = setup.map(Sizes::of).or_else(|| Sizes::told(params));
         match (sizes, on) {
             _ if params.network.model == NeuronModel::NoisyLeaky => vec![], // not predicted
-            (Some(sizes), Place::Cpu { threads }) => predict::cpu(params, &sizes, threads),
-            (Some(sizes), Place::Cuda) => predict::cuda(params, &sizes),
+            (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
+            (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
             (None, _) => vec![],
         }
     }
 
-    fn start(params: &Params, scene: &Scene, setup: Arc<Setup>, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError> {
         let model = params.network.model;
         match on {
             Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
                 (NeuronModel::ExponentialLif, Precision::F64) => {
-                    Box::new(CpuSim::<f64>::new(params, scene, setup, *threads)?)
+                    Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)
                 }
                 (NeuronModel::ExponentialLif, Precision::F32) => {
-                    Box::new(CpuSim::<f32>::new(params, scene, setup, *threads)?)
+                    Box::new(CpuSim::<f32>::new(params, context, setup, *threads)?)
                 }
-                (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, scene, setup, *threads)?),
+                (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, context, setup, *threads)?),
             }),
-            Device::Cuda(gpu) => on_gpu(params, scene, setup, gpu).map_err(|error| match error {
+            Device::Cuda(gpu) => on_gpu(params, context, setup, gpu).map_err(|error| match error {
                 SimError::Device(why) => SimError::NoDevice(why), // it never started: nothing is lost
                 other => other,
             }),
@@ -123,9 +131,14 @@ impl Kind for Card {
     }
 }
 
-fn on_gpu(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Box<dyn Simulation>, SimError> {
+fn on_gpu(
+    params: &Params,
+    context: &BuildContext,
+    setup: Arc<Setup>,
+    gpu: &Arc<Gpu>,
+) -> Result<Box<dyn Simulation>, SimError> {
     Ok(match (params.network.model, params.lif.precision) {
-        (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, scene, setup, gpu)?),
-        _ => Box::new(CudaSim::<f32>::new(params, scene, setup, gpu)?),
+        (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?),
+        _ => Box::new(CudaSim::<f32>::new(params, context, setup, gpu)?),
     })
 }

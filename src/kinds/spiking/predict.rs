@@ -6,7 +6,7 @@ use super::{
     measure::Running,
     setup::Setup,
 };
-use crate::{data::generate::FLY_SIZE, sim::Bytes};
+use crate::{data::generate::FLY_SIZE, sim::MemoryByOwner};
 
 /// What memory depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Sizes {
 
 /// What [`cpu::CpuSim`] holds when it has started, by the owners of its `memory`. Lists that grow with activity (spikes
 /// in flight, arrivals, the calendar) are empty then; they stay small beside the wiring.
-pub fn cpu(params: &Params, sizes: &Sizes, threads: usize) -> Bytes {
+pub fn cpu(params: &Params, sizes: &Sizes, threads: usize) -> MemoryByOwner {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
     let neuron = match params.lif.precision {
@@ -77,7 +77,7 @@ pub fn cpu(params: &Params, sizes: &Sizes, threads: usize) -> Bytes {
 }
 
 /// What [`CudaSim`](super::cuda::CudaSim) holds on the device; empty when it cannot be started there at all.
-pub fn cuda(params: &Params, sizes: &Sizes) -> Bytes {
+pub fn cuda(params: &Params, sizes: &Sizes) -> MemoryByOwner {
     let real = match params.lif.precision {
         Precision::F64 => 8,
         Precision::F32 => 4,
@@ -92,18 +92,18 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::Card,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
     /// The prediction and what is held, owner by owner; the larger ones within 20 %.
     fn check(params: &Params, threads: usize) {
-        let (scene, on) = (Scene::default(), Place::Cpu { threads });
+        let (context, on) = (BuildContext::default(), DeviceKind::Cpu { threads });
         let told = Card::predict(params, None, on);
-        let setup = Arc::new(Card::prepare(params, &scene, &Progress::default()).unwrap());
+        let setup = Arc::new(Card::prepare(params, &context, &Progress::default()).unwrap());
         let counted = Card::predict(params, Some(&setup), on);
-        let held = Card::start(params, &scene, setup, &Device::Cpu { threads }).unwrap().memory();
-        let sum = |bytes: &Bytes| bytes.iter().map(|(_, n)| n).sum::<u64>();
+        let held = Card::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
+        let sum = |bytes: &MemoryByOwner| bytes.iter().map(|(_, n)| n).sum::<u64>();
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&told, &counted] {
             assert!(near(sum(predicted), sum(&held)), "{} for {}", sum(predicted), sum(&held));
@@ -138,6 +138,6 @@ mod tests {
     fn files_are_not_known_before_they_are_read() {
         let mut params = Params::default();
         params.network.source = Source::Files;
-        assert!(Card::predict(&params, None, Place::Cpu { threads: 1 }).is_empty());
+        assert!(Card::predict(&params, None, DeviceKind::Cpu { threads: 1 }).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     actions, probes,
-    sim::{Meaning, ProbeSpec, Shape, Work},
+    sim::{Meaning, ProbeSpec, RooflineWork, Shape},
 };
 
 const NEURONS: &str = "neurons";
@@ -19,7 +19,7 @@ probes! {
     /// Synaptic drive of chosen neurons, every measure.trace_every_ms.
     G = "g", "mV", Shape::Series { of: NEURONS };
     /// Time since each neuron's last spike; -1 for those that never fired. Small is recent: a glow that fades.
-    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Since };
+    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::TimeSince };
     /// Running rate of each neuron, averaged exponentially over measure.rate_tau_ms.
     RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Number };
     /// Membrane potential of every neuron.
@@ -63,11 +63,11 @@ pub const SPANS: &[(&str, &str)] = &[
 pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"];
 
 /// What no backend saves, per item.
-pub const WORK: &[Work] = &[
+pub const WORK: &[RooflineWork] = &[
     // A word of the connection read; a sum read, added to and written.
-    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-    Work { row: "deliver_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
-    Work { row: "reside", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    RooflineWork { row: "deliver_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    RooflineWork { row: "reside", bytes: 12.0, ops: 1.0, when: "on a GPU" },
 ];
 
 actions! {

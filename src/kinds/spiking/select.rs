@@ -4,7 +4,7 @@
 use super::{Selection, files, setup::Setup};
 use crate::{
     query::{Known, Named},
-    sim::{ElementSet, Links, Scene, SimError},
+    sim::{BuildContext, ConnectionSource, ElementSet, SimError},
 };
 
 /// What a query is asked of.
@@ -12,15 +12,15 @@ pub struct Selector<'a> {
     /// Neurons and wiring.
     pub setup: &'a Setup,
     /// Where files are, and the seed of random choices.
-    pub scene: &'a Scene,
+    pub context: &'a BuildContext,
     named: Vec<Named>,
 }
 
 impl<'a> Selector<'a> {
     /// Over the neurons of a project with its named selections.
-    pub fn new(setup: &'a Setup, selections: &[Selection], scene: &'a Scene) -> Self {
+    pub fn new(setup: &'a Setup, selections: &[Selection], context: &'a BuildContext) -> Self {
         let named = |s: &Selection| Named { name: s.name.clone(), query: s.query.0.clone() };
-        Self { setup, scene, named: selections.iter().map(named).collect() }
+        Self { setup, context, named: selections.iter().map(named).collect() }
     }
 
     /// The neurons.
@@ -31,10 +31,11 @@ impl<'a> Selector<'a> {
     /// The neurons a query (or the name of a selection) stands for: ascending, at least one.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, SimError> {
         let set = self.set();
-        let listed =
-            |typed: &str| files::read_neurons(&self.scene.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string());
-        let links = Some(self.setup as &dyn Links);
-        let known = Known { set, named: &self.named, fields: &[], links, seed: self.scene.seed, listed: &listed };
+        let listed = |typed: &str| {
+            files::read_neurons(&self.context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+        };
+        let links = Some(self.setup as &dyn ConnectionSource);
+        let known = Known { set, named: &self.named, fields: &[], links, seed: self.context.seed, listed: &listed };
         let chosen = known.select(query).map_err(|wrong| SimError::Input(wrong.of(query)))?;
         if chosen.is_empty() {
             return Err(SimError::Input(format!("`{}`: selects no neuron", query.trim())));
@@ -61,8 +62,8 @@ mod tests {
         let setup = Setup::new(Connectome { neurons, synapses, provenance: vec![] }).expect("a network");
         let named =
             |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into(), ..Selection::default() };
-        let scene = Scene { seed: 5, ..Scene::default() };
-        let selector = Selector::new(&setup, &[named("sugar", "class = gustatory")], &scene);
+        let context = BuildContext { seed: 5, ..BuildContext::default() };
+        let selector = Selector::new(&setup, &[named("sugar", "class = gustatory")], &context);
         selector.select(query).map_err(|e| e.to_string())
     }
 

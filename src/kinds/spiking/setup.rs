@@ -3,7 +3,7 @@
 use super::{Params, Source};
 use crate::{
     data::{Connectome, Csr, DataError, NeuronTable},
-    sim::{Column, ElementSet, Link, Links, Progress, Scene, SimError, Wiring},
+    sim::{BuildContext, Column, Connection, ConnectionSource, Connectivity, ElementSet, Progress, SimError},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,10 +18,10 @@ pub struct Setup {
 }
 
 /// Reads or generates what the parameters name.
-pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
-    let file = |typed: &str| Some(typed.trim()).filter(|t| !t.is_empty()).map(|t| scene.resolve(t));
+    let file = |typed: &str| Some(typed.trim()).filter(|t| !t.is_empty()).map(|t| context.resolve(t));
     let connectome = match network.source {
         Source::Files => {
             let path = file(&network.path.0)
@@ -30,14 +30,14 @@ pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Se
                 (file(&network.neurons.0), file(&network.annotations.0));
             crate::data::read(&path, neurons.as_deref(), annotations.as_deref(), &watch)
         }
-        Source::FlyStandIn => crate::data::generate::fly_stand_in(scene.seed, &watch),
+        Source::FlyStandIn => crate::data::generate::fly_stand_in(context.seed, &watch),
         Source::Balanced => crate::data::generate::balanced(
             network.n_neurons,
             network.in_degree,
             network.excitatory_fraction,
             network.excitatory_count,
             network.inhibitory_count,
-            scene.seed,
+            context.seed,
             &watch,
         ),
     };
@@ -62,8 +62,8 @@ impl Setup {
     }
 
     /// The connections as everyone may see them; shared, not copied.
-    pub fn published(self: &Arc<Self>, delay_secs: f64) -> Wiring {
-        Wiring { over: self.neurons.name, unit: "synapses", delay_secs, links: self.clone() }
+    pub fn published(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
+        Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
     }
 
     /// Number of neurons.
@@ -72,12 +72,12 @@ impl Setup {
     }
 }
 
-impl Links for Setup {
+impl ConnectionSource for Setup {
     fn n(&self) -> u32 {
         self.wiring.n()
     }
 
-    fn n_links(&self) -> u64 {
+    fn n_connections(&self) -> u64 {
         self.wiring.len() as u64
     }
 
@@ -85,9 +85,9 @@ impl Links for Setup {
         self.wiring.row(from).len() as u32
     }
 
-    fn read(&self, from: u32, out: &mut Vec<Link>) {
+    fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
-        out.extend(self.wiring.connections(from).map(|(to, count)| Link { to, weight: count as f32 }));
+        out.extend(self.wiring.connections(from).map(|(to, count)| Connection { to, weight: count as f32 }));
     }
 }
 

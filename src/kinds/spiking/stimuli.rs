@@ -11,7 +11,7 @@ use crate::{
         rng::Purpose,
         trains::{Chances, Train, address},
     },
-    sim::{Scene, SimError},
+    sim::{BuildContext, SimError},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -160,8 +160,8 @@ impl<T> Situation<T> {
 
 impl Plan {
     /// Resolves all queries and files.
-    pub fn new(params: &Params, setup: &Setup, scene: &Scene) -> Result<Self, SimError> {
-        let selector = Selector::new(setup, &params.selections, scene);
+    pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
+        let selector = Selector::new(setup, &params.selections, context);
         let mut draft = Draft { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
@@ -260,7 +260,7 @@ impl Draft<'_> {
             self.kicks(&s.kicks.0, s.weight_mv, 0, u64::MAX)?;
         }
         if !s.poisson.0.trim().is_empty() {
-            let path = self.selector.scene.resolve(s.poisson.0.trim());
+            let path = self.selector.context.resolve(s.poisson.0.trim());
             let lanes: Arc<[u32]> =
                 files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
             self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
@@ -323,7 +323,7 @@ impl Draft<'_> {
         if file.trim().is_empty() {
             return Err(SimError::Input("no file of kicks is named".to_owned()));
         }
-        let kicks = files::read_kicks(&self.selector.scene.resolve(file.trim()), self.selector.set().len)?;
+        let kicks = files::read_kicks(&self.selector.context.resolve(file.trim()), self.selector.set().len)?;
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();
@@ -343,7 +343,7 @@ impl Draft<'_> {
         to: u64,
     ) {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
-        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), chances };
+        let train = Train { seed: self.selector.context.seed, address: address(purpose, stream), chances };
         self.items.push(Item::new(from, to, What::Train { train, lanes: lanes.clone(), weight_mv }));
     }
 }

@@ -1,23 +1,23 @@
 use super::*;
-use crate::sim::wiring::Link;
+use crate::sim::connectivity::Connection;
 
 /// 0 → 5 (3 synapses), 1 → 5 (-4), 5 → 6 (2), 6 → 0 (9).
 struct Few;
 
-impl Links for Few {
+impl ConnectionSource for Few {
     fn n(&self) -> u32 {
         8
     }
-    fn n_links(&self) -> u64 {
+    fn n_connections(&self) -> u64 {
         4
     }
     fn degree(&self, from: u32) -> u32 {
         u32::from([0, 1, 5, 6].contains(&from))
     }
-    fn read(&self, from: u32, out: &mut Vec<Link>) {
+    fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
         let of = [(0, 5, 3.0), (1, 5, -4.0), (5, 6, 2.0), (6, 0, 9.0)];
-        out.extend(of.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Link { to: *to, weight: *weight }));
+        out.extend(of.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection { to: *to, weight: *weight }));
     }
 }
 

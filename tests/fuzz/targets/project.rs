@@ -1,6 +1,6 @@
 #![no_main]
 
-use neuropil_fuzz::{engine::Logged, project};
+use neuropil_fuzz::{engine::LoggedCommand, project};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // Errors are fine; panics, hangs and boundless memory are not.
@@ -14,6 +14,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // The other texts of a run folder: its manifest, and a line of its command log.
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = project::from_ron::<project::Manifest>(text);
-        let _ = project::from_ron::<(u64, Logged)>(text);
+        let _ = project::from_ron::<(u64, LoggedCommand)>(text);
     }
 });

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, paint},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use course::{Source, SummarySeries};
@@ -54,9 +54,9 @@ pub struct Bands {
 }
 
 /// Fields of numbers, then fields of times since an event.
-fn candidates(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
-    let of = |meaning| probes_where(exhibit, move |s| s.meaning() == Some(meaning));
-    of(Meaning::Number).chain(of(Meaning::Since)).collect()
+fn candidates(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    let of = |meaning| probes_where(schema, move |s| s.meaning() == Some(meaning));
+    of(Meaning::Number).chain(of(Meaning::TimeSince)).collect()
 }
 
 fn set_of(probe: &ProbeSpec) -> &'static str {
@@ -66,7 +66,7 @@ fn set_of(probe: &ProbeSpec) -> &'static str {
 /// The states of a field in the history after a step, then the current values, of step `at`.
 fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64, after: Option<u64>) -> Vec<RawState> {
     let (past, filter) = (&ctx.time.past.fields, ctx.filter.shown());
-    let mask = fields::mask(ctx.exhibit, set);
+    let mask = fields::mask(ctx.schema, set);
     let then = |(step, values): (u64, &Arc<Vec<f32>>)| {
         let mask = mask.and_then(|m| past.at(m, step)).map(|(_, mask)| mask.clone());
         RawState { step, values: values.clone(), part: Part::then(mask, set, filter) }
@@ -75,29 +75,29 @@ fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64
     let is_old = |(step, _): &(u64, &Arc<Vec<f32>>)| newest.is_none() || *step != at;
     let mut raws: Vec<RawState> = past.after(probe, after).filter(is_old).map(then).collect();
     if let Some(values) = newest {
-        raws.push(RawState { step: at, values: values.clone(), part: Part::of(ctx.exhibit, set, held, filter) });
+        raws.push(RawState { step: at, values: values.clone(), part: Part::of(ctx.schema, set, held, filter) });
     }
     raws
 }
 
 impl Bands {
     /// The displayed field: as chosen, else the first with differing values.
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = candidates(exhibit);
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let all = candidates(schema);
         let chosen = all.iter().find(|(_, p)| Some(p.name) == self.field);
         chosen.or_else(|| all.iter().find(|(id, _)| !self.flat.contains(id))).or(all.first()).copied()
     }
 
-    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
-        let Some((id, probe)) = self.probe(exhibit) else { return vec![] };
-        [Some(id), fields::mask(exhibit, set_of(probe))].into_iter().flatten().collect()
+    fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let Some((id, probe)) = self.probe(schema) else { return vec![] };
+        [Some(id), fields::mask(schema, set_of(probe))].into_iter().flatten().collect()
     }
 
     /// Marks a field whose values were always all equal, so that it is not the default choice.
-    fn note_flat(&mut self, exhibit: &Exhibit) {
-        let Some((id, probe)) = self.probe(exhibit) else { return };
+    fn note_flat(&mut self, schema: &SimSchema) {
+        let Some((id, probe)) = self.probe(schema) else { return };
         let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
-        let mask = fields::mask(exhibit, set_of(probe)).and_then(|m| self.fields.get(m)).map(|m| m.as_slice());
+        let mask = fields::mask(schema, set_of(probe)).and_then(|m| self.fields.get(m)).map(|m| m.as_slice());
         if fields::is_same(values, |i| fields::takes_part(mask, i)) {
             self.flat.insert(id);
         } else {
@@ -107,7 +107,7 @@ impl Bands {
 
     /// Summarises new states, including those in the history.
     fn add_new_states(&mut self, ui: &Ui, (id, probe): (ProbeId, &ProbeSpec), ctx: &ViewCtx<'_>) {
-        let skip_negative = probe.shape.meaning() == Some(Meaning::Since);
+        let skip_negative = probe.shape.meaning() == Some(Meaning::TimeSince);
         let of = Source { probe: id, filter: ctx.filter.shown().generation, skip_negative };
         let (set, at, held) = (set_of(probe), self.at, &self.fields);
         let raws = |after| raws(ctx, held, (id, set), at, after);
@@ -119,7 +119,7 @@ impl Bands {
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
         kit::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let all = candidates(ctx.exhibit);
+        let all = candidates(ctx.schema);
         let has_sets = all.iter().any(|(_, p)| set_of(p) != set_of(probe));
         let name = |p: &ProbeSpec| match has_sets {
             true => format!("{}: {}", kit::spaced(set_of(p)), fields::label(p)),
@@ -239,24 +239,24 @@ impl View for Bands {
         "bands"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.probe(exhibit).map(|(_, p)| fields::label(p));
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.probe(schema).map(|(_, p)| fields::label(p));
         name.map_or_else(|| "Distribution".into(), |name| format!("Distribution: {name}"))
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.wanted(exhibit).into_iter().map(tap).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.wanted(schema).into_iter().map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.fields.clear();
         self.flat.clear();
         self.course.clear();
         self.history_lines.clear();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let wanted = self.wanted(exhibit);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let wanted = self.wanted(schema);
         if !self.fields.absorb(frame, &wanted) {
             return;
         }
@@ -266,12 +266,12 @@ impl View for Bands {
         }
         // Before the first step fields may not be measured yet.
         if frame.clock.step > 0 {
-            self.note_flat(exhibit);
+            self.note_flat(schema);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let found = self.probe(ctx.exhibit).and_then(|(id, p)| Some((id, p, ctx.exhibit.set(set_of(p))?.clone())));
+        let found = self.probe(ctx.schema).and_then(|(id, p)| Some((id, p, ctx.schema.set(set_of(p))?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This simulation has no field of numbers";

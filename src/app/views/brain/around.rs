@@ -8,7 +8,7 @@ use crate::{
         kit,
         pool::Pooled,
     },
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
     view3d::{End, Mesh, Scene, shell},
 };
 use egui::Ui;
@@ -99,7 +99,7 @@ impl Brain {
         let n = ctx.selection.of(set.name).len();
         let Some(wiring) = wiring(ctx, set).filter(|_| self.around.edges != Edges::None) else { return };
         if (1..=MOST_SELECTED).contains(&n) {
-            let (links, of) = (wiring.links.clone(), ctx.selection.elements.clone());
+            let (links, of) = (wiring.connections.clone(), ctx.selection.elements.clone());
             let key = (self.set_generation, of.clone());
             self.around.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
         }
@@ -134,8 +134,8 @@ impl Brain {
 }
 
 /// The connections among the elements of a set, when it is these that are connected.
-fn wiring<'a>(ctx: &ViewCtx<'a>, set: &ElementSet) -> Option<&'a Wiring> {
-    ctx.exhibit.wiring.as_ref().filter(|w| w.over == set.name)
+fn wiring<'a>(ctx: &ViewCtx<'a>, set: &ElementSet) -> Option<&'a Connectivity> {
+    ctx.schema.connectivity.as_ref().filter(|w| w.over == set.name)
 }
 
 /// The strongest connections as lines, faint where they come from; and how many there are.

@@ -3,7 +3,7 @@
 use super::Brain;
 use crate::{
     app::views::{ViewCtx, fields},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId},
     view3d::{Projector, Vec2, Vec3},
 };
@@ -20,15 +20,15 @@ const BOUNDS: (Vec3, Vec3) = (Vec3::new(-1.0, -1.0, 0.0), Vec3::new(1.0, 1.0, 1.
 
 impl Brain {
     /// The fields that move the shown set, when it moves and somebody wants to see it: angle, height, who takes part.
-    pub(super) fn course(&self, exhibit: &Exhibit) -> Option<(ProbeId, ProbeId, Option<ProbeId>)> {
+    pub(super) fn course(&self, schema: &SimSchema) -> Option<(ProbeId, ProbeId, Option<ProbeId>)> {
         let set = self.set.as_ref().filter(|_| !self.is_still)?;
-        let course = set.course?;
-        Some((exhibit.probe(course.angle)?, exhibit.probe(course.height)?, fields::mask(exhibit, set.name)))
+        let course = set.motion?;
+        Some((schema.probe(course.angle)?, schema.probe(course.height)?, fields::mask(schema, set.name)))
     }
 
     /// Takes the fields of a frame. Unchanged places are not sent again.
-    pub(super) fn follow_course(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let Some((angle, height, mask)) = self.course(exhibit) else { return };
+    pub(super) fn follow_course(&mut self, schema: &SimSchema, frame: &Frame) {
+        let Some((angle, height, mask)) = self.course(schema) else { return };
         let wanted: Vec<ProbeId> = [angle, height].into_iter().chain(mask).collect();
         if !self.course_fields.absorb(frame, &wanted) {
             return;

@@ -14,7 +14,7 @@ pub use kept::Kept;
 
 use super::{Selection, View, ViewCtx, catch::Catch, colors, fields::Fields, kit, probes_where, tap, tints::Tints};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
     view3d::{Camera, Preset, Vec2, Vec3},
 };
@@ -47,7 +47,7 @@ impl Coloring {
 
 /// A field that counts the time since something last happened, in ms, can be shown as a glow.
 pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
-    probe.shape.meaning() == Some(Meaning::Since)
+    probe.shape.meaning() == Some(Meaning::TimeSince)
 }
 
 /// The 3D view.
@@ -124,8 +124,8 @@ impl Default for Brain {
 
 impl Brain {
     /// Finds the set to show, when it is not the one already shown.
-    fn settle(&mut self, exhibit: &Exhibit) {
-        let set = exhibit.sets.iter().find(|s| !s.positions.is_empty());
+    fn settle(&mut self, schema: &SimSchema) {
+        let set = schema.sets.iter().find(|s| !s.positions.is_empty());
         let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
             || (self.set.is_none() && set.is_none());
         if same {
@@ -152,14 +152,14 @@ impl Brain {
     }
 
     /// Fields over the shown set.
-    fn fields<'a>(&self, exhibit: &'a Exhibit) -> Vec<(ProbeId, &'a ProbeSpec)> {
+    fn fields<'a>(&self, schema: &'a SimSchema) -> Vec<(ProbeId, &'a ProbeSpec)> {
         let name = self.set.as_ref().map_or("", |s| s.name);
-        probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
+        probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
     }
 
     /// What decides colours: as chosen, else the glow when there is one, else the category, else the first field.
-    fn coloring(&self, exhibit: &Exhibit) -> Coloring {
-        let fields = self.fields(exhibit);
+    fn coloring(&self, schema: &SimSchema) -> Coloring {
+        let fields = self.fields(schema);
         let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
         let glow = || fields.iter().find(|(_, p)| is_time_since(p)).map(|(id, _)| Coloring::Glow(*id));
         let has_categories = self.set.as_ref().is_none_or(|s| !s.columns.is_empty());
@@ -228,9 +228,9 @@ impl Brain {
     }
 
     /// What the points can be coloured by, in words.
-    fn options(&self, exhibit: &Exhibit) -> Vec<(Coloring, String)> {
+    fn options(&self, schema: &SimSchema) -> Vec<(Coloring, String)> {
         let mut options = vec![(Coloring::Class, "category".to_owned())];
-        for (id, probe) in self.fields(exhibit) {
+        for (id, probe) in self.fields(schema) {
             if is_time_since(probe) {
                 options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
             }
@@ -253,9 +253,9 @@ impl Brain {
     }
 
     /// What colours the points, and what moves them.
-    fn wanted(&self, exhibit: &Exhibit) -> Vec<Tap> {
-        let moving = self.course(exhibit).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
-        let mut all: Vec<ProbeId> = self.coloring(exhibit).probe().into_iter().chain(moving).collect();
+    fn wanted(&self, schema: &SimSchema) -> Vec<Tap> {
+        let moving = self.course(schema).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
+        let mut all: Vec<ProbeId> = self.coloring(schema).probe().into_iter().chain(moving).collect();
         all.sort_unstable();
         all.dedup();
         all.into_iter().map(tap).collect()
@@ -272,45 +272,45 @@ impl View for Brain {
         "brain"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = exhibit.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
-        if name.is_empty() || exhibit.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = schema.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
+        if name.is_empty() || schema.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         if self.set.is_some() {
-            return self.wanted(exhibit);
+            return self.wanted(schema);
         }
         let mut fresh = Self::default();
-        fresh.settle(exhibit);
-        fresh.wanted(exhibit)
+        fresh.settle(schema);
+        fresh.wanted(schema)
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
+    fn reset(&mut self, schema: &SimSchema) {
         self.values.clear();
         self.values_of = None;
         self.values_generation += 1;
         self.has_glowed = false;
         self.leave_course();
-        self.settle(exhibit);
+        self.settle(schema);
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        self.settle(exhibit);
-        self.follow_course(exhibit, frame);
-        let Some(probe) = self.coloring(exhibit).probe() else { return };
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.settle(schema);
+        self.follow_course(schema, frame);
+        let Some(probe) = self.coloring(schema).probe() else { return };
         let Some(Reading::Field(values)) = frame.reading(probe) else { return };
         self.values.clone_from(values);
         self.values_of = Some(probe);
         self.values_generation += 1;
         self.expose();
-        if matches!(self.coloring(exhibit), Coloring::Field(_)) {
-            self.data_range = colors::range_of(&exhibit.probes[usize::from(probe)], &self.values);
+        if matches!(self.coloring(schema), Coloring::Field(_)) {
+            self.data_range = colors::range_of(&schema.probes[usize::from(probe)], &self.values);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows sets whose elements have positions";
@@ -338,19 +338,19 @@ impl View for Brain {
         crate::app::icons::BRAIN
     }
 
-    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
-        let (options, now) = (self.options(exhibit), self.coloring(exhibit));
+    fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
+        let (options, now) = (self.options(schema), self.coloring(schema));
         let at = options.iter().position(|(coloring, _)| *coloring == now).unwrap_or(0);
         (options.into_iter().map(|(_, name)| name).collect(), at)
     }
 
-    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
-        self.coloring = self.options(exhibit).get(at).map(|(coloring, _)| *coloring);
+    fn color_by(&mut self, schema: &SimSchema, at: usize) {
+        self.coloring = self.options(schema).get(at).map(|(coloring, _)| *coloring);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        let Coloring::Field(probe) = self.coloring(exhibit) else { return None };
-        Some(tints.toggle(exhibit.probes[usize::from(probe)].name, self.data_range))
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        let Coloring::Field(probe) = self.coloring(schema) else { return None };
+        Some(tints.toggle(schema.probes[usize::from(probe)].name, self.data_range))
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

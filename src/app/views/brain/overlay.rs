@@ -26,8 +26,8 @@ impl Brain {
             self.paint_axes(&painter, canvas, &font, ctx);
             self.paint_scale(&painter, canvas, &font, pixels(ui, canvas).y, ui.pixels_per_point(), ctx);
         }
-        if let Coloring::Field(id) = self.coloring(ctx.exhibit)
-            && let Some(probe) = ctx.exhibit.probes.get(usize::from(id))
+        if let Coloring::Field(id) = self.coloring(ctx.schema)
+            && let Some(probe) = ctx.schema.probes.get(usize::from(id))
         {
             let shade = self.shade(probe, ctx);
             bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
@@ -52,7 +52,7 @@ impl Brain {
 
     /// The present value of an element, as a tooltip says it.
     fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
-        let Some(probe) = self.values_of.and_then(|p| ctx.exhibit.probes.get(usize::from(p))) else { return vec![] };
+        let Some(probe) = self.values_of.and_then(|p| ctx.schema.probes.get(usize::from(p))) else { return vec![] };
         let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
         let text = if super::is_time_since(probe) {
             if value < 0.0 {

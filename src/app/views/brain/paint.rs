@@ -63,7 +63,7 @@ impl Brain {
         let n = set.positions.len().max(1) as f32;
         let radius = self.camera.radius * 0.6 / n.sqrt() * self.point_size;
         let min_px = 0.75 * pixels_per_point * self.point_size.min(1.0);
-        let coloring = self.coloring(ctx.exhibit);
+        let coloring = self.coloring(ctx.schema);
         let is_fresh = self.values_of == coloring.probe() && !self.values.is_empty();
         // Until something was active there is no glow to see: the plain picture instead of a dark one.
         let (mode, base) = match coloring {
@@ -79,7 +79,7 @@ impl Brain {
         look.background = colors::rgba(ctx.tokens.canvas);
         look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
-        let probe = coloring.probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
+        let probe = coloring.probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
         let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.tints.of(p.name).range.unwrap_or(self.data_range));
         look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
@@ -105,7 +105,7 @@ impl Brain {
     }
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
-        let probe = self.coloring(ctx.exhibit).probe().and_then(|p| ctx.exhibit.probes.get(usize::from(p)));
+        let probe = self.coloring(ctx.schema).probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
         let map = probe.map(|p| (ctx.tints.ramp(p), ctx.tints.of(p.name).range.is_some())).unwrap_or_default();
         let on_course = self.is_on_course();
         let Picture { scene, points, codes, palette, ramp, values, places } = &mut self.picture;

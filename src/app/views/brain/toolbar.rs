@@ -15,8 +15,8 @@ const LEGEND_FROM: f32 = 560.0;
 impl Brain {
     pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, aspect: f32) {
         let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
-        let mut chosen = self.coloring(ctx.exhibit);
-        let options = self.options(ctx.exhibit);
+        let mut chosen = self.coloring(ctx.schema);
+        let options = self.options(ctx.schema);
         if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
             self.coloring = Some(chosen);
         }
@@ -27,10 +27,10 @@ impl Brain {
             }
         }
         if let Coloring::Field(probe) = chosen {
-            ctx.tints.choice_ui(ui, tokens, &ctx.exhibit.probes[usize::from(probe)], self.data_range);
+            ctx.tints.choice_ui(ui, tokens, &ctx.schema.probes[usize::from(probe)], self.data_range);
         }
         ui.separator();
-        if set.course.is_some() {
+        if set.motion.is_some() {
             let mut moves = !self.is_still;
             let hint = "Around a cylinder, at their angle and height; else at their places";
             if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {

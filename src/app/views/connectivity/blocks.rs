@@ -1,6 +1,6 @@
 //! Connections added up between categories. Everything here runs on the pool.
 
-use crate::sim::{Column, ElementSet, Link, Links, Progress};
+use crate::sim::{Column, Connection, ConnectionSource, ElementSet, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -71,7 +71,12 @@ impl Blocks {
 }
 
 /// Adds up; `None` when cancelled.
-pub fn add_up(set: &ElementSet, links: &dyn Links, question: &Question, progress: &Progress) -> Option<Blocks> {
+pub fn add_up(
+    set: &ElementSet,
+    links: &dyn ConnectionSource,
+    question: &Question,
+    progress: &Progress,
+) -> Option<Blocks> {
     let column = set.columns.get(question.column)?;
     let is_in = |side: usize, e: usize| {
         let of = question.within[side].and_then(|(c, code)| Some((set.columns.get(c)?.codes.get(e)?, code)));
@@ -112,7 +117,7 @@ pub fn add_up(set: &ElementSet, links: &dyn Links, question: &Question, progress
     Some(Blocks { rows: rows.groups, columns: columns.groups, cells, merged })
 }
 
-fn add_row(links: &dyn Links, from: u32, places: &[u16], cells: &mut [Cell], row: &mut Vec<Link>) {
+fn add_row(links: &dyn ConnectionSource, from: u32, places: &[u16], cells: &mut [Cell], row: &mut Vec<Connection>) {
     links.read(from, row);
     for link in row.iter() {
         let Some(cell) = places.get(link.to as usize).and_then(|p| cells.get_mut(usize::from(*p))) else { continue };
@@ -132,7 +137,12 @@ fn report(done: &AtomicU32, more: u32, of: u32, from: f32, progress: &Progress) 
 }
 
 /// Absolute weights of all connections of a category: leading away, and leading there.
-fn strengths(links: &dyn Links, codes: &[Vec<u16>; 2], n_codes: usize, progress: &Progress) -> Option<[Vec<f64>; 2]> {
+fn strengths(
+    links: &dyn ConnectionSource,
+    codes: &[Vec<u16>; 2],
+    n_codes: usize,
+    progress: &Progress,
+) -> Option<[Vec<f64>; 2]> {
     let n = codes[0].len() as u32;
     let done = AtomicU32::new(0);
     let empty = || [vec![0.0; n_codes], vec![0.0; n_codes]];
@@ -207,19 +217,21 @@ pub(super) mod tests {
     /// Connections by hand.
     pub struct Few(pub u32, pub Vec<(u32, u32, f32)>);
 
-    impl Links for Few {
+    impl ConnectionSource for Few {
         fn n(&self) -> u32 {
             self.0
         }
-        fn n_links(&self) -> u64 {
+        fn n_connections(&self) -> u64 {
             self.1.len() as u64
         }
         fn degree(&self, from: u32) -> u32 {
             self.1.iter().filter(|l| l.0 == from).count() as u32
         }
-        fn read(&self, from: u32, out: &mut Vec<Link>) {
+        fn read(&self, from: u32, out: &mut Vec<Connection>) {
             out.clear();
-            out.extend(self.1.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Link { to: *to, weight: *weight }));
+            out.extend(
+                self.1.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection { to: *to, weight: *weight }),
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! Who is connected to some elements, and by which connections. Runs on the pool.
 
-use crate::sim::{Links, Progress};
+use crate::sim::{ConnectionSource, Progress};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub struct Ego {
 }
 
 /// Looks around; `None` when cancelled.
-pub fn look(links: &dyn Links, of: &[u32], progress: &Progress) -> Option<Ego> {
+pub fn look(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Option<Ego> {
     let n = links.n();
     let mut is_in = vec![false; n as usize];
     of.iter().filter(|e| **e < n).for_each(|e| is_in[*e as usize] = true);
@@ -79,7 +79,7 @@ pub fn look(links: &dyn Links, of: &[u32], progress: &Progress) -> Option<Ego> {
     Some(ego)
 }
 
-fn piece(links: &dyn Links, range: std::ops::Range<u32>, is_in: &[bool]) -> Vec<Synapse> {
+fn piece(links: &dyn ConnectionSource, range: std::ops::Range<u32>, is_in: &[bool]) -> Vec<Synapse> {
     let (mut out, mut row) = (Vec::new(), Vec::new());
     for pre in range {
         links.read(pre, &mut row);

@@ -3,7 +3,7 @@
 use super::ego::{Ego, Partner};
 use crate::{
     app::views::{Subject, ViewCtx, colors, heat::short, kit, menu},
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use egui::{Align2, Color32, Pos2, Rect, Sense, Stroke, Ui, Vec2, epaint::CubicBezierShape, pos2};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Graph {
         canvas: Rect,
         ctx: &mut ViewCtx<'_>,
         set: &Arc<ElementSet>,
-        wiring: &Wiring,
+        wiring: &Connectivity,
         ego: &Ego,
     ) {
         if ego.inputs.is_empty() && ego.outputs.is_empty() {
@@ -141,7 +141,7 @@ fn rest_ui(ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>, partners: &[Partner], n: us
     ui.painter().text(at, align, text, kit::small(ui), ctx.tokens.text_sub);
 }
 
-fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Wiring) {
+fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Connectivity) {
     let (partner, element) = (place.partner, place.partner.element);
     let response =
         ui.interact(place.area, ui.scope_id().with(("partner", element, place.area.left() as i32)), Sense::click());

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     app::views::{Subject, ViewCtx, kit, menu},
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
@@ -40,7 +40,7 @@ pub struct List {
     lines_of: Option<(usize, By, bool, Side)>,
 }
 
-pub fn caption(ego: &Ego, wiring: &Wiring) -> String {
+pub fn caption(ego: &Ego, wiring: &Connectivity) -> String {
     let (listed, all) = (ego.synapses.len() as u64, ego.n_synapses);
     let delay = kit::duration(wiring.delay_secs);
     match listed == all {
@@ -91,7 +91,7 @@ impl List {
         canvas: Rect,
         ctx: &mut ViewCtx<'_>,
         set: &Arc<ElementSet>,
-        wiring: &Wiring,
+        wiring: &Connectivity,
         ego: &Arc<Ego>,
     ) {
         self.update(ego, ctx.selection.of(set.name));
@@ -99,7 +99,14 @@ impl List {
         ui.scope_builder(area, |ui| self.table_ui(ui, ctx, set, wiring, ego));
     }
 
-    fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Wiring, ego: &Ego) {
+    fn table_ui(
+        &mut self,
+        ui: &mut Ui,
+        ctx: &mut ViewCtx<'_>,
+        set: &Arc<ElementSet>,
+        wiring: &Connectivity,
+        ego: &Ego,
+    ) {
         ui.spacing_mut().item_spacing.y = 0.0;
         let width = ((ui.available_width() - 190.0) / 2.0).max(80.0);
         let end = || Column::initial(width).at_least(60.0).clip(true).resizable(true);

@@ -11,7 +11,7 @@ use crate::{
         pool::Pooled,
         tints::Tints,
     },
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use egui::{Rect, Sense, Ui};
 use std::{
@@ -175,7 +175,7 @@ impl Matrix {
         canvas: Rect,
         ctx: &mut ViewCtx<'_>,
         set: &Arc<ElementSet>,
-        wiring: &Wiring,
+        wiring: &Connectivity,
         blocks: &Arc<Blocks>,
     ) {
         let (key, heat, orders) = self.heat(ctx, set, blocks);
@@ -216,7 +216,7 @@ impl Matrix {
             let ends = [0, 1].map(|side| self.members(set, blocks, side, [row, column][side]));
             let is_added = ui.input(|i| i.modifiers.command);
             let pick = Pick { ends: ends.clone(), is_added, selected: ctx.selection.generation };
-            let links = wiring.links.clone();
+            let links = wiring.connections.clone();
             self.ends.clear();
             self.ends.want(ui.ctx(), pick, move |_| Some(connected(&*links, &ends)));
         }
@@ -312,7 +312,7 @@ impl Matrix {
         ui: &mut Ui,
         ctx: &ViewCtx<'_>,
         set: &ElementSet,
-        wiring: &Wiring,
+        wiring: &Connectivity,
         blocks: &Blocks,
         row: usize,
         column: usize,
@@ -363,7 +363,7 @@ fn tells_apart(set: &ElementSet, question: &Question) -> bool {
 }
 
 /// Everyone with a connection from the first to the second.
-fn connected(links: &dyn crate::sim::Links, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
+fn connected(links: &dyn crate::sim::ConnectionSource, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
     let n = links.n() as usize;
     let (mut is_to, mut found) = (vec![false; n], vec![false; n]);
     to.iter().filter(|e| (**e as usize) < n).for_each(|e| is_to[*e as usize] = true);

@@ -11,8 +11,8 @@ pub use graph::called;
 
 use super::{Selection, View, ViewCtx, kit, pool::Pooled, states, tints::Tints};
 use crate::{
-    engine::Exhibit,
-    sim::{ElementSet, Frame, Tap, Wiring},
+    engine::SimSchema,
+    sim::{Connectivity, ElementSet, Frame, Tap},
 };
 use blocks::{Blocks, Question};
 use ego::Ego;
@@ -36,7 +36,7 @@ enum Mode {
 
 /// The connectivity view.
 #[derive(Default)]
-pub struct Connectivity {
+pub struct ConnectivityView {
     set: Option<Arc<ElementSet>>,
     set_generation: u64,
     mode: Mode,
@@ -48,8 +48,8 @@ pub struct Connectivity {
 }
 
 /// What there is to look at; where there is nothing, the panel says so.
-pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Wiring)> {
-    let found = wired(ctx.exhibit).map(|(set, wiring)| (set.clone(), wiring.clone()));
+pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
+    let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
         let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
         kit::empty_ui(ui, canvas, ctx, "Nothing is connected", how, None);
@@ -58,14 +58,14 @@ pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet
 }
 
 /// The set that is wired, and its connections.
-fn wired(exhibit: &Exhibit) -> Option<(&Arc<ElementSet>, &Wiring)> {
-    let wiring = exhibit.wiring.as_ref()?;
-    Some((exhibit.set(wiring.over)?, wiring))
+fn wired(schema: &SimSchema) -> Option<(&Arc<ElementSet>, &Connectivity)> {
+    let wiring = schema.connectivity.as_ref()?;
+    Some((schema.set(wiring.over)?, wiring))
 }
 
-impl Connectivity {
-    fn settle(&mut self, exhibit: &Exhibit) {
-        let set = wired(exhibit).map(|(set, _)| set);
+impl ConnectivityView {
+    fn settle(&mut self, schema: &SimSchema) {
+        let set = wired(schema).map(|(set, _)| set);
         let is_same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -99,8 +99,8 @@ impl Connectivity {
         }
     }
 
-    fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Wiring) {
-        let links = wiring.links.clone();
+    fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &Arc<ElementSet>, wiring: &Connectivity) {
+        let links = wiring.connections.clone();
         if self.mode == Mode::Matrix {
             let (question, set) = (self.matrix.question(), set.clone());
             let key = (self.set_generation, question.clone());
@@ -115,8 +115,8 @@ impl Connectivity {
         }
     }
 
-    fn caption(&self, wiring: &Wiring, set: &ElementSet) -> String {
-        let all = kit::thousands(wiring.links.n_links());
+    fn caption(&self, wiring: &Connectivity, set: &ElementSet) -> String {
+        let all = kit::thousands(wiring.connections.n_connections());
         match (self.mode, self.blocks.get(), self.ego.get()) {
             (Mode::Matrix, Some(blocks), _) => {
                 format!(
@@ -149,27 +149,27 @@ impl Connectivity {
     }
 }
 
-impl View for Connectivity {
+impl View for ConnectivityView {
     fn name(&self) -> &'static str {
         "connectivity"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Connectivity".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
-        self.settle(exhibit);
+    fn reset(&mut self, schema: &SimSchema) {
+        self.settle(schema);
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let Some((set, wiring)) = wired_ui(ui, ctx) else { return };
         self.matrix.take_ends(ctx, &set);
         self.ask(ui, ctx, &set, &wiring);
@@ -197,7 +197,7 @@ impl View for Connectivity {
         }
     }
 
-    fn toggle_range(&mut self, _: &Exhibit, tints: &mut Tints) -> Option<bool> {
+    fn toggle_range(&mut self, _: &SimSchema, tints: &mut Tints) -> Option<bool> {
         if self.mode == Mode::Matrix { self.matrix.toggle_range(tints) } else { None }
     }
 

@@ -8,9 +8,9 @@ pub use panel::Panel;
 
 use super::{Abilities, brain::is_time_since, pool::Pooled, probes_where};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     query::{self, Field, Known, Mistake, Named, Query},
-    sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap, Wiring},
+    sim::{Connectivity, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tree::Tree;
@@ -104,9 +104,9 @@ impl Filter {
         !self.query.trim().is_empty() || self.hidden.iter().flatten().any(|h| *h)
     }
 
-    fn settle(&mut self, exhibit: &Exhibit) {
+    fn settle(&mut self, schema: &SimSchema) {
         let name = self.set.as_ref().map(|s| s.name);
-        let set = name.and_then(|n| exhibit.set(n)).or_else(|| exhibit.sets.first());
+        let set = name.and_then(|n| schema.set(n)).or_else(|| schema.sets.first());
         let is_same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -127,11 +127,11 @@ impl Filter {
     }
 
     /// The live values the query names, by probe.
-    fn probes(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+    fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let (Some(set), Ok(query)) = (&self.set, query::parse(&self.query)) else { return vec![] };
         let mut words = Vec::new();
         columns(&query, &mut words);
-        let fields = probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == set.name));
+        let fields = probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == set.name));
         let is_meant = |name: &str| {
             let short = name.strip_suffix("_field").unwrap_or(name);
             words.iter().any(|w| w.eq_ignore_ascii_case(name) || w.eq_ignore_ascii_case(short))
@@ -147,13 +147,13 @@ impl Filter {
     }
 
     /// What it needs to be read.
-    pub fn taps(&self, exhibit: &Exhibit) -> Vec<Tap> {
-        self.probes(exhibit).into_iter().map(super::tap).collect()
+    pub fn taps(&self, schema: &SimSchema) -> Vec<Tap> {
+        self.probes(schema).into_iter().map(super::tap).collect()
     }
 
     /// New data.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        for id in self.probes(exhibit) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        for id in self.probes(schema) {
             if let Some(Reading::Field(values)) = frame.reading(id) {
                 self.values.insert(id, Arc::new(values.clone()));
                 self.are_values_new = true;
@@ -162,8 +162,8 @@ impl Filter {
     }
 
     /// Once a frame: takes what the pool has finished, asks it for what is missing.
-    pub fn update(&mut self, ctx: &egui::Context, exhibit: &Exhibit, abilities: &Abilities) {
-        self.settle(exhibit);
+    pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, abilities: &Abilities) {
+        self.settle(schema);
         let Some(set) = self.set.clone() else { return };
         let for_trees = set.clone();
         self.trees.want(ctx, self.set_generation, move |_| Some(tree::trees(&for_trees)));
@@ -186,21 +186,21 @@ impl Filter {
         };
         let is_due = self.are_values_new && self.chosen.age() > AGAIN && !self.chosen.is_busy();
         if is_due || self.chosen.is_stale(&wish) {
-            self.ask(ctx, exhibit, abilities, set, wish, is_due);
+            self.ask(ctx, schema, abilities, set, wish, is_due);
         }
     }
 
     fn ask(
         &mut self,
         ctx: &egui::Context,
-        exhibit: &Exhibit,
+        schema: &SimSchema,
         abilities: &Abilities,
         set: Arc<ElementSet>,
         wish: Wish,
         again: bool,
     ) {
         self.are_values_new = false;
-        let asked = Asked::new(exhibit, abilities, set, &self.values);
+        let asked = Asked::new(schema, abilities, set, &self.values);
         let (trees, theirs) = (self.trees.get().cloned(), wish.clone());
         let make = move |_: &crate::sim::Progress| Some(asked.choose(&theirs, trees.as_deref().map_or(&[], |t| t)));
         match again {
@@ -224,9 +224,9 @@ impl Filter {
     }
 
     /// What is shown, as a query, unless it depends on live values.
-    fn as_query(&self, exhibit: &Exhibit) -> Option<String> {
+    fn as_query(&self, schema: &SimSchema) -> Option<String> {
         let (set, trees) = (self.set.as_ref()?, self.trees.get()?);
-        if !self.probes(exhibit).is_empty() {
+        if !self.probes(schema).is_empty() {
             return None;
         }
         let typed = Some(self.query.trim()).filter(|q| !q.is_empty()).map(str::to_owned);
@@ -258,16 +258,16 @@ pub struct Asked {
     set: Arc<ElementSet>,
     named: Arc<[Named]>,
     fields: Vec<(&'static str, &'static str, Arc<Vec<f32>>)>,
-    wiring: Option<Wiring>,
+    wiring: Option<Connectivity>,
     seed: u64,
     listed: super::Listed,
 }
 
 impl Asked {
     /// Of the elements of a set, with the values known of them.
-    pub fn new(exhibit: &Exhibit, abilities: &Abilities, set: Arc<ElementSet>, values: &Values) -> Self {
+    pub fn new(schema: &SimSchema, abilities: &Abilities, set: Arc<ElementSet>, values: &Values) -> Self {
         let over = set.name;
-        let fields = probes_where(exhibit, |s| matches!(s, Shape::Field { over: o, .. } if *o == over));
+        let fields = probes_where(schema, |s| matches!(s, Shape::Field { over: o, .. } if *o == over));
         let never = |v: &f32| if *v < 0.0 { f32::INFINITY } else { *v };
         let fields = fields.map(|(id, probe)| {
             let values = values.get(&id).cloned().unwrap_or_default();
@@ -276,7 +276,7 @@ impl Asked {
         });
         Self {
             fields: fields.collect(),
-            wiring: exhibit.wiring.clone().filter(|w| w.over == over),
+            wiring: schema.connectivity.clone().filter(|w| w.over == over),
             named: abilities.named.clone(),
             seed: abilities.seed,
             listed: abilities.listed.clone(),
@@ -293,7 +293,7 @@ impl Asked {
             set: &self.set,
             named: &self.named,
             fields: &fields,
-            links: self.wiring.as_ref().map(|w| &*w.links),
+            links: self.wiring.as_ref().map(|w| &*w.connections),
             seed: self.seed,
             listed: &listed,
         })

@@ -10,7 +10,7 @@ use crate::{
         views::{Selection, Subject, View, ViewCtx, ViewRequest, colors, fields, kit, menu},
         widgets,
     },
-    engine::Exhibit,
+    engine::SimSchema,
     query::{self, Completion},
     sim::{ElementSet, Frame, Meaning, Tap},
 };
@@ -51,7 +51,7 @@ enum Line {
 /// A query that could be asked here.
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
     if set.columns.is_empty() {
-        let numbers = fields::over(ctx.exhibit, set.name, |m| m == Meaning::Number);
+        let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
         let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::word(p)));
         return tests.collect::<Vec<_>>().join(" and ");
     }
@@ -128,7 +128,7 @@ impl Panel {
         let bytes = key.0.char_indices().nth(cursor).map_or(key.0.len(), |(i, _)| i);
         self.proposed_for = Some(key);
         self.at = 0;
-        let asked = Asked::new(ctx.exhibit, ctx.abilities, set.clone(), &Default::default());
+        let asked = Asked::new(ctx.schema, ctx.abilities, set.clone(), &Default::default());
         self.proposals = asked.with(|known| query::complete(&ctx.filter.query, bytes, known));
     }
 
@@ -191,7 +191,7 @@ impl Panel {
                 save.on_hover_text("Keeps what is shown as a named set of the project").on_disabled_hover_text(why);
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
-                let query = ctx.filter.as_query(ctx.exhibit);
+                let query = ctx.filter.as_query(ctx.schema);
                 let query = query.unwrap_or_else(|| query::of_elements(&members.collect::<Vec<_>>()));
                 ctx.requests.push(ViewRequest::SaveSet(query));
             }
@@ -360,20 +360,20 @@ impl View for Panel {
         "filter"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Filter".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.lines_of = None;
         self.proposed_for = None;
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some(set) = ctx.filter.set.clone() else {
@@ -384,11 +384,11 @@ impl View for Panel {
         let n = set.len - ctx.filter.shown.n_hidden(&set);
         let caption = format!("{} shown of {}", kit::thousands(n.into()), kit::thousands(set.len.into()));
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            if ctx.exhibit.sets.len() > 1 {
-                let options: Vec<_> = ctx.exhibit.sets.iter().map(|s| (s.name, s.name.to_owned())).collect();
+            if ctx.schema.sets.len() > 1 {
+                let options: Vec<_> = ctx.schema.sets.iter().map(|s| (s.name, s.name.to_owned())).collect();
                 let mut name = set.name;
                 if kit::choice_ui(ui, ctx.tokens, "Set", &mut name, &options) {
-                    ctx.filter.take_set(ctx.exhibit.set(name).cloned());
+                    ctx.filter.take_set(ctx.schema.set(name).cloned());
                 }
             }
             let edit =

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use draw::{LanesImage, Layout};
@@ -74,9 +74,9 @@ pub struct Lanes {
 }
 
 /// Probes with several fixed lanes.
-pub fn probes(exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
-    let is_wide = |id: ProbeId| exhibit.lanes.get(usize::from(id)).is_some_and(|names| names.len() > 1);
-    probes_where(exhibit, |s| matches!(s, Shape::Series { of: "" })).filter(|(id, _)| is_wide(*id)).collect()
+pub fn probes(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
+    let is_wide = |id: ProbeId| schema.lanes.get(usize::from(id)).is_some_and(|names| names.len() > 1);
+    probes_where(schema, |s| matches!(s, Shape::Series { of: "" })).filter(|(id, _)| is_wide(*id)).collect()
 }
 
 impl Visible {
@@ -106,15 +106,15 @@ impl Visible {
 
 impl Lanes {
     /// The displayed probe: as chosen, else the first.
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let all = probes(exhibit);
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let all = probes(schema);
         all.iter().find(|(_, p)| Some(p.name) == self.chosen).or(all.first()).copied()
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
         kit::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let options: Vec<_> = probes(ctx.exhibit).into_iter().map(|(_, p)| (p.name, kit::spaced(p.name))).collect();
+        let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, kit::spaced(p.name))).collect();
         let mut chosen = probe.name;
         if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &options) {
             self.chosen = Some(chosen);
@@ -139,8 +139,8 @@ impl Lanes {
 
     /// Draws the chart.
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
-        let lanes = ctx.exhibit.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
-        let colors = lane_colors(ctx.exhibit, lanes, ctx.tokens);
+        let lanes = ctx.schema.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
+        let colors = lane_colors(ctx.schema, lanes, ctx.tokens);
         let named = |(name, color): (&String, egui::Color32)| Name { text: kit::spaced(name), color: Some(color) };
         let names: Vec<Name> = lanes.iter().zip(colors).map(named).collect();
         let layout = Layout::of(ui, canvas, &names);
@@ -207,7 +207,7 @@ impl Lanes {
         let at = response.hover_pos().or(response.interact_pointer_pos());
         let row = at.and_then(|at| Some((at, layout.row_at(at.y)?)));
         let found = row.and_then(|(at, row)| Some((at, *self.visible.order.get(row)?)));
-        let class = |lane: usize| class_of(ctx.exhibit, lanes, lane);
+        let class = |lane: usize| class_of(ctx.schema, lanes, lane);
         if let Some((_, lane)) = found.filter(|_| response.clicked())
             && let Some((set, subject)) = class(lane)
         {
@@ -228,15 +228,15 @@ impl Lanes {
 
     /// The context menu of the class a lane is named after.
     fn menu_ui(&self, response: &Response, lanes: &[String], ctx: &mut ViewCtx<'_>) {
-        let set = column_of(ctx.exhibit, lanes).and_then(|(set, _)| ctx.exhibit.set(set.name)).cloned();
+        let set = column_of(ctx.schema, lanes).and_then(|(set, _)| ctx.schema.set(set.name)).cloned();
         let Some((set, subject)) = set.zip(self.opened.clone()) else { return };
         response.context_menu(|ui| menu::ui(ui, ctx, &set, &subject));
     }
 }
 
 /// All elements of the category a lane is named after, and their set.
-fn class_of(exhibit: &Exhibit, lanes: &[String], lane: usize) -> Option<(&'static str, Subject)> {
-    let (set, column) = column_of(exhibit, lanes)?;
+fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'static str, Subject)> {
+    let (set, column) = column_of(schema, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;
     let all = column.codes.iter().enumerate().filter(|(_, c)| usize::from(**c) == code);
     let elements: Vec<u32> = all.map(|(e, _)| e as u32).collect();
@@ -249,22 +249,22 @@ impl View for Lanes {
         "lanes"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.probe(exhibit).map(|(_, p)| kit::spaced(p.name));
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.probe(schema).map(|(_, p)| kit::spaced(p.name));
         name.map_or_else(|| "Lanes".into(), |name| format!("Lanes: {name}"))
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.probe(exhibit).map(|(id, _)| tap(id)).into_iter().collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.probe(schema).map(|(id, _)| tap(id)).into_iter().collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.series.clear();
         self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        for (id, _) in probes(exhibit) {
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        for (id, _) in probes(schema) {
             if let Some(Reading::Series(series)) = frame.reading(id) {
                 let row = self.series.entry(id).or_default();
                 row.samples.push(series.lanes as usize, &series.steps, &series.values);
@@ -274,7 +274,7 @@ impl View for Lanes {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((id, probe)) = self.probe(ctx.exhibit) else {
+        let Some((id, probe)) = self.probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This simulation has no series with several lanes";
             kit::empty_ui(ui, canvas, ctx, "No lanes", how, None);
@@ -292,8 +292,8 @@ impl View for Lanes {
         self.chart_ui(ui, canvas, (id, probe), ctx);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        let (_, probe) = self.probe(exhibit)?;
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        let (_, probe) = self.probe(schema)?;
         let range = grid::range(&self.visible.values, self.settings.is_log)?;
         Some(tints.toggle(self.variable(probe), range))
     }

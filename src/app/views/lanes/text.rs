@@ -17,8 +17,8 @@ impl Lanes {
             true => format!("{} steps", kit::value(line.span)),
             false => kit::duration(line.span * ctx.clock.secs_per_step),
         };
-        let id = self.probe(ctx.exhibit).map(|(id, _)| usize::from(id));
-        let n = id.and_then(|id| ctx.exhibit.lanes.get(id)).map_or(0, Vec::len);
+        let id = self.probe(ctx.schema).map(|(id, _)| usize::from(id));
+        let n = id.and_then(|id| ctx.schema.lanes.get(id)).map_or(0, Vec::len);
         let samples = kit::thousands(visible.grid.n as u64);
         let mut text = format!("{n} lanes  |  window {across}  |  {samples} samples, mean per column");
         if let Some(Balance { evenness, imbalance, silent }) = visible.balance {
@@ -26,7 +26,7 @@ impl Lanes {
             text += &format!("  |  {silent} of {n} silent in view");
         }
         let dropped =
-            self.probe(ctx.exhibit).and_then(|(id, _)| self.series.get(&id)).map_or(0, |r| r.samples.dropped());
+            self.probe(ctx.schema).and_then(|(id, _)| self.series.get(&id)).map_or(0, |r| r.samples.dropped());
         if dropped > 0 {
             text += &format!("  |  oldest {} dropped from memory", kit::thousands(dropped));
         }

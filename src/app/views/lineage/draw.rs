@@ -3,7 +3,7 @@
 use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NOWHERE, picture::SINGLES};
 use crate::{
     app::views::{ViewCtx, bar, colors::Shade},
-    sim::End,
+    sim::EndCause,
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
 
@@ -70,13 +70,13 @@ impl Lineage {
         if map.lane_height() >= NAMES_FROM && !is_crowded {
             self.paint_names(&inside, map, &small, ctx);
         }
-        if let Some((shade, probe)) = shade.zip(self.tint.and_then(|t| ctx.exhibit.probes.get(usize::from(t)))) {
+        if let Some((shade, probe)) = shade.zip(self.tint.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
             bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, &shade);
         }
     }
 
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<Shade> {
-        let probe = ctx.exhibit.probes.get(usize::from(self.tint?))?;
+        let probe = ctx.schema.probes.get(usize::from(self.tint?))?;
         Some(ctx.tints.shade(probe, &self.worth, ctx.tokens))
     }
 
@@ -100,7 +100,7 @@ impl Lineage {
         let thick = (height * 0.5).clamp(1.0, 3.0);
         let has_marks = height >= MARKS_FROM;
         let (mut faint, mut strong, mut n_strong) = (Mesh::default(), Mesh::default(), 0);
-        let mut marks: Vec<(Pos2, Option<End>, bool, Color32)> = vec![];
+        let mut marks: Vec<(Pos2, Option<EndCause>, bool, Color32)> = vec![];
         for (i, lane) in picture.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NOWHERE) {
             let is_strong = picture.strong.get(i).copied().unwrap_or(false);
             let line = &self.forest.lines[i];
@@ -135,7 +135,7 @@ impl Lineage {
                 if !line.parents.is_empty() {
                     marks.push((pos2(left, y), None, line.parents.len() > 1, color));
                 }
-                if line.gone != ALIVE && line.end == Some(End::Died) {
+                if line.gone != ALIVE && line.end == Some(EndCause::Died) {
                     marks.push((pos2(right, y), line.end, false, color));
                 }
             }
@@ -202,7 +202,7 @@ impl Lineage {
 }
 
 /// A dot for a split, a diamond for a merge, a cross for a death.
-fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<End>, is_merge: bool, color: Color32) {
+fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_merge: bool, color: Color32) {
     if end.is_some() {
         let stroke = Stroke::new(1.25, color);
         for turn in [Vec2::new(1.0, 1.0), Vec2::new(1.0, -1.0)] {
@@ -232,7 +232,7 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         rows.push((end.word().into(), format!("step {}", kit::thousands(l.gone))));
     }
     let seen = lineage.worth.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
-    if let Some((value, probe)) = seen.zip(lineage.tint.and_then(|t| ctx.exhibit.probes.get(usize::from(t)))) {
+    if let Some((value, probe)) = seen.zip(lineage.tint.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
         rows.push((fields::label(probe), kit::with_unit(value.into(), probe.unit)));
     }
     rows

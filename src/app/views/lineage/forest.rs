@@ -1,6 +1,6 @@
 //! Who came out of whom: one line per individual, in the order of their births.
 
-use crate::sim::{End, LifeEvent};
+use crate::sim::{EndCause, LifeEvent};
 use std::collections::HashMap;
 
 /// More lines than this, and those that left nobody behind are forgotten.
@@ -18,7 +18,7 @@ pub struct Line {
     /// Step of death; [`ALIVE`].
     pub gone: u64,
     /// What became of it; of the living, nothing yet.
-    pub end: Option<End>,
+    pub end: Option<EndCause>,
     /// Those it came out of, by line.
     pub parents: Box<[u32]>,
     /// Where it lives or lived.
@@ -94,11 +94,11 @@ impl Forest {
                     self.n_alive += 1;
                     let index = self.lines.len() as u32;
                     self.by_id.insert(birth.child, index);
-                    if let Some(place) = birth.place {
+                    if let Some(place) = birth.slot {
                         self.by_place.insert(place, index);
                     }
                     let (id, born, name) = (birth.child, birth.step, birth.name.as_str().into());
-                    let place = birth.place;
+                    let place = birth.slot;
                     self.lines.push(Line { id, born, gone: ALIVE, end: None, parents, place, name, health: None });
                 }
                 LifeEvent::Death(death) => {
@@ -109,7 +109,7 @@ impl Forest {
                     }
                     self.n_alive -= 1;
                     (line.gone, line.end, line.health) = (death.step, Some(death.end), death.health);
-                    self.totals.deaths += u64::from(death.end == End::Died);
+                    self.totals.deaths += u64::from(death.end == EndCause::Died);
                     if let Some(place) = line.place.filter(|p| self.by_place.get(p) == Some(&index)) {
                         self.by_place.remove(&place);
                     }
@@ -183,10 +183,10 @@ pub mod tests {
 
     pub fn birth(step: u64, child: u64, parents: &[u64], place: u32) -> LifeEvent {
         let parents = parents.to_vec();
-        LifeEvent::Birth(Birth { step, child, parents, place: Some(place), name: String::new() })
+        LifeEvent::Birth(Birth { step, child, parents, slot: Some(place), name: String::new() })
     }
 
-    pub fn death(step: u64, gone: u64, end: End) -> LifeEvent {
+    pub fn death(step: u64, gone: u64, end: EndCause) -> LifeEvent {
         LifeEvent::Death(Death { step, gone, end, health: None })
     }
 
@@ -194,8 +194,8 @@ pub mod tests {
     pub fn small() -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&[birth(0, 0, &[], 0), birth(0, 1, &[], 1), birth(0, 4, &[], 4), birth(10, 2, &[0], 2)]);
-        forest.absorb(&[death(20, 1, End::Merged), death(20, 2, End::Merged), birth(20, 3, &[1, 2], 1)]);
-        forest.absorb(&[death(30, 4, End::Died)]);
+        forest.absorb(&[death(20, 1, EndCause::Merged), death(20, 2, EndCause::Merged), birth(20, 3, &[1, 2], 1)]);
+        forest.absorb(&[death(30, 4, EndCause::Died)]);
         forest
     }
 
@@ -223,9 +223,9 @@ pub mod tests {
         forest.forget_extinct();
         assert_eq!(forest.lines.iter().map(|l| l.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!((forest.totals.forgotten, &*forest.lines[3].parents), (1, &[1, 2][..]));
-        forest.absorb(&[death(40, 3, End::Split), birth(40, 9, &[3], 1)]);
+        forest.absorb(&[death(40, 3, EndCause::Split), birth(40, 9, &[3], 1)]);
         assert_eq!(forest.at_place(1), Some(4));
-        forest.absorb(&[birth(50, 9, &[], 7), death(50, 77, End::Died)]);
+        forest.absorb(&[birth(50, 9, &[], 7), death(50, 77, EndCause::Died)]);
         assert_eq!(forest.lines.len(), 5, "a second birth and the death of a stranger are left out");
     }
 }

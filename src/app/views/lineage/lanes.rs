@@ -100,7 +100,7 @@ mod tests {
         super::forest::tests::{birth, death, small},
         *,
     };
-    use crate::sim::End;
+    use crate::sim::EndCause;
 
     fn overlaps(forest: &Forest, lanes: &Lanes) -> usize {
         let mut drawn: Vec<(u32, u64, u64)> =
@@ -130,7 +130,7 @@ mod tests {
             let (dies, splits) = ((step * 7919 % 100) as usize, (step * 104_729 % 99) as usize);
             let splits = if splits >= dies { splits + 1 } else { splits };
             let parent = living[splits];
-            forest.absorb(&[death(step, living[dies], End::Died), death(step, parent, End::Split)]);
+            forest.absorb(&[death(step, living[dies], EndCause::Died), death(step, parent, EndCause::Split)]);
             forest
                 .absorb(&[birth(step, next, &[parent], splits as u32), birth(step, next + 1, &[parent], dies as u32)]);
             (living[splits], living[dies]) = (next, next + 1);

@@ -13,7 +13,7 @@ use super::{
     tints::Tints,
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
@@ -121,13 +121,13 @@ fn is_lineage(shape: &Shape) -> bool {
 }
 
 impl Lineage {
-    fn probe(exhibit: &Exhibit) -> Option<(ProbeId, &'static str)> {
-        let (id, probe) = probes_where(exhibit, is_lineage).next()?;
+    fn probe(schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
+        let (id, probe) = probes_where(schema, is_lineage).next()?;
         if let Shape::Lineage { over } = probe.shape { Some((id, over)) } else { None }
     }
 
-    fn tints(exhibit: &Exhibit, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
-        fields::over(exhibit, over, |m| m != Meaning::Mask)
+    fn tints(schema: &SimSchema, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        fields::over(schema, over, |m| m != Meaning::Mask)
     }
 
     /// Who is drawn: as chosen, else those that left somebody behind as soon as there are many.
@@ -189,7 +189,7 @@ impl Lineage {
             self.window = None;
         }
         let mut tints = vec![(None, "founder".to_owned())];
-        tints.extend(Self::tints(ctx.exhibit, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
+        tints.extend(Self::tints(ctx.schema, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
         if kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.tint, &tints) {
             self.worth.clear();
         }
@@ -236,23 +236,23 @@ impl View for Lineage {
         "lineage"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Lineage".into()
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        let Some((id, _)) = Self::probe(exhibit) else { return vec![] };
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        let Some((id, _)) = Self::probe(schema) else { return vec![] };
         self.tint.into_iter().chain([id]).map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         let (show, relatives, tint) = (self.show, self.relatives, self.tint);
         let generation = self.generation + 1;
         *self = Self { show, relatives, tint, generation, ..Self::default() };
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let Some((id, _)) = Self::probe(exhibit) else { return };
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let Some((id, _)) = Self::probe(schema) else { return };
         self.now = frame.clock.step;
         if let Some(Reading::Lineage(events)) =
             frame.reading(id).filter(|r| !matches!(r, Reading::Lineage(e) if e.is_empty()))
@@ -272,13 +272,13 @@ impl View for Lineage {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, over)) = Self::probe(ctx.exhibit) else {
+        let Some((_, over)) = Self::probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows who came out of whom";
             kit::empty_ui(ui, canvas, ctx, "Nobody is born here", how, None);
             return;
         };
-        let set = ctx.exhibit.set(over).cloned();
+        let set = ctx.schema.set(over).cloned();
         let is_filtered = ctx.filter.shown().mask(over).is_some();
         let caption = self.caption(is_filtered);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, over));
@@ -303,8 +303,8 @@ impl View for Lineage {
         self.paint(ui, canvas, plot, ctx);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        self.fields.toggle_range(exhibit, self.tint?, tints)
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(schema, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

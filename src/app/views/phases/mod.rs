@@ -11,7 +11,7 @@ use super::{
     kit, menu, pool, run_ui, tap,
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use agree::{Agreement, NONE};
@@ -68,24 +68,24 @@ pub struct Phases {
 }
 
 impl Phases {
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
-        fields::angle(exhibit, self.angle)
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
+        fields::angle(schema, self.angle)
     }
 
     /// What the order can go by.
-    fn orders(exhibit: &Exhibit, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
-        fields::over(exhibit, over, |m| m != Meaning::Mask)
+    fn orders(schema: &SimSchema, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        fields::over(schema, over, |m| m != Meaning::Mask)
     }
 
-    fn by(&self, exhibit: &Exhibit, over: &str) -> Option<ProbeId> {
-        let numbers = || fields::over(exhibit, over, |m| m == Meaning::Number).first().map(|(id, _)| *id);
+    fn by(&self, schema: &SimSchema, over: &str) -> Option<ProbeId> {
+        let numbers = || fields::over(schema, over, |m| m == Meaning::Number).first().map(|(id, _)| *id);
         let chosen = self.by.unwrap_or_else(numbers)?;
-        Self::orders(exhibit, over).iter().any(|(id, _)| *id == chosen).then_some(chosen)
+        Self::orders(schema, over).iter().any(|(id, _)| *id == chosen).then_some(chosen)
     }
 
-    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
-        let Some((id, _, over)) = self.probe(exhibit) else { return vec![] };
-        fields::wanted([Some(id), fields::mask(exhibit, over), self.by(exhibit, over)])
+    fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let Some((id, _, over)) = self.probe(schema) else { return vec![] };
+        fields::wanted([Some(id), fields::mask(schema, over), self.by(schema, over)])
     }
 
     fn clear(&mut self) {
@@ -99,7 +99,7 @@ impl Phases {
         if let Some((key, agreement)) = self.errand.arrived() {
             self.take(key, agreement);
         }
-        let by = self.by(ctx.exhibit, set.name);
+        let by = self.by(ctx.schema, set.name);
         let Some(phases) = self.fields.get(angle).cloned() else { return };
         let order = by.and_then(|by| self.fields.get(by)).cloned();
         if by.is_some() && order.is_none() {
@@ -109,7 +109,7 @@ impl Phases {
         if self.key == Some(key) || !self.errand.is_free(&key) {
             return;
         }
-        let part = Part::of(ctx.exhibit, set.name, &self.fields, ctx.filter.shown());
+        let part = Part::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
         let n = phases.len();
         let job = move || Agreement::new(&phases, order.as_ref().map(|o| o.as_slice()), &part);
         if n <= AT_ONCE { self.take(key, job()) } else { self.errand.begin(ui.ctx(), key, job) }
@@ -141,9 +141,9 @@ impl Phases {
         &self.heat.get_or_insert_with(|| (measure, make())).1
     }
 
-    fn caption(&self, exhibit: &Exhibit, set: &ElementSet, n_hidden: u32) -> String {
+    fn caption(&self, schema: &SimSchema, set: &ElementSet, n_hidden: u32) -> String {
         let (n, groups) = (self.agreement.of.len() as u64, self.agreement.groups.len());
-        let by = self.by(exhibit, set.name).map(|by| fields::label(&exhibit.probes[usize::from(by)]));
+        let by = self.by(schema, set.name).map(|by| fields::label(&schema.probes[usize::from(by)]));
         let by = by.unwrap_or_else(|| "place".into());
         let mut text = format!("{} of {} {}", kit::thousands(n), kit::thousands(set.len.into()), set.name);
         text += &format!("  |  in the order of {by}, {groups} groups");
@@ -162,9 +162,9 @@ impl Phases {
             self.angle = Some(angle);
             self.clear();
         }
-        let mut by = self.by(ctx.exhibit, over);
+        let mut by = self.by(ctx.schema, over);
         let mut orders = vec![(None, "place".to_owned())];
-        orders.extend(Self::orders(ctx.exhibit, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
+        orders.extend(Self::orders(ctx.schema, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
         if kit::choice_ui(ui, ctx.tokens, "order", &mut by, &orders) {
             self.by = Some(by);
         }
@@ -243,7 +243,7 @@ impl Phases {
     }
 
     fn tip(&self, (row, column): (usize, usize), ctx: &ViewCtx<'_>, over: &str) -> String {
-        let by = self.by(ctx.exhibit, over).map(|by| &ctx.exhibit.probes[usize::from(by)]);
+        let by = self.by(ctx.schema, over).map(|by| &ctx.schema.probes[usize::from(by)]);
         let unit = by.map_or("", |p| p.unit);
         let called = |g: usize| {
             let (from, to) = self.agreement.groups[g].values;
@@ -263,26 +263,26 @@ impl View for Phases {
         "phases"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.probe(exhibit).map_or_else(|| "phase".into(), |(_, p, _)| fields::label(p));
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.probe(schema).map_or_else(|| "phase".into(), |(_, p, _)| fields::label(p));
         crate::app::text::title(&format!("{name} × {name}"))
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.wanted(exhibit).into_iter().map(tap).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.wanted(schema).into_iter().map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.clear();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let wanted = self.wanted(exhibit);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let wanted = self.wanted(schema);
         self.fields.absorb(frame, &wanted);
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let found = self.probe(ctx.exhibit).and_then(|(id, p, over)| Some((id, p, ctx.exhibit.set(over)?.clone())));
+        let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows fields whose values are angles";
@@ -291,7 +291,7 @@ impl View for Phases {
         };
         self.update(ui, id, &set, ctx);
         let n_hidden = ctx.filter.shown().n_hidden(&set);
-        let caption = self.caption(ctx.exhibit, &set, n_hidden);
+        let caption = self.caption(ctx.schema, &set, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
         if self.agreement.of.is_empty() && n_hidden > 0 {
             kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have a phase", None);
@@ -316,7 +316,7 @@ impl View for Phases {
         self.gestures_ui(ui, &response, at, &set, ctx);
         let hovered = response.hover_pos().and_then(at);
         self.paint_selected(ui, places.cells, &set, ctx);
-        let title = self.by(ctx.exhibit, set.name).map(|by| fields::title(&ctx.exhibit.probes[usize::from(by)]));
+        let title = self.by(ctx.schema, set.name).map(|by| fields::title(&ctx.schema.probes[usize::from(by)]));
         let title = format!("{}, low to high, down and to the right", title.unwrap_or_else(|| "place".into()));
         let corner = places.cells.left_top() - vec2(0.0, 6.0);
         ui.painter().text(corner, egui::Align2::LEFT_BOTTOM, title, kit::small(ui), ctx.tokens.text_sub);

@@ -2,24 +2,24 @@
 
 use crate::{
     app::{theme::Tokens, views::colors},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Column, ElementSet},
 };
 use egui::Color32;
 
 /// The column whose labels most lanes are named after, and its set.
-pub fn column_of<'a>(exhibit: &'a Exhibit, names: &[String]) -> Option<(&'a ElementSet, &'a Column)> {
-    let columns = exhibit.sets.iter().flat_map(|s| s.columns.iter().map(|c| (&**s, c)));
+pub fn column_of<'a>(schema: &'a SimSchema, names: &[String]) -> Option<(&'a ElementSet, &'a Column)> {
+    let columns = schema.sets.iter().flat_map(|s| s.columns.iter().map(|c| (&**s, c)));
     let fits = |c: &Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();
     columns.into_iter().find(|(_, c)| fits(c))
 }
 
 /// Lanes named after the categories of a column have their colours; others cycle through the categorical colours.
-pub fn lane_colors(exhibit: &Exhibit, names: &[String], tokens: &Tokens) -> Vec<Color32> {
+pub fn lane_colors(schema: &SimSchema, names: &[String], tokens: &Tokens) -> Vec<Color32> {
     if names.len() <= 1 {
         return vec![tokens.text; 1];
     }
-    let known = column_of(exhibit, names).map(|(_, c)| (c, colors::of_column(c, tokens)));
+    let known = column_of(schema, names).map(|(_, c)| (c, colors::of_column(c, tokens)));
     let color = |(i, name): (usize, &String)| {
         let code = known.as_ref().and_then(|(c, _)| c.labels.iter().position(|l| l == name));
         match (&known, code) {
@@ -40,11 +40,11 @@ mod tests {
     fn lanes_named_after_classes_have_their_colours() {
         let (tokens, texts) = (Tokens::dark(), ["a", "a", "b"]);
         let set = ElementSet { len: 3, columns: vec![Column::from_texts("class", &texts)], ..ElementSet::default() };
-        let exhibit = Exhibit { sets: vec![Arc::new(set)], ..Exhibit::default() };
+        let schema = SimSchema { sets: vec![Arc::new(set)], ..SimSchema::default() };
         let named = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-        let of_class = colors::of_column(&exhibit.sets[0].columns[0], &tokens);
-        assert_eq!(lane_colors(&exhibit, &named(&["b", "a"]), &tokens), [of_class[1], of_class[0]]);
-        assert!(column_of(&exhibit, &named(&["x", "y"])).is_none());
-        assert_eq!(lane_colors(&exhibit, &named(&["x", "y"]), &tokens)[1], colors::categorical(1, &tokens));
+        let of_class = colors::of_column(&schema.sets[0].columns[0], &tokens);
+        assert_eq!(lane_colors(&schema, &named(&["b", "a"]), &tokens), [of_class[1], of_class[0]]);
+        assert!(column_of(&schema, &named(&["x", "y"])).is_none());
+        assert_eq!(lane_colors(&schema, &named(&["x", "y"]), &tokens)[1], colors::categorical(1, &tokens));
     }
 }

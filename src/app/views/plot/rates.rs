@@ -14,7 +14,7 @@ use crate::{
         time::{TimeLink, Timeline, paint},
         views::{Selection, View, ViewCtx, kit, probes_where, run_ui, tap},
     },
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Color32, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
@@ -62,15 +62,15 @@ fn is_fixed(shape: &Shape) -> bool {
 }
 
 /// The first spikes probe and its set.
-fn spikes_of(exhibit: &Exhibit) -> Option<(ProbeId, Arc<ElementSet>)> {
-    let (id, spec) = probes_where(exhibit, |s| matches!(s, Shape::Spikes { .. })).next()?;
+fn spikes_of(schema: &SimSchema) -> Option<(ProbeId, Arc<ElementSet>)> {
+    let (id, spec) = probes_where(schema, |s| matches!(s, Shape::Spikes { .. })).next()?;
     let Shape::Spikes { over } = spec.shape else { return None };
-    Some((id, exhibit.set(over)?.clone()))
+    Some((id, schema.set(over)?.clone()))
 }
 
 impl Rates {
-    fn shown(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
-        let probes = probes_where(exhibit, is_fixed);
+    fn shown(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let probes = probes_where(schema, is_fixed);
         match &self.shown {
             Some(names) => probes.filter(|(_, p)| names.contains(p.name)).map(|(id, _)| id).collect(),
             None => probes.take(2).map(|(id, _)| id).collect(),
@@ -80,14 +80,14 @@ impl Rates {
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         kit::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let shown = self.shown(ctx.exhibit);
-        for (id, probe) in probes_where(ctx.exhibit, is_fixed) {
+        let shown = self.shown(ctx.schema);
+        for (id, probe) in probes_where(ctx.schema, is_fixed) {
             let mut on = shown.contains(&id);
             let text = egui::RichText::new(kit::spaced(probe.name)).small();
             if ui.toggle_value(&mut on, text).on_hover_text(kit::unwrap(probe.docs)).changed() {
                 let names = self
                     .shown
-                    .get_or_insert_with(|| shown.iter().map(|p| ctx.exhibit.probes[usize::from(*p)].name).collect());
+                    .get_or_insert_with(|| shown.iter().map(|p| ctx.schema.probes[usize::from(*p)].name).collect());
                 if on {
                     names.insert(probe.name)
                 } else {
@@ -95,7 +95,7 @@ impl Rates {
                 };
             }
         }
-        let set = spikes_of(ctx.exhibit).map(|(_, set)| set);
+        let set = spikes_of(ctx.schema).map(|(_, set)| set);
         let needs = if self.psth.is_shown { REST + PSTH } else { REST };
         kit::overflow_ui(ui, needs, |ui| self.rest_ui(ui, ctx, set.as_deref()));
     }
@@ -142,12 +142,12 @@ impl Rates {
     }
 
     fn chart_ui(&mut self, ui: &mut Ui, area: Rect, probe: ProbeId, ctx: &ViewCtx<'_>, right: f32, at: Option<f64>) {
-        let spec = &ctx.exhibit.probes[usize::from(probe)];
-        let names = ctx.exhibit.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
+        let spec = &ctx.schema.probes[usize::from(probe)];
+        let names = ctx.schema.lanes.get(usize::from(probe)).cloned().unwrap_or_default();
         let n = names.len().max(1);
         let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, 20.0), area.max - Vec2::new(right, 0.0));
         let painter = ui.painter_at(area.expand(1.0));
-        let lane_colors = lane_colors(ctx.exhibit, &names, ctx.tokens);
+        let lane_colors = lane_colors(ctx.schema, &names, ctx.tokens);
         let Some(samples) = self.series.get(&probe) else {
             title(ui, &painter, area, spec, None, ctx.tokens);
             return;
@@ -190,8 +190,8 @@ impl Rates {
     }
 
     /// Width of the legends right of the plots, or a margin without room for them.
-    fn legend_width(&self, ui: &Ui, shown: &[ProbeId], exhibit: &Exhibit, width: f32) -> f32 {
-        let names = shown.iter().filter_map(|p| exhibit.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
+    fn legend_width(&self, ui: &Ui, shown: &[ProbeId], schema: &SimSchema, width: f32) -> f32 {
+        let names = shown.iter().filter_map(|p| schema.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
         let font = kit::small(ui);
         let measure = |name: &String| {
             ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), Color32::WHITE).size().x + LEGEND_ROW_EXTRA
@@ -306,23 +306,23 @@ impl View for Rates {
         "rates"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Rates".into()
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        let spikes = spikes_of(exhibit).filter(|_| self.psth.is_shown).map(|(id, _)| id);
-        self.shown(exhibit).into_iter().chain(spikes).map(tap).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        let spikes = spikes_of(schema).filter(|_| self.psth.is_shown).map(|(id, _)| id);
+        self.shown(schema).into_iter().chain(spikes).map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.series.clear();
         self.smoothed.clear();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.clock = frame.clock;
-        for (id, _) in probes_where(exhibit, is_fixed) {
+        for (id, _) in probes_where(schema, is_fixed) {
             if let Some(Reading::Series(series)) = frame.reading(id) {
                 self.series.entry(id).or_default().push(series.lanes as usize, &series.steps, &series.values);
             }
@@ -330,10 +330,10 @@ impl View for Rates {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let shown = self.shown(ctx.exhibit);
+        let shown = self.shown(ctx.schema);
         let caption = self.caption(&shown);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
-        if probes_where(ctx.exhibit, is_fixed).next().is_none() {
+        if probes_where(ctx.schema, is_fixed).next().is_none() {
             kit::empty_ui(ui, canvas, ctx, "No series", "This simulation has no series", None);
             return;
         }
@@ -349,7 +349,7 @@ impl View for Rates {
         let response = ui.interact(canvas, ui.scope_id().with("rates"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Rates over time"));
         // All charts share the same pixel columns, so that times line up.
-        let right = self.legend_width(ui, &shown, ctx.exhibit, canvas.width());
+        let right = self.legend_width(ui, &shown, ctx.schema, canvas.width());
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
         let wall_clock = ctx.time.past.wall_clock();
         self.link.wall_clock = (self.on_wall && wall_clock.is_known()).then(|| wall_clock.clone());
@@ -366,7 +366,7 @@ impl View for Rates {
             let top = all.top() + height * i as f32;
             Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
         };
-        if let Some((id, set)) = spikes_of(ctx.exhibit).filter(|_| self.psth.is_shown) {
+        if let Some((id, set)) = spikes_of(ctx.schema).filter(|_| self.psth.is_shown) {
             if let Some(train) = ctx.time.past.train(id) {
                 self.psth.update(ui.ctx(), train, &set, ctx.selection, (&*ctx.time, &line, ctx.clock));
             }

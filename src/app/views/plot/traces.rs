@@ -9,7 +9,7 @@ use super::{
 use crate::{
     app::time::{TimeLink, Timeline, paint},
     app::views::{Selection, Subject, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
@@ -53,9 +53,9 @@ fn is_traced(shape: &Shape) -> bool {
 
 impl Traces {
     /// The traced probe and its set.
-    fn probe(&self, exhibit: &Exhibit) -> Option<(ProbeId, &'static str)> {
-        let mut probes = probes_where(exhibit, is_traced);
-        let chosen = self.probe.and_then(|name| probes_where(exhibit, is_traced).find(|(_, p)| p.name == name));
+    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
+        let mut probes = probes_where(schema, is_traced);
+        let chosen = self.probe.and_then(|name| probes_where(schema, is_traced).find(|(_, p)| p.name == name));
         let (id, spec) = chosen.or_else(|| probes.next())?;
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
     }
@@ -65,8 +65,8 @@ impl Traces {
         &all[..all.len().min(LANES)]
     }
 
-    fn spikes_probe(exhibit: &Exhibit, set: &str) -> Option<ProbeId> {
-        probes_where(exhibit, |s| matches!(s, Shape::Spikes { over } if *over == set)).next().map(|(id, _)| id)
+    fn spikes_probe(schema: &SimSchema, set: &str) -> Option<ProbeId> {
+        probes_where(schema, |s| matches!(s, Shape::Spikes { over } if *over == set)).next().map(|(id, _)| id)
     }
 
     fn pin(&mut self, set: &str, selection: &Selection) {
@@ -78,7 +78,7 @@ impl Traces {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
-        let options: Vec<_> = probes_where(ctx.exhibit, is_traced).map(|(_, p)| (Some(p.name), label(p))).collect();
+        let options: Vec<_> = probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), label(p))).collect();
         let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
             self.probe = chosen;
@@ -263,29 +263,29 @@ impl View for Traces {
         "traces"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Traces".into()
     }
 
-    fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap> {
-        let Some((probe, set)) = self.probe(exhibit) else { return vec![] };
+    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
+        let Some((probe, set)) = self.probe(schema) else { return vec![] };
         let elements = self.elements(set, selection).to_vec();
         if elements.is_empty() {
             return vec![];
         }
-        let spikes = Self::spikes_probe(exhibit, set).map(tap);
+        let spikes = Self::spikes_probe(schema, set).map(tap);
         [Tap { probe, elements }].into_iter().chain(spikes).collect()
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
+    fn reset(&mut self, schema: &SimSchema) {
         self.lanes.clear();
-        let len = self.probe(exhibit).and_then(|(_, set)| exhibit.set(set)).map_or(0, |s| s.len);
+        let len = self.probe(schema).and_then(|(_, set)| schema.set(set)).map_or(0, |s| s.len);
         self.pinned.retain(|e| *e < len);
         self.is_pinned &= !self.pinned.is_empty();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let Some((probe, set)) = self.probe(exhibit) else { return };
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let Some((probe, set)) = self.probe(schema) else { return };
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
             for (lane, element) in series.elements.iter().enumerate() {
@@ -297,7 +297,7 @@ impl View for Traces {
                 self.lanes.entry(*element).or_default().samples.push(1, &series.steps, &values);
             }
         }
-        let spikes = Self::spikes_probe(exhibit, set).and_then(|p| frame.reading(p));
+        let spikes = Self::spikes_probe(schema, set).and_then(|p| frame.reading(p));
         if let (Some(Reading::Spikes(spikes)), false) = (spikes, self.lanes.is_empty()) {
             for spike in spikes {
                 if let Some(lane) = self.lanes.get_mut(&spike.lane) {
@@ -311,13 +311,13 @@ impl View for Traces {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((probe, name)) = self.probe(ctx.exhibit) else {
+        let Some((probe, name)) = self.probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This simulation has no traces of elements";
             kit::empty_ui(ui, canvas, ctx, "No traces", how, None);
             return;
         };
-        let Some(set) = ctx.exhibit.set(name).cloned() else { return };
+        let Some(set) = ctx.schema.set(name).cloned() else { return };
         let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
         if take_pin(ui.ctx()) || is_key {
             self.pin(name, ctx.selection);
@@ -344,7 +344,7 @@ impl View for Traces {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let unit = ctx.exhibit.probes[usize::from(probe)].unit;
+        let unit = ctx.schema.probes[usize::from(probe)].unit;
         self.lanes_ui(ui, canvas, &set, unit, ctx);
     }
 

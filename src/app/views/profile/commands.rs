@@ -72,7 +72,7 @@ pub(super) fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
 
 /// The lines, each with a button that copies it.
 pub(super) fn lines_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-    let device = device_flag(ctx.exhibit, &ctx.profile.machine);
+    let device = device_flag(ctx.schema, &ctx.profile.machine);
     for line in lines(&ctx.profile.machine, device, ctx.profile.kernel) {
         ui.horizontal(|ui| {
             let copy = ui.small_button(format!("Copy {}", line.name)).on_hover_text(line.why);

@@ -41,7 +41,7 @@ impl Detail {
                     ui.label("Not launched in the range shown");
                 }
             }
-            let facts = ctx.exhibit.kernels.iter().find(|f| f.name == name).cloned();
+            let facts = ctx.schema.kernels.iter().find(|f| f.name == name).cloned();
             if let Some(facts) = &facts {
                 launch_ui(ui, facts, ctx);
             }

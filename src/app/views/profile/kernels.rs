@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::views::{Selection, View, ViewCtx, kit, run_ui},
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::Timing,
     sim::{Frame, Tap},
 };
@@ -48,7 +48,7 @@ impl Kernels {
         let words = self.filter.to_lowercase();
         let row = |timing: &'a Timing| Row {
             timing,
-            facts: ctx.exhibit.kernels.iter().find(|f| f.name == timing.name),
+            facts: ctx.schema.kernels.iter().find(|f| f.name == timing.name),
             baseline: profile.baseline.as_ref(),
             bytes: super::bytes_of(timing, &profile.machine),
             share: timing.nanos as f64 / all,
@@ -190,7 +190,7 @@ fn set_baseline(sums: &Rc<Vec<Timing>>, ctx: &mut ViewCtx<'_>) {
 /// Which columns have something to say, by [`When`].
 fn says(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
     let is_checked = sums.iter().any(|t| t.off.is_some());
-    [true, !ctx.exhibit.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]
+    [true, !ctx.schema.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]
 }
 
 const HEADS: [(&str, &str); 2] =
@@ -292,11 +292,11 @@ impl View for Kernels {
         "timing"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Kernels".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
@@ -304,9 +304,9 @@ impl View for Kernels {
         true
     }
 
-    fn reset(&mut self, _: &Exhibit) {}
+    fn reset(&mut self, _: &SimSchema) {}
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let sums = ctx.profile.sums();

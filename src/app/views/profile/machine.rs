@@ -1,6 +1,6 @@
 //! What a profile is of: the device, the project, what was declared of the work.
 
-use crate::{engine::Exhibit, gpu::ceilings::Ceilings, sim::Work};
+use crate::{engine::SimSchema, gpu::ceilings::Ceilings, sim::RooflineWork};
 use std::path::PathBuf;
 
 /// What the panels cannot know from frames.
@@ -19,7 +19,7 @@ pub struct Machine {
     /// Memory of the device, bytes; 0 when not known.
     pub total: u64,
     /// Bytes and operations per work item, by row.
-    pub work: &'static [Work],
+    pub work: &'static [RooflineWork],
     /// What the device can do at best, when that was measured.
     pub ceilings: Option<Ceilings>,
     /// Whether that is being measured now.
@@ -30,7 +30,7 @@ pub struct Machine {
 
 impl Machine {
     /// Bytes and operations per item of a row, when declared.
-    pub fn work_of(&self, row: &str) -> Option<&'static Work> {
+    pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
         self.work.iter().find(|w| w.row == row)
     }
 }
@@ -41,6 +41,6 @@ pub fn total(owners: &[(&'static str, u64)]) -> u64 {
 }
 
 /// Where the project runs: for command lines.
-pub fn device_flag(exhibit: &Exhibit, machine: &Machine) -> &'static str {
-    if machine.is_gpu || !exhibit.kernels.is_empty() { "cuda" } else { "cpu" }
+pub fn device_flag(schema: &SimSchema, machine: &Machine) -> &'static str {
+    if machine.is_gpu || !schema.kernels.is_empty() { "cuda" } else { "cpu" }
 }

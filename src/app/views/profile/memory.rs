@@ -6,7 +6,7 @@ use crate::{
         text,
         views::{Selection, View, ViewCtx, colors, kit},
     },
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, Tap},
 };
 use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
@@ -99,20 +99,20 @@ impl View for Memory {
         "memory"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Memory".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, _: &Exhibit) {}
+    fn reset(&mut self, _: &SimSchema) {}
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let owners = owners(&ctx.exhibit.memory, &ctx.profile.machine.predicted);
+        let owners = owners(&ctx.schema.memory, &ctx.profile.machine.predicted);
         let held: u64 = owners.iter().map(|o| o.held).sum();
         let (tokens, caption) = (ctx.tokens, caption(&owners, ctx));
         let caption = (held > 0).then_some(caption);

@@ -6,7 +6,7 @@ use crate::{
         views::{Selection, View, ViewCtx, ViewRequest, kit},
     },
     engine::{
-        Exhibit,
+        SimSchema,
         parity::{FieldParity, Parity, ULPS},
     },
     sim::{Frame, Progress, Tap},
@@ -149,17 +149,17 @@ impl View for Numerics {
         "numerics"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Numerics".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, _: &Exhibit) {}
+    fn reset(&mut self, _: &SimSchema) {}
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let tokens = ctx.tokens;

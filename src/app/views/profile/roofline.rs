@@ -6,12 +6,12 @@ use crate::{
         commands::UiCommand,
         views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
     },
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::{
         Timing,
         ceilings::{Ceiling, Ceilings, Limit},
     },
-    sim::{Frame, Tap, Work},
+    sim::{Frame, RooflineWork, Tap},
 };
 use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 
@@ -246,7 +246,7 @@ fn caption(missing: &[&str], machine: &Machine) -> String {
 
 /// What to do where no row shown says what it does: those that would, and what has to be set for them.
 fn way_out(machine: &Machine) -> String {
-    let told = |w: &Work| match w.when {
+    let told = |w: &RooflineWork| match w.when {
         "" => kit::spaced(w.row),
         when => format!("{} ({when})", kit::spaced(w.row)),
     };
@@ -270,11 +270,11 @@ impl View for Roofline {
         "roofline"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Roofline".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
@@ -282,9 +282,9 @@ impl View for Roofline {
         true
     }
 
-    fn reset(&mut self, _: &Exhibit) {}
+    fn reset(&mut self, _: &SimSchema) {}
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let sums = ctx.profile.sums();
@@ -348,9 +348,9 @@ impl View for Roofline {
 mod tests {
     use super::*;
 
-    const WORK: &[Work] = &[
-        Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-        Work { row: "add_up", bytes: 8.0, ops: 9.0, when: "measure.variants" },
+    const WORK: &[RooflineWork] = &[
+        RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+        RooflineWork { row: "add_up", bytes: 8.0, ops: 9.0, when: "measure.variants" },
     ];
 
     #[test]

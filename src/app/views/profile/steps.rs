@@ -3,7 +3,7 @@
 use super::{Profile, hold_ui, overhead_text};
 use crate::{
     app::views::{Selection, View, ViewCtx, kit, run_ui},
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::Batch,
     sim::{Frame, Tap},
 };
@@ -215,11 +215,11 @@ impl View for Steps {
         "steps"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Steps".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
@@ -227,11 +227,11 @@ impl View for Steps {
         true
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.from = None;
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let (tokens, caption) = (ctx.tokens, self.caption(ctx.profile));

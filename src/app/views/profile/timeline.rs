@@ -3,7 +3,7 @@
 use super::{Profile, hold_ui, lanes::Lanes};
 use crate::{
     app::views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
-    engine::Exhibit,
+    engine::SimSchema,
     gpu::{Batch, Lane, Measured, Span},
     sim::{Frame, Tap},
 };
@@ -194,11 +194,11 @@ impl View for Timeline {
         "timeline"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Timeline".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
@@ -206,11 +206,11 @@ impl View for Timeline {
         true
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         (self.window, self.ruler) = (None, None);
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let (tokens, caption) = (ctx.tokens, caption(ctx.profile));

@@ -19,7 +19,7 @@ mod window;
 use super::{Subject, View, ViewCtx, catch::Catch, kit, probes_where, tap};
 use crate::{
     app::time::{TimeLink, Train, spikes::History},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, Shape, Tap},
 };
 use arrange::RowArranger;
@@ -87,14 +87,14 @@ impl Default for Raster {
 
 impl Raster {
     /// Finds the probe and the set in the schema.
-    fn settle(&mut self, exhibit: &Exhibit) {
+    fn settle(&mut self, schema: &SimSchema) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        let found = self.probe.filter(|p| exhibit.probes.get(usize::from(*p)).is_some_and(|p| spikes(&p.shape)));
-        self.probe = found.or_else(|| probes_where(exhibit, spikes).next().map(|(id, _)| id));
-        let Some(probe) = self.probe.map(|p| &exhibit.probes[usize::from(p)]) else { return };
+        let found = self.probe.filter(|p| schema.probes.get(usize::from(*p)).is_some_and(|p| spikes(&p.shape)));
+        self.probe = found.or_else(|| probes_where(schema, spikes).next().map(|(id, _)| id));
+        let Some(probe) = self.probe.map(|p| &schema.probes[usize::from(p)]) else { return };
         let Shape::Spikes { over } = probe.shape else { return };
         self.noun = kit::spaced(probe.name);
-        let set = exhibit.set(over);
+        let set = schema.set(over);
         let same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
@@ -269,18 +269,18 @@ impl View for Raster {
         "raster"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.probe.and_then(|p| exhibit.probes.get(usize::from(p))).map_or("", |p| p.name);
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.probe.and_then(|p| schema.probes.get(usize::from(p))).map_or("", |p| p.name);
         if name.is_empty() || name == "spikes" { "Raster".into() } else { format!("Raster: {name}") }
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &super::Selection) -> Vec<Tap> {
+    fn taps(&self, schema: &SimSchema, _: &super::Selection) -> Vec<Tap> {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        let probe = self.probe.or_else(|| probes_where(exhibit, spikes).next().map(|(id, _)| id));
+        let probe = self.probe.or_else(|| probes_where(schema, spikes).next().map(|(id, _)| id));
         probe.map(tap).into_iter().collect()
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
+    fn reset(&mut self, schema: &SimSchema) {
         let mut arrange = std::mem::take(&mut self.arrange);
         arrange.clear();
         *self = Self {
@@ -295,19 +295,19 @@ impl View for Raster {
             rows_generation: self.rows_generation,
             ..Self::default()
         };
-        self.settle(exhibit);
+        self.settle(schema);
         if self.is_active_only {
             self.arrange.ask(true);
         }
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        self.settle(exhibit);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.settle(schema);
         self.clock = frame.clock;
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This simulation has no spikes probe";

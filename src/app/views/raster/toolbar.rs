@@ -37,11 +37,11 @@ impl Raster {
     /// The choice of the event stream, if there are several.
     fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        let all: Vec<_> = probes_where(ctx.exhibit, spikes).map(|(id, p)| (id, kit::spaced(p.name))).collect();
+        let all: Vec<_> = probes_where(ctx.schema, spikes).map(|(id, p)| (id, kit::spaced(p.name))).collect();
         let mut chosen = self.probe.unwrap_or_default();
         if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Events", &mut chosen, &all) {
             self.probe = Some(chosen);
-            self.reset(ctx.exhibit);
+            self.reset(ctx.schema);
         }
     }
 

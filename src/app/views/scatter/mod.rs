@@ -12,7 +12,7 @@ use super::{
     tints::Tints,
 };
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use axis::Scale;
@@ -77,15 +77,15 @@ fn place(x: &[f32], y: &[f32], who: &Part, logs: [Option<bool>; 2]) -> Placed<Fo
 
 impl Scatter {
     /// The set shown: as chosen, else the one with the most fields.
-    fn set(&self, exhibit: &Exhibit) -> Option<Arc<ElementSet>> {
-        let n = |set: &str| candidates(exhibit, set).len();
-        let chosen = self.set.and_then(|s| exhibit.set(s));
-        chosen.or_else(|| exhibit.sets.iter().rev().max_by_key(|s| n(s.name)).filter(|s| n(s.name) > 1)).cloned()
+    fn set(&self, schema: &SimSchema) -> Option<Arc<ElementSet>> {
+        let n = |set: &str| candidates(schema, set).len();
+        let chosen = self.set.and_then(|s| schema.set(s));
+        chosen.or_else(|| schema.sets.iter().rev().max_by_key(|s| n(s.name)).filter(|s| n(s.name) > 1)).cloned()
     }
 
     /// What the axes show: as chosen, else the first two fields that are not the same everywhere.
-    fn shown(&self, exhibit: &Exhibit, set: &str) -> Option<[ProbeId; 2]> {
-        let all = candidates(exhibit, set);
+    fn shown(&self, schema: &SimSchema, set: &str) -> Option<[ProbeId; 2]> {
+        let all = candidates(schema, set);
         let is_known = |id: &ProbeId| all.contains(id);
         let chosen = self.axes.map(|a| a.field.filter(is_known));
         let mut free = all.iter().filter(|id| !chosen.contains(&Some(**id)) && !self.flat.contains(*id));
@@ -95,18 +95,18 @@ impl Scatter {
         Some([x, chosen[1].or_else(next)?])
     }
 
-    fn wanted(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
-        let Some(set) = self.set(exhibit) else { return vec![] };
-        let Some([x, y]) = self.shown(exhibit, set.name) else { return vec![] };
-        let tint = self.tint.filter(|t| fields::over(exhibit, set.name, |_| true).iter().any(|(id, _)| id == t));
-        fields::wanted([Some(x), Some(y), fields::mask(exhibit, set.name), tint])
+    fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let Some(set) = self.set(schema) else { return vec![] };
+        let Some([x, y]) = self.shown(schema, set.name) else { return vec![] };
+        let tint = self.tint.filter(|t| fields::over(schema, set.name, |_| true).iter().any(|(id, _)| id == t));
+        fields::wanted([Some(x), Some(y), fields::mask(schema, set.name), tint])
     }
 
     /// Passes over fields that say nothing when nobody has chosen them.
-    fn note_flat(&mut self, exhibit: &Exhibit) {
-        let Some(set) = self.set(exhibit) else { return };
-        let who = Part::of(exhibit, set.name, &self.fields, &Shown::default());
-        for id in self.shown(exhibit, set.name).into_iter().flatten() {
+    fn note_flat(&mut self, schema: &SimSchema) {
+        let Some(set) = self.set(schema) else { return };
+        let who = Part::of(schema, set.name, &self.fields, &Shown::default());
+        for id in self.shown(schema, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
             if fields::is_same(values, |i| who.has(i)) {
                 self.flat.insert(id);
@@ -137,9 +137,9 @@ impl Scatter {
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, shown: [ProbeId; 2]) {
         let named = |ids: Vec<ProbeId>| -> Vec<(ProbeId, String)> {
-            ids.into_iter().map(|id| (id, fields::label(&ctx.exhibit.probes[usize::from(id)]))).collect()
+            ids.into_iter().map(|id| (id, fields::label(&ctx.schema.probes[usize::from(id)]))).collect()
         };
-        let options = named(candidates(ctx.exhibit, set.name));
+        let options = named(candidates(ctx.schema, set.name));
         let scales = self.cloud.placed().found.scales;
         let before = self.axes.map(|a| (a.field, a.is_log));
         for (i, name) in ["x", "y"].into_iter().enumerate() {
@@ -158,7 +158,7 @@ impl Scatter {
             self.settings += 1;
         }
         let mut tints = vec![(None, "none".to_owned())];
-        let all = fields::over(ctx.exhibit, set.name, |m| m != Meaning::Mask);
+        let all = fields::over(ctx.schema, set.name, |m| m != Meaning::Mask);
         tints.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
         kit::choice_ui(ui, ctx.tokens, "colour", &mut self.tint, &tints);
         self.fields.range_ui(ui, ctx, self.tint);
@@ -166,7 +166,7 @@ impl Scatter {
 
     fn shade(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
         let id = self.tint?;
-        let (probe, values) = (ctx.exhibit.probes.get(usize::from(id))?, self.fields.get(id)?);
+        let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
         Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
     }
 
@@ -174,7 +174,7 @@ impl Scatter {
         let painter = ui.painter_at(canvas);
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         let scales = self.cloud.placed().found.scales;
-        let [x, y] = shown.map(|id| fields::title(&ctx.exhibit.probes[usize::from(id)]));
+        let [x, y] = shown.map(|id| fields::title(&ctx.schema.probes[usize::from(id)]));
         axis::x(&painter, plot, &mono, ctx.tokens, &scales[0], &x);
         axis::y(&painter, canvas.left() + 8.0, plot, (&mono, &small), ctx.tokens, &scales[1], &y);
         if self.cloud.placed().of.len() > SINGLES {
@@ -218,9 +218,9 @@ impl Scatter {
 }
 
 /// Fields an axis can show; numbers first.
-fn candidates(exhibit: &Exhibit, set: &str) -> Vec<ProbeId> {
-    let numbers = fields::over(exhibit, set, |m| m == Meaning::Number);
-    let others = fields::over(exhibit, set, |m| matches!(m, Meaning::Angle | Meaning::Since));
+fn candidates(schema: &SimSchema, set: &str) -> Vec<ProbeId> {
+    let numbers = fields::over(schema, set, |m| m == Meaning::Number);
+    let others = fields::over(schema, set, |m| matches!(m, Meaning::Angle | Meaning::TimeSince));
     numbers.into_iter().chain(others).map(|(id, _)| id).collect()
 }
 
@@ -246,32 +246,32 @@ impl View for Scatter {
         "scatter"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let shown = self.set(exhibit).and_then(|s| self.shown(exhibit, s.name));
-        let name = |id: ProbeId| fields::label(&exhibit.probes[usize::from(id)]);
+    fn title(&self, schema: &SimSchema) -> String {
+        let shown = self.set(schema).and_then(|s| self.shown(schema, s.name));
+        let name = |id: ProbeId| fields::label(&schema.probes[usize::from(id)]);
         shown.map_or_else(|| "Scatter".into(), |[x, y]| format!("{} × {}", name(x), name(y)))
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.wanted(exhibit).into_iter().map(tap).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.wanted(schema).into_iter().map(tap).collect()
     }
 
-    fn reset(&mut self, _: &Exhibit) {
+    fn reset(&mut self, _: &SimSchema) {
         self.fields.clear();
         self.cloud.clear();
         self.flat.clear();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let wanted = self.wanted(exhibit);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let wanted = self.wanted(schema);
         // Before the first step nothing may have been measured yet.
         if self.fields.absorb(frame, &wanted) && frame.clock.step > 0 {
-            self.note_flat(exhibit);
+            self.note_flat(schema);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let found = self.set(ctx.exhibit).and_then(|s| Some((self.shown(ctx.exhibit, s.name)?, s)));
+        let found = self.set(ctx.schema).and_then(|s| Some((self.shown(ctx.schema, s.name)?, s)));
         let Some((shown, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
             let how = "This view shows two fields over the same elements against each other";
@@ -279,7 +279,7 @@ impl View for Scatter {
             return;
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
-            let who = Part::of(ctx.exhibit, set.name, &self.fields, ctx.filter.shown());
+            let who = Part::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
             let logs = self.axes.map(|a| a.is_log);
             let key = [self.fields.generation, self.settings, ctx.filter.shown().generation];
             self.cloud.update(ui.ctx(), key, x.len(), || move || place(&x, &y, &who, logs));
@@ -309,8 +309,8 @@ impl View for Scatter {
         self.tooltip_ui(&response, &set, ctx);
     }
 
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut Tints) -> Option<bool> {
-        self.fields.toggle_range(exhibit, self.tint?, tints)
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+        self.fields.toggle_range(schema, self.tint?, tints)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -330,9 +330,9 @@ impl View for Scatter {
 impl Scatter {
     fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(element) = self.cloud.under_pointer() else { return };
-        let is_mask = |id: &ProbeId| ctx.exhibit.probes[usize::from(*id)].shape.meaning() == Some(Meaning::Mask);
-        let ids = self.wanted(ctx.exhibit).into_iter().filter(|id| !is_mask(id));
-        let values: Vec<_> = ids.filter_map(|id| self.fields.text(ctx.exhibit, id, element)).collect();
+        let is_mask = |id: &ProbeId| ctx.schema.probes[usize::from(*id)].shape.meaning() == Some(Meaning::Mask);
+        let ids = self.wanted(ctx.schema).into_iter().filter(|id| !is_mask(id));
+        let values: Vec<_> = ids.filter_map(|id| self.fields.text(ctx.schema, id, element)).collect();
         self.cloud.tooltip_ui(response, set, ctx, &values);
     }
 }

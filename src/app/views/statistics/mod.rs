@@ -7,7 +7,7 @@ mod table;
 
 use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, states, tap};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},
 };
 use compute::{Stats, Task};
@@ -65,11 +65,11 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    fn settle(&mut self, exhibit: &Exhibit) {
+    fn settle(&mut self, schema: &SimSchema) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        self.probe = probes_where(exhibit, spikes).next().map(|(id, _)| id);
-        let over = self.probe.and_then(|p| match exhibit.probes[usize::from(p)].shape {
-            Shape::Spikes { over } => exhibit.set(over),
+        self.probe = probes_where(schema, spikes).next().map(|(id, _)| id);
+        let over = self.probe.and_then(|p| match schema.probes[usize::from(p)].shape {
+            Shape::Spikes { over } => schema.set(over),
             _ => None,
         });
         self.set = over.cloned();
@@ -172,24 +172,24 @@ impl View for Statistics {
         "statistics"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Statistics".into()
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        probes_where(exhibit, spikes).next().map(|(id, _)| tap(id)).into_iter().collect()
+        probes_where(schema, spikes).next().map(|(id, _)| tap(id)).into_iter().collect()
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
-        self.settle(exhibit);
+    fn reset(&mut self, schema: &SimSchema) {
+        self.settle(schema);
         self.stats.clear();
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "No spiking elements", "This simulation has no spikes", None);

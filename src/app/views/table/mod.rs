@@ -7,7 +7,7 @@ mod trail;
 use super::{Selection, Subject, View, ViewCtx, colors, filter::Asked, kit, menu, probes_where, tap};
 use crate::{
     app::theme::Tokens,
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Align, Key, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
@@ -52,9 +52,9 @@ enum Cell<'a> {
 const MANY_NAMED: f32 = 0.5;
 
 impl Table {
-    fn settle(&mut self, exhibit: &Exhibit) {
+    fn settle(&mut self, schema: &SimSchema) {
         let name = self.set.as_ref().map(|s| s.name);
-        let set = name.and_then(|n| exhibit.set(n)).or_else(|| exhibit.sets.first());
+        let set = name.and_then(|n| schema.set(n)).or_else(|| schema.sets.first());
         let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
             || (self.set.is_none() && set.is_none());
         if !same {
@@ -67,24 +67,24 @@ impl Table {
         }
     }
 
-    fn fields_over(exhibit: &Exhibit, set: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
-        probes_where(exhibit, |s| matches!(s, Shape::Field { over, .. } if *over == set)).collect()
+    fn fields_over(schema: &SimSchema, set: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == set)).collect()
     }
 
-    fn shown_fields(&self, exhibit: &Exhibit) -> Vec<(ProbeId, &'static ProbeSpec)> {
-        let name = self.set.as_ref().or_else(|| exhibit.sets.first()).map_or("", |s| s.name);
-        let all = Self::fields_over(exhibit, name);
+    fn shown_fields(&self, schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        let name = self.set.as_ref().or_else(|| schema.sets.first()).map_or("", |s| s.name);
+        let all = Self::fields_over(schema, name);
         match &self.fields {
             Some(names) => all.into_iter().filter(|(_, p)| names.contains(p.name)).collect(),
             None => all.into_iter().filter(|(_, p)| !super::brain::is_time_since(p)).take(1).collect(),
         }
     }
 
-    fn cells<'a>(&self, set: &'a ElementSet, exhibit: &'a Exhibit) -> Vec<Cell<'a>> {
+    fn cells<'a>(&self, set: &'a ElementSet, schema: &'a SimSchema) -> Vec<Cell<'a>> {
         let mut cells = vec![Cell::Index];
         cells.extend((!set.ids.is_empty()).then_some(Cell::Id));
         cells.extend((self.named >= MANY_NAMED).then_some(Cell::Name));
-        for (i, (id, spec)) in self.shown_fields(exhibit).into_iter().enumerate() {
+        for (i, (id, spec)) in self.shown_fields(schema).into_iter().enumerate() {
             cells.push(Cell::Field(id, spec));
             cells.extend((i == 0).then_some(Cell::Trail(id)));
         }
@@ -105,11 +105,11 @@ impl Table {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
-        if ctx.exhibit.sets.len() > 1 {
-            let options: Vec<_> = ctx.exhibit.sets.iter().map(|s| (s.name, s.name.to_owned())).collect();
+        if ctx.schema.sets.len() > 1 {
+            let options: Vec<_> = ctx.schema.sets.iter().map(|s| (s.name, s.name.to_owned())).collect();
             let mut name = set.name;
             if kit::choice_ui(ui, ctx.tokens, "Set", &mut name, &options) {
-                self.set = ctx.exhibit.set(name).cloned();
+                self.set = ctx.schema.set(name).cloned();
                 (self.order, self.cursor) = (Order::default(), None);
             }
         }
@@ -119,9 +119,9 @@ impl Table {
         if response.changed() {
             self.cursor = None;
         }
-        let all = Self::fields_over(ctx.exhibit, set.name);
+        let all = Self::fields_over(ctx.schema, set.name);
         if !all.is_empty() {
-            let shown: BTreeSet<_> = self.shown_fields(ctx.exhibit).into_iter().map(|(_, p)| p.name).collect();
+            let shown: BTreeSet<_> = self.shown_fields(ctx.schema).into_iter().map(|(_, p)| p.name).collect();
             ui.menu_button("Values", |ui| {
                 for (_, probe) in all {
                     let mut on = shown.contains(probe.name);
@@ -145,7 +145,7 @@ impl Table {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
-        let cells = self.cells(set, ctx.exhibit);
+        let cells = self.cells(set, ctx.schema);
         let rows = self.order.rows();
         let class_colors: Vec<_> = set.columns.iter().map(|c| colors::of_column(c, ctx.tokens)).collect();
         ui.spacing_mut().item_spacing.y = 0.0;
@@ -339,24 +339,24 @@ impl View for Table {
         "table"
     }
 
-    fn title(&self, exhibit: &Exhibit) -> String {
-        let name = self.set.as_ref().or_else(|| exhibit.sets.first()).map_or("", |s| s.name);
-        if name.is_empty() || exhibit.sets.len() == 1 { "Table".into() } else { format!("Table: {name}") }
+    fn title(&self, schema: &SimSchema) -> String {
+        let name = self.set.as_ref().or_else(|| schema.sets.first()).map_or("", |s| s.name);
+        if name.is_empty() || schema.sets.len() == 1 { "Table".into() } else { format!("Table: {name}") }
     }
 
-    fn taps(&self, exhibit: &Exhibit, _: &Selection) -> Vec<Tap> {
-        self.shown_fields(exhibit).into_iter().map(|(id, _)| tap(id)).collect()
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.shown_fields(schema).into_iter().map(|(id, _)| tap(id)).collect()
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
+    fn reset(&mut self, schema: &SimSchema) {
         self.values.clear();
         self.trail.clear();
-        self.settle(exhibit);
+        self.settle(schema);
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        self.settle(exhibit);
-        for (i, (id, _)) in self.shown_fields(exhibit).into_iter().enumerate() {
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.settle(schema);
+        for (i, (id, _)) in self.shown_fields(schema).into_iter().enumerate() {
             if let Some(Reading::Field(values)) = frame.reading(id) {
                 if i == 0 {
                     self.trail.push(frame.clock.secs(), values);
@@ -371,13 +371,13 @@ impl View for Table {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
             return;
         };
-        let asked = || Asked::new(ctx.exhibit, ctx.abilities, set.clone(), &self.values);
+        let asked = || Asked::new(ctx.schema, ctx.abilities, set.clone(), &self.values);
         self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), asked, &self.values);
         let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
         let selected = ctx.selection.of(set.name).len() as u64;

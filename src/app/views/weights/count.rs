@@ -2,7 +2,7 @@
 
 use crate::{
     num::quant::{Loss, scale_for},
-    sim::{Links, Progress},
+    sim::{ConnectionSource, Progress},
 };
 use rayon::prelude::*;
 
@@ -74,7 +74,7 @@ impl Bins {
 }
 
 /// Counts; `None` when cancelled.
-pub fn count(links: &dyn Links, scales: Scales, progress: &Progress) -> Option<Counted> {
+pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) -> Option<Counted> {
     let ends = ends(links, progress)?;
     let n = links.n();
     let empty = || Counted { bins: Bins::new(ends), ..Counted::default() };
@@ -103,7 +103,7 @@ pub fn count(links: &dyn Links, scales: Scales, progress: &Progress) -> Option<C
 }
 
 /// The smallest and the largest absolute weight that is not zero.
-fn ends(links: &dyn Links, progress: &Progress) -> Option<(f32, f32)> {
+fn ends(links: &dyn ConnectionSource, progress: &Progress) -> Option<(f32, f32)> {
     let n = links.n();
     let pieces: Vec<u32> = (0..n).step_by(1024).collect();
     let (low, high) = pieces
@@ -147,23 +147,23 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::Link;
+    use crate::sim::Connection;
 
     struct Few(Vec<(u32, f32)>);
 
-    impl Links for Few {
+    impl ConnectionSource for Few {
         fn n(&self) -> u32 {
             3
         }
-        fn n_links(&self) -> u64 {
+        fn n_connections(&self) -> u64 {
             self.0.len() as u64
         }
         fn degree(&self, from: u32) -> u32 {
             self.0.iter().filter(|l| l.0 == from).count() as u32
         }
-        fn read(&self, from: u32, out: &mut Vec<Link>) {
+        fn read(&self, from: u32, out: &mut Vec<Connection>) {
             out.clear();
-            out.extend(self.0.iter().filter(|l| l.0 == from).map(|(_, weight)| Link { to: 0, weight: *weight }));
+            out.extend(self.0.iter().filter(|l| l.0 == from).map(|(_, weight)| Connection { to: 0, weight: *weight }));
         }
     }
 

@@ -4,7 +4,7 @@ mod count;
 
 use super::{Selection, View, ViewCtx, heat::short, kit, pool::Pooled, states};
 use crate::{
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, Tap},
 };
 use count::{Counted, Scales};
@@ -25,8 +25,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    fn settle(&mut self, exhibit: &Exhibit) {
-        let links = exhibit.wiring.as_ref().map(|w| Arc::as_ptr(&w.links).cast::<()>() as usize);
+    fn settle(&mut self, schema: &SimSchema) {
+        let links = schema.connectivity.as_ref().map(|w| Arc::as_ptr(&w.connections).cast::<()>() as usize);
         if self.links != links {
             self.links = links;
             self.generation += 1;
@@ -176,24 +176,24 @@ impl View for Weights {
         "weights"
     }
 
-    fn title(&self, _: &Exhibit) -> String {
+    fn title(&self, _: &SimSchema) -> String {
         "Weights".into()
     }
 
-    fn taps(&self, _: &Exhibit, _: &Selection) -> Vec<Tap> {
+    fn taps(&self, _: &SimSchema, _: &Selection) -> Vec<Tap> {
         vec![]
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
-        self.settle(exhibit);
+    fn reset(&mut self, schema: &SimSchema) {
+        self.settle(schema);
     }
 
-    fn absorb(&mut self, _: &Exhibit, _: &Frame) {}
+    fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.exhibit);
+        self.settle(ctx.schema);
         let Some((_, wiring)) = super::connectivity::wired_ui(ui, ctx) else { return };
-        let (links, scales) = (wiring.links.clone(), self.scales);
+        let (links, scales) = (wiring.connections.clone(), self.scales);
         self.counted.want(ui.ctx(), (self.generation, scales), move |progress| count::count(&*links, scales, progress));
         let counted = self.counted.get().cloned();
         let caption = counted.as_ref().map_or_else(String::new, |c| {

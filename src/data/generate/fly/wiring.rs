@@ -120,7 +120,7 @@ impl Scratch {
         let patience = 6 * degree as u64 + 64;
         let mut attempt = 0;
         while self.row.len() < degree {
-            let words = Draw { seed: roster.seed, purpose: Purpose::Wiring, step: attempt, lane: neuron }.words();
+            let words = Draw { seed: roster.seed, purpose: Purpose::Connectivity, step: attempt, lane: neuron }.words();
             // Those who have met all their neighbours look further and further, in the end anywhere.
             let wider = if attempt < patience { 1.0 + 3.0 * attempt as f32 / degree as f32 } else { f32::INFINITY };
             attempt += 1;

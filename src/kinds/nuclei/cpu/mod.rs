@@ -47,7 +47,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    sim::{Scene, SimError},
+    sim::{BuildContext, SimError},
 };
 use coupling::{Coupling, Kernel};
 use crew::Crew;
@@ -84,7 +84,7 @@ struct Work<T> {
 
 impl<T: Real> CpuSim<T> {
     /// At step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;
         let crew = Crew::new(threads);
@@ -97,15 +97,15 @@ impl<T: Real> CpuSim<T> {
             slopes: vec![T::ZERO; capacity.div_ceil(TILE) * dim],
             sorted: room(),
         };
-        let state = start::state(params, scene.seed, dim);
+        let state = start::state(params, context.seed, dim);
         let mut waves = Waves::with_fields(state.fields, capacity);
-        waves.mix(&mixing::matrix(&params.coupling, state.fields, scene.seed), params.coupling.sent);
+        waves.mix(&mixing::matrix(&params.coupling, state.fields, context.seed), params.coupling.sent);
         Ok(Self {
             measured: Measured::new(&setup),
             coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, crew),
             waves,
             turnover: Turnover::new(capacity, dim),
-            desk: Desk::new(params, scene, setup, state.n() as u64),
+            desk: Desk::new(params, context, setup, state.n() as u64),
             state,
             crew,
             work,
@@ -129,7 +129,7 @@ impl<T: Real> CpuSim<T> {
     }
 
     fn draw(&self) -> Draw {
-        Draw { seed: self.desk.scene.seed, stream: Stream::Mut, generation: self.desk.step as u32 }
+        Draw { seed: self.desk.context.seed, stream: Stream::Mut, generation: self.desk.step as u32 }
     }
 
     /// One generation.

@@ -17,7 +17,7 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Bytes, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, SimError,
+        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
         Simulation, Tap,
     },
 };
@@ -49,11 +49,11 @@ impl<T: Real> Simulation for CpuSim<T> {
                 check(&new)?;
                 if new.coupling != self.desk.params.coupling {
                     self.coupling.choose(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
-                    let g = mixing::matrix(&new.coupling, self.state.fields, self.desk.scene.seed);
+                    let g = mixing::matrix(&new.coupling, self.state.fields, self.desk.context.seed);
                     self.waves.mix(&g, new.coupling.sent);
                 }
                 if new.phases.frequencies != self.desk.params.phases.frequencies {
-                    let (seed, places) = (self.desk.scene.seed, self.state.capacity);
+                    let (seed, places) = (self.desk.context.seed, self.state.capacity);
                     self.state.omega = start::frequencies(new.phases.frequencies, seed, places);
                 }
                 self.desk.params = *new;
@@ -128,7 +128,7 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.put(start::state(&self.desk.params, self.desk.scene.seed, self.state.dim), 0);
+        self.put(start::state(&self.desk.params, self.desk.context.seed, self.state.dim), 0);
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl<T: Real> Simulation for CpuSim<T> {
         self.desk.digest()
     }
 
-    fn memory(&self) -> Bytes {
+    fn memory(&self) -> MemoryByOwner {
         let (weights, rest) = self.state.n_bytes();
         let (capacity, dim) = (self.state.capacity, self.state.dim);
         vec![

@@ -54,7 +54,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
-    sim::{Scene, SimError},
+    sim::{BuildContext, SimError},
 };
 use coupling::{Coupling, Way};
 use generation::{Kernels, Machine, Tile};
@@ -107,32 +107,32 @@ pub struct CudaSim {
 
 impl CudaSim {
     /// At step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
-        Self::tuned(params, scene, setup, gpu, Tuning::default())
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
+        Self::tuned(params, context, setup, gpu, Tuning::default())
     }
 
     /// The same with launches of another shape.
     pub fn tuned(
         params: &Params,
-        scene: &Scene,
+        context: &BuildContext,
         setup: Arc<Setup>,
         gpu: &Arc<Gpu>,
         tuning: Tuning,
     ) -> Result<Self, SimError> {
         rules::check(params, &setup)?;
         let (dim, capacity) = (setup.dim, params.population.capacity);
-        let rules = rules::rules(params, scene.seed, dim);
+        let rules = rules::rules(params, context.seed, dim);
         let machine = Machine {
             kernels: Kernels::load(gpu)?,
             table: Table::new(gpu, rules)?,
             scratch: Scratch::new(gpu, &rules)?,
             coupling: coupling_of(gpu, params, &setup, &tuning)?,
-            mixer: mixer_of(gpu, params, scene.seed)?,
+            mixer: mixer_of(gpu, params, context.seed)?,
             task: Task::new(gpu, params, &setup, tuning.plain_fitness)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
-        let state = start::state(params, scene.seed, dim);
-        let desk = Desk::new(params, scene, setup, state.n() as u64);
+        let state = start::state(params, context.seed, dim);
+        let desk = Desk::new(params, context, setup, state.n() as u64);
         let mut sim = Self { graph: None, is_wanted: false, desk, gpu: gpu.clone(), machine, tuning, follows: false };
         sim.machine.table.upload(&state, 0, &sim.desk.ledger)?;
         Ok(sim)

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     kinds::nuclei::{Params, Source, mixing, task::Setup},
-    sim::Bytes,
+    sim::MemoryByOwner,
 };
 
 /// What [`CudaSim`](super::CudaSim) holds, by the owners of its `memory`; empty when the task has not been read.
-pub fn predict(params: &Params, setup: Option<&Setup>) -> Bytes {
+pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     let task = &params.task;
     let (samples, dim) = match (setup, task.source) {
         (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),

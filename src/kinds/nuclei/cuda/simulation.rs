@@ -20,7 +20,7 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Bytes, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, SimError,
+        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
         Simulation, Tap,
     },
 };
@@ -126,7 +126,7 @@ impl Simulation for CudaSim {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        let state = start::state(&self.desk.params, self.desk.scene.seed, self.desk.setup.dim);
+        let state = start::state(&self.desk.params, self.desk.context.seed, self.desk.setup.dim);
         self.put(&state, 0)
     }
 
@@ -134,7 +134,7 @@ impl Simulation for CudaSim {
         self.desk.digest()
     }
 
-    fn memory(&self) -> Bytes {
+    fn memory(&self) -> MemoryByOwner {
         let (weights, rest) = self.machine.table.n_bytes();
         vec![
             ("weights", weights),
@@ -162,16 +162,16 @@ impl CudaSim {
             self.machine.coupling = super::coupling_of(&self.gpu, &new, &self.desk.setup, &self.tuning)?;
         }
         if let (Some(mixer), true) = (&mut self.machine.mixer, new.coupling != self.desk.params.coupling) {
-            mixer.take(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.desk.scene.seed))?;
+            mixer.take(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.desk.context.seed))?;
         }
         if new.phases.frequencies != self.desk.params.phases.frequencies {
-            let (seed, places) = (self.desk.scene.seed, new.population.capacity as usize);
+            let (seed, places) = (self.desk.context.seed, new.population.capacity as usize);
             self.machine.table.turn_at(&start::frequencies(new.phases.frequencies, seed, places))?;
         }
         if new.task != self.desk.params.task {
             self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;
         }
-        self.machine.table.rules.set(rules::rules(&new, self.desk.scene.seed, self.desk.setup.dim))?;
+        self.machine.table.rules.set(rules::rules(&new, self.desk.context.seed, self.desk.setup.dim))?;
         self.desk.params = new;
         Ok(())
     }
@@ -185,7 +185,7 @@ impl CudaSim {
         });
         let mut state = self.state()?;
         let mut turnover = Turnover::new(state.capacity, state.dim);
-        let draw = Draw { seed: self.desk.scene.seed, stream: Stream::Mut, generation: self.desk.step as u32 };
+        let draw = Draw { seed: self.desk.context.seed, stream: Stream::Mut, generation: self.desk.step as u32 };
         let desk = &mut self.desk;
         desk.events.clear();
         let mut books = Books { state: &mut state, ledger: &mut desk.ledger, events: &mut desk.events };

@@ -65,7 +65,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    sim::{Scene, SimError},
+    sim::{BuildContext, SimError},
 };
 use part::{Part, Shared};
 use ring::Ring;
@@ -94,8 +94,8 @@ pub struct CpuSim<T> {
 
 impl<T: Real> CpuSim<T> {
     /// At rest, step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let desk = Desk::new(params, scene, setup)?;
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let desk = Desk::new(params, context, setup)?;
         let split = Split::new(&desk.setup.wiring, threads);
         let mut sim = Self {
             situation: desk.plan.at(0, desk.setup.n()),

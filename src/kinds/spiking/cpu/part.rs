@@ -14,7 +14,7 @@ use crate::{
         stimuli::{Gain, Situation},
     },
     num::prefetch,
-    sim::Lost,
+    sim::NonFinite,
 };
 use std::ops::Range;
 
@@ -178,10 +178,10 @@ impl<T: Real> Part<T> {
     }
 
     /// The first neuron whose state has become no number since this was asked last; `now` is the step that comes next.
-    pub fn take_lost(&mut self, now: u64) -> Option<Lost> {
+    pub fn take_lost(&mut self, now: u64) -> Option<NonFinite> {
         let (step, i) = self.cells.lost.take()?;
         let ago = (now as u32).wrapping_sub(step);
-        Some(Lost { step: now.saturating_sub(ago.into()), element: self.range.start + i })
+        Some(NonFinite { step: now.saturating_sub(ago.into()), element: self.range.start + i })
     }
 
     /// Back to rest.

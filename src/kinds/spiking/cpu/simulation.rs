@@ -10,8 +10,8 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap,
-        Wiring,
+        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
+        Simulation, Tap,
     },
 };
 use std::sync::Arc;
@@ -29,8 +29,8 @@ impl<T: Real> Simulation for CpuSim<T> {
         &self.desk.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
-        Some(self.desk.wiring())
+    fn connectivity(&self) -> Option<Connectivity> {
+        Some(self.desk.connectivity())
     }
 
     fn clock(&self) -> Clock {

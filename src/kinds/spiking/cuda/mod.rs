@@ -77,7 +77,7 @@ use super::{
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
-    sim::{Lost, Scene, SimError},
+    sim::{BuildContext, NonFinite, SimError},
 };
 use dealt::Dealt;
 use drive::Hand;
@@ -107,7 +107,7 @@ pub struct CudaSim<T> {
     /// The situation holds below this step.
     until: u64,
     /// The first neuron whose state was no number, until it is told.
-    lost: Option<Lost>,
+    lost: Option<NonFinite>,
     /// Steps per window; fewer for a while after the rings were full.
     window: u32,
     /// How `reside` is launched, where neurons find room.
@@ -134,19 +134,19 @@ struct Graphs {
 
 impl<T: Real> CudaSim<T> {
     /// At rest, step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
-        Self::tuned(params, scene, setup, gpu, Tuning::default())
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
+        Self::tuned(params, context, setup, gpu, Tuning::default())
     }
 
     /// The same with launches of another shape, which must not change a bit.
     pub fn tuned(
         params: &Params,
-        scene: &Scene,
+        context: &BuildContext,
         setup: Arc<Setup>,
         gpu: &Arc<Gpu>,
         tuning: Tuning,
     ) -> Result<Self, SimError> {
-        let desk = Desk::new(params, scene, setup)?;
+        let desk = Desk::new(params, context, setup)?;
         let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
         // Every unit is looked at in every step: there is no account to keep of who was reached. Its windows are single
         // steps, so more of them make a graph.
@@ -156,10 +156,10 @@ impl<T: Real> CudaSim<T> {
         let sizes = Sizes::new(&desk.setup.wiring, desk.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, scene.seed)?;
+        let mut memory = Memory::new(gpu, &sizes, &tuning, &desk.setup.wiring, context.seed)?;
         if is_leaky {
             memory.units = Some(UnitStep::new(gpu, params, &desk.setup)?);
-            memory.states.write_at(0, &units::start(scene.seed, desk.setup.n()))?;
+            memory.states.write_at(0, &units::start(context.seed, desk.setup.n()))?;
         }
         let can_reside =
             |grid| memory.units.as_ref().map_or_else(|| kernels.can_reside(grid), |u| u.kernels.can_board(grid));

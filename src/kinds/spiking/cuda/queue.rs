@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
     kinds::spiking::measure::Meter,
-    sim::Lost,
+    sim::NonFinite,
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -95,7 +95,7 @@ pub struct Reading {
     /// Whether all of its windows were run.
     pub whole: bool,
     /// The first neuron whose state was no number.
-    pub lost: Option<Lost>,
+    pub lost: Option<NonFinite>,
 }
 
 /// The windows between the plan and the meter.
@@ -321,9 +321,9 @@ struct Samples<'a> {
 }
 
 /// The first neuron of a window whose state was no number.
-fn lost_in(window: &Window, counters: &[u32]) -> Option<Lost> {
+fn lost_in(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     let key = !counters[LOST];
-    let lost = Lost { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
+    let lost = NonFinite { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
     (counters[LOST] != 0).then_some(lost)
 }
 

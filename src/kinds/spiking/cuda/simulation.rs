@@ -14,8 +14,8 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap,
-        Wiring,
+        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
+        Simulation, Tap,
     },
 };
 use std::sync::Arc;
@@ -33,8 +33,8 @@ impl<T: Real> Simulation for CudaSim<T> {
         &self.desk.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
-        Some(self.desk.wiring())
+    fn connectivity(&self) -> Option<Connectivity> {
+        Some(self.desk.connectivity())
     }
 
     fn clock(&self) -> Clock {
@@ -128,7 +128,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         self.hand.clear();
         self.memory.clear()?;
         if self.memory.units.is_some() {
-            self.memory.states.write_at(0, &units::start(self.desk.scene.seed, self.desk.setup.n()))?;
+            self.memory.states.write_at(0, &units::start(self.desk.context.seed, self.desk.setup.n()))?;
         }
         Ok(())
     }

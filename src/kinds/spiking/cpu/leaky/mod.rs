@@ -37,7 +37,7 @@ use crate::{
         setup::Setup,
         stimuli::{Plan, Situation},
     },
-    sim::{ElementSet, Scene, SimError},
+    sim::{BuildContext, ElementSet, SimError},
 };
 use part::{Part, Shared};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ const KEPT: usize = 4;
 /// A network of leaky units on the CPU.
 pub struct LeakySim {
     params: Params,
-    scene: Scene,
+    context: BuildContext,
     setup: Arc<Setup>,
     sets: Vec<Arc<ElementSet>>,
     mean_count: f64,
@@ -73,18 +73,18 @@ pub struct LeakySim {
 
 impl LeakySim {
     /// Before step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let plan = Plan::new(params, &setup, scene)?;
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let plan = Plan::new(params, &setup, context)?;
         let split = Split::new(&setup.wiring, threads);
         let mean_count = mean_count(&setup.wiring);
         Ok(Self {
             situation: plan.at(0, setup.n()),
-            parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i), scene.seed)).collect(),
+            parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i), context.seed)).collect(),
             rings: (0..split.parts()).map(|_| Ring::new(KEPT)).collect(),
             meter: Meter::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
-            scene: scene.clone(),
+            context: context.clone(),
             setup,
             mean_count,
             constants: params.leaky.derive(mean_count),
@@ -123,7 +123,7 @@ impl LeakySim {
         let worth = self.work_per_step > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
         let shared = Shared {
             constants: self.constants,
-            seed: self.scene.seed,
+            seed: self.context.seed,
             wiring: &self.setup.wiring,
             split: &self.split,
             situation: &self.situation,

@@ -17,7 +17,7 @@ use crate::{
         stimuli::{Gain, Situation},
     },
     num::{prefetch, uniform::signed_units},
-    sim::Lost,
+    sim::NonFinite,
 };
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ pub struct Part {
     drive: Drive,
     kicks: Vec<(u32, f32)>,
     /// The first unit whose potential is no number.
-    pub lost: Option<Lost>,
+    pub lost: Option<NonFinite>,
     /// Times of this thread since they were last taken.
     pub pass: Pass,
 }
@@ -207,7 +207,7 @@ impl Part {
     #[cold]
     fn note_lost(&mut self, step: u64) {
         if let Some(i) = self.potentials().iter().position(|v| !v.is_finite()) {
-            Lost::note(&mut self.lost, Lost { step, element: self.range.start + i as u32 });
+            NonFinite::note(&mut self.lost, NonFinite { step, element: self.range.start + i as u32 });
         }
     }
 

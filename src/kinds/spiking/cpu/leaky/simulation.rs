@@ -18,8 +18,8 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError, Simulation, Tap,
-        Wiring,
+        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
+        Simulation, Tap,
     },
 };
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Simulation for LeakySim {
         &self.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
+    fn connectivity(&self) -> Option<Connectivity> {
         Some(self.setup.published(self.params.dt_ms() * 1e-3))
     }
 
@@ -58,7 +58,7 @@ impl Simulation for LeakySim {
             self.meter.configure(&new.measure, self.step);
         }
         if new.drives_otherwise_than(&self.params) {
-            self.plan = Plan::new(&new, &self.setup, &self.scene)?;
+            self.plan = Plan::new(&new, &self.setup, &self.context)?;
             self.stale = true;
         }
         self.constants = new.leaky.derive(self.mean_count);
@@ -117,7 +117,7 @@ impl Simulation for LeakySim {
     fn rewind(&mut self) -> Result<(), SimError> {
         self.step = 0;
         self.by_hand.clear();
-        self.parts.iter_mut().for_each(|part| part.rewind(self.scene.seed));
+        self.parts.iter_mut().for_each(|part| part.rewind(self.context.seed));
         self.rings.iter_mut().for_each(Ring::clear);
         self.meter.rewind();
         self.stale = true;
