@@ -1,5 +1,5 @@
-//! Parquet files of every usual make are read the same, and damaged files of any format are refused, not
-//! panicked at. `NEUROPIL_FUZZ_SECONDS` lengthens the search for a panic (2 s by default, for each reader);
+//! Parquet files of every common encoding are read the same, and damaged files of any format give an error, never a
+//! panic. `NEUROPIL_FUZZ_SECONDS` lengthens the search for a panic (2 s by default, for each reader);
 //! the thorough search is in `tests/fuzz/`.
 
 use neuropil::{
@@ -77,7 +77,7 @@ fn small(properties: WriterProperties) -> Vec<u8> {
 }
 
 /// The same network whatever the properties.
-fn makes() -> Vec<Vec<u8>> {
+fn encodings() -> Vec<Vec<u8>> {
     let compressed = |c| WriterProperties::builder().set_compression(c).build();
     let delta =
         WriterProperties::builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BINARY_PACKED).build();
@@ -98,9 +98,9 @@ fn message(outcome: Result<Connectome, DataError>) -> String {
 }
 
 #[test]
-fn every_usual_make_is_read_the_same() {
+fn every_common_encoding_is_read_the_same() {
     let want = fuzz_entry::edges_csv(b"pre,post,w\n0,1,5\n0,2,-7\n2,0,1\n2,1,300\n").expect("readable").synapses;
-    for bytes in makes() {
+    for bytes in encodings() {
         assert_eq!(fuzz_entry::edges_parquet(&bytes).expect("readable").synapses, want);
     }
     // Wide integers, nullable columns, the published names; two row groups with the same pairs add up.
@@ -114,7 +114,7 @@ fn every_usual_make_is_read_the_same() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_column_and_row_group() {
+fn errors_name_column_and_row_group() {
     let read =
         |schema: &str, columns: &[Column]| message(fuzz_entry::edges_parquet(&file(schema, columns, 2, plain())));
     let (pre, post, w) = (Column::Narrow(&PRE), Column::Narrow(&POST), Column::Narrow(&W));
@@ -290,8 +290,8 @@ fn generated_networks_refuse_the_impossible() {
     let quiet = |_: &str, _: f32| true;
     let c = data::generate::balanced(1000, 80, 0.8, 6, 33, 1, &quiet).expect("possible");
     assert_eq!(
-        (c.synapses.len(), c.synapses.census().n_synapses),
-        (80_000, c.synapses.census().n_excitatory * 6 + c.synapses.census().n_inhibitory * 33)
+        (c.synapses.len(), c.synapses.synapse_counts().n_synapses),
+        (80_000, c.synapses.synapse_counts().n_excitatory * 6 + c.synapses.synapse_counts().n_inhibitory * 33)
     );
     assert!((0..1000).all(|pre| c.synapses.connections(pre).all(|(post, _)| post != pre)));
     assert_eq!(data::generate::balanced(2, 100, 1.0, 6, 33, 1, &quiet).expect("possible").synapses.len(), 2);

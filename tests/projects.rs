@@ -1,4 +1,4 @@
-//! Project files: what opens, what is said about it, and what never happens.
+//! Project files: what opens, with which warnings and errors.
 
 use neuropil::project::{self, Project, read, read_bytes, write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn examples() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_example_opens_without_a_word_and_round_trips() {
+fn every_example_opens_without_warnings_and_round_trips() {
     assert!(examples().len() >= 3);
     for path in examples() {
         let (project, warnings) = project::open(&path).unwrap_or_else(|e| panic!("{e}"));
@@ -24,7 +24,7 @@ fn every_example_opens_without_a_word_and_round_trips() {
         assert_eq!((again, warnings), (project.clone(), vec![]), "{text}");
         assert_eq!(write(&project).unwrap(), text, "the order is stable");
         let (kind, duration) = (project.model.name(), project.run.duration_ms);
-        assert!(kind != "spiking" || text.contains("tau_m: 20.0, // ms"), "units stand beside the values:\n{text}");
+        assert!(kind != "spiking" || text.contains("tau_m: 20.0, // ms"), "units follow the values:\n{text}");
         assert!(text.contains(&format!("duration_ms: {duration:.1}, // ms")), "{text}");
     }
 }
@@ -45,13 +45,13 @@ fn an_empty_project_takes_defaults() {
 
 /// (file, what the only warning must say)
 const ODD: &[(&str, &str)] = &[
-    ("(\n sede: 3,\n)", "line 2: unknown field `sede` is left out; did you mean `seed`?"),
-    ("(run: (\n\n duration: 3))", "line 3: unknown field `duration` is left out"),
-    ("(model: Spiking((lif: (\n tau_n: 3.0))))", "line 2: unknown field `tau_n` is left out; did you mean `tau_m`?"),
-    ("(model: Spiking((\n liv: ())))", "line 2: unknown field `liv` is left out; did you mean `lif`?"),
+    ("(\n sede: 3,\n)", "line 2: unknown field `sede` is ignored; did you mean `seed`?"),
+    ("(run: (\n\n duration: 3))", "line 3: unknown field `duration` is ignored"),
+    ("(model: Spiking((lif: (\n tau_n: 3.0))))", "line 2: unknown field `tau_n` is ignored; did you mean `tau_m`?"),
+    ("(model: Spiking((\n liv: ())))", "line 2: unknown field `liv` is ignored; did you mean `lif`?"),
     (
         "(model: Spiking((selections: [\n(name: \"a\"),\n(nme: \"b\")])))",
-        "line 3: unknown field `nme` is left out; did you mean `name`?",
+        "line 3: unknown field `nme` is ignored; did you mean `name`?",
     ),
     (
         "(model: Spiking((lif: (\n dt: 1.0,\n tau_m: 1e9))))",
@@ -65,7 +65,7 @@ const ODD: &[(&str, &str)] = &[
         "line 2: interventions.1.rate_hz: -3 Hz is out of range",
     ),
     ("(run: (speed: inf))", "line 1: run.speed: inf is out of range"),
-    ("(gone: {\"a\": [(1, \"x)\")]}, seed: 2)", "line 1: unknown field `gone` is left out"),
+    ("(gone: {\"a\": [(1, \"x)\")]}, seed: 2)", "line 1: unknown field `gone` is ignored"),
 ];
 
 #[test]
@@ -142,7 +142,7 @@ fn no_bytes_make_the_reader_panic() {
 }
 
 #[test]
-fn set_takes_every_parameter_back() {
+fn set_accepts_every_shown_parameter() {
     let here = Path::new("/somewhere");
     for path in examples() {
         let (mut project, _) = project::open(&path).unwrap();
@@ -166,7 +166,7 @@ fn set_takes_every_parameter_back() {
 }
 
 #[test]
-fn set_speaks_of_seed_run_and_places() {
+fn set_handles_seed_run_and_paths() {
     let mut project = Project::default();
     let here = Path::new("/here");
     for text in
@@ -192,7 +192,7 @@ fn set_speaks_of_seed_run_and_places() {
 }
 
 #[test]
-fn saving_keeps_the_old_one_beside() {
+fn saving_keeps_a_backup() {
     let folder = std::env::temp_dir().join(format!("neuropil-projects-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.ron");

@@ -1,5 +1,4 @@
-//! Reading files: what is there is read exactly, what is wrong is named by file and place, and no damage
-//! makes a reader panic.
+//! Reading files: content is exact, errors name file and line, and no damage makes a reader panic.
 
 use neuropil::data::{self, Connectome, DataError};
 use std::{
@@ -7,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Nobody stops it.
+/// Never cancels.
 fn quiet(_: &str, _: f32) -> bool {
     true
 }
@@ -80,18 +79,18 @@ fn other_columns_quotes_and_separators() {
 }
 
 #[test]
-fn counts_beyond_the_word_are_exact() {
+fn counts_that_overflow_the_word_are_exact() {
     // 70,001 neurons: 17 bits of target leave room for counts up to 16,383.
     let text = "pre,post,w\n0,70000,2147483647\n0,1,-2147483648\n0,2,16383\n0,3,-16383\n0,4,16384\n3,0,1\n";
     let c = edges_csv(text).expect("readable");
     let want = vec![(1, i32::MIN), (2, 16_383), (3, -16_383), (4, 16_384), (70_000, i32::MAX)];
     assert_eq!(c.synapses.connections(0).collect::<Vec<_>>(), want);
     assert_eq!(c.synapses.overflow.len(), 3);
-    assert_eq!(c.synapses.census().n_synapses, 2_147_483_647 + 2_147_483_648 + 16_383 * 2 + 16_384 + 1);
+    assert_eq!(c.synapses.synapse_counts().n_synapses, 2_147_483_647 + 2_147_483_648 + 16_383 * 2 + 16_384 + 1);
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn errors_name_the_line() {
     let cases = [
         ("", "edges.csv: the file is empty; a header line with pre, post, w expected"),
         (
@@ -122,7 +121,7 @@ fn what_is_wrong_is_named_with_its_line() {
 const EDGES: (&str, &[u8]) = ("edges.csv", b"pre,post,w\n0,1,2\n");
 
 #[test]
-fn the_neuron_table_says_how_many_there_are() {
+fn the_neuron_table_gives_the_number_of_neurons() {
     let nodes = b"idx,root_id,name,cell_class,top_nt,x,y,z\n2,12,c,k,GABA,7,8,9\n\
         0,720575940660219265,a,k,ACH,1,2,3\n1,11,b,m,ACH,4,5,\n";
     let c = Folder::with(&[EDGES, ("nodes.csv", nodes)]).read().expect("readable");
@@ -143,7 +142,7 @@ const PACKED: &[u8] = &[
 ];
 
 #[test]
-fn a_packed_neuron_table_is_read_as_it_is() {
+fn a_gzipped_neuron_table_is_read() {
     let c = Folder::with(&[EDGES, ("neurons.csv.gz", PACKED)]).read().expect("readable");
     assert_eq!(c.neurons.ids, [720_575_940_660_219_265, 11]);
     assert_eq!((c.neurons.names.join(" "), c.neurons.categories[0].texts.join(" ")), ("a b".into(), "k m".into()));
@@ -152,7 +151,7 @@ fn a_packed_neuron_table_is_read_as_it_is() {
 }
 
 #[test]
-fn wrong_neuron_tables_are_refused_by_line() {
+fn errors_of_neuron_tables_name_the_line() {
     let wrong = |nodes: &str| message(Folder::with(&[EDGES, ("nodes.csv", nodes.as_bytes())]).read());
     let beyond = "edges.csv:2: column \"post\": index 1 is beyond the 1 neurons of the table (0 to 0)";
     assert_eq!(wrong("name\na\n"), beyond);
@@ -191,14 +190,14 @@ fn lists_of_indices() {
         [("k.csv", b"step,note,idx\n5,a,7\n6,b,8\n"), ("w.csv", b"index\n1\n"), ("n.csv", b"idx\n1\n-2\n")];
     let folder = Folder::with(&files);
     let file = |name: &str| folder.0.join(name);
-    assert_eq!(data::table::read_columns_u32(&file("k.csv"), &["idx", "step"]).expect("readable"), [[7, 8], [5, 6]]);
-    let wrong = |name: &str| data::table::read_columns_u32(&file(name), &["idx"]).expect_err("wrong").to_string();
+    assert_eq!(data::columns::read_columns_u32(&file("k.csv"), &["idx", "step"]).expect("readable"), [[7, 8], [5, 6]]);
+    let wrong = |name: &str| data::columns::read_columns_u32(&file(name), &["idx"]).expect_err("wrong").to_string();
     assert!(wrong("w.csv").ends_with("w.csv: no column \"idx\" (there are: index); did you mean \"index\"?"));
     assert!(wrong("n.csv").ends_with("n.csv:3: column \"idx\": negative number -2"));
 }
 
 #[test]
-fn stops_when_nobody_wants_it() {
+fn reading_can_be_cancelled() {
     let folder = Folder::with(&[EDGES]);
     assert!(matches!(data::read(&folder.0, None, None, &|_, _| false), Err(DataError::Cancelled)));
     assert!(matches!(data::generate::fly_stand_in(1, &|_, part| part < 0.3), Err(DataError::Cancelled)));
@@ -219,13 +218,13 @@ fn timed(path: &Path) -> Connectome {
 }
 
 #[test]
-fn the_whole_brain_stand_in() {
+fn the_synthetic_fly_data_set() {
     let Some(path) = shared("data/fly_standin") else { return };
     let c = timed(&path);
-    let census = c.synapses.census();
+    let counts = c.synapses.synapse_counts();
     assert_eq!(c.neurons.len, 138_639);
-    assert_eq!((c.synapses.len(), census.n_synapses), (15_091_983, 54_492_922));
-    assert_eq!((census.n_excitatory, census.n_inhibitory), (9_059_302, 6_032_681));
+    assert_eq!((c.synapses.len(), counts.n_synapses), (15_091_983, 54_492_922));
+    assert_eq!((counts.n_excitatory, counts.n_inhibitory), (9_059_302, 6_032_681));
     assert_eq!(c.neurons.ids[0], 720_575_940_596_125_868);
 }
 
@@ -233,14 +232,14 @@ fn the_whole_brain_stand_in() {
 fn the_p9_subnetwork() {
     let Some(path) = shared("data/flywire630/p9_subnet") else { return };
     let c = timed(&path);
-    assert_eq!((c.neurons.len, c.synapses.len(), c.synapses.census().n_synapses), (196, 4715, 95_215));
+    assert_eq!((c.neurons.len, c.synapses.len(), c.synapses.synapse_counts().n_synapses), (196, 4715, 95_215));
     assert_eq!(c.neurons.names[1], "DNa02_l");
 }
 
-/// For files of one's own: `NEUROPIL_READ=path cargo test --release --test readers one_of_yours -- --nocapture --ignored`.
+/// For other files: `NEUROPIL_READ=path cargo test --release --test readers file_from_environment -- --nocapture --ignored`.
 #[test]
 #[ignore = "needs a path in NEUROPIL_READ"]
-fn one_of_yours() {
+fn file_from_environment() {
     if let Some(path) = std::env::var_os("NEUROPIL_READ") {
         timed(Path::new(&path));
     }

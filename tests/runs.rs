@@ -1,4 +1,4 @@
-//! Run folders: what is written is what was simulated, whatever happens to the program or the disk.
+//! Run folders: the files hold what was simulated, after a crash or a full disk too.
 
 mod fake;
 
@@ -8,7 +8,7 @@ use neuropil::{
     params::path::parse,
     project::{
         self, Project, RunFolder, RunStart, RunWriter, Status,
-        replay::{Verdict, replay},
+        replay::{ReplayResult, replay},
     },
     sim::{Clock, Device, Progress, Simulation, Tap},
 };
@@ -90,7 +90,7 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
         match engine.events.recv_timeout(Duration::from_secs(30)).unwrap() {
             Event::RecordingFailed(e) => failed = Some(e),
             Event::Running(false, clock) => {
-                assert_eq!(clock.step, steps, "the run goes on without its recording");
+                assert_eq!(clock.step, steps, "the run continues without its recording");
                 break;
             }
             _ => {}
@@ -125,7 +125,7 @@ fn a_run_reads_back_as_it_was() {
 }
 
 #[test]
-fn torn_ends_are_left_out() {
+fn incomplete_records_are_ignored() {
     let temp = Temp::new("torn");
     let folder = temp.join("run");
     record_fake(&folder, 100);
@@ -142,7 +142,7 @@ fn torn_ends_are_left_out() {
 }
 
 #[test]
-fn only_our_own_runs_are_replaced() {
+fn only_run_folders_are_replaced() {
     let temp = Temp::new("own");
     let folder = temp.join("run");
     record_fake(&folder, 100);
@@ -159,7 +159,7 @@ fn only_our_own_runs_are_replaced() {
 }
 
 #[test]
-fn a_full_disk_ends_the_recording_clearly() {
+fn a_full_disk_ends_the_recording_with_an_error() {
     let temp = Temp::new("full");
     let disk = temp.join("disk");
     fs::create_dir_all(&disk).unwrap();
@@ -184,7 +184,7 @@ fn a_full_disk_ends_the_recording_clearly() {
         fs::write(&path, "()").unwrap_or_default();
         let big = Project { notes: "x".repeat(200_000), ..Project::default() };
         let error = project::save(&big, &path).unwrap_err().to_string();
-        assert!(error.contains("as it was"), "{error}");
+        assert!(error.contains("unchanged"), "{error}");
         assert_ne!(fs::read_to_string(&path).unwrap().len(), 200_000);
         assert!(!fs::read_dir(&disk).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().contains("tmp")));
     });
@@ -239,18 +239,18 @@ fn a_run_with_live_edits_replays_bit_for_bit() {
     let again = |run: &RunFolder| replay(run, &mut *build(&run.project().unwrap()), &Progress::default()).unwrap();
     let n = run.spikes().unwrap().len() as u64;
     assert!(n > 100, "{n} spikes");
-    assert!(matches!(again(&run), Verdict::Identical { steps: 3000, spikes, .. } if spikes == n));
+    assert!(matches!(again(&run), ReplayResult::Identical { steps: 3000, spikes, .. } if spikes == n));
 
     let log = fs::read_to_string(folder.join("commands.ron")).unwrap();
     assert!(log.contains("// lif.w_syn = 0.3 mV"), "{log}");
     fs::write(folder.join("commands.ron"), log.replace("Real(0.3)", "Real(0.31)")).unwrap();
-    assert!(matches!(again(&run), Verdict::Differs(_)), "another edit, another run");
+    assert!(matches!(again(&run), ReplayResult::Differs(_)), "another edit, another run");
     fs::write(folder.join("commands.ron"), log).unwrap();
 
     let mut bytes = fs::read(folder.join("spikes.u32")).unwrap();
     bytes[84] ^= 1; // the lane of the 11th event
     fs::write(folder.join("spikes.u32"), bytes).unwrap();
-    let Verdict::Differs(what) = again(&run) else { panic!("the damage went unnoticed") };
+    let ReplayResult::Differs(what) = again(&run) else { panic!("the damage went unnoticed") };
     assert!(what.starts_with("event 10: "), "{what}");
 }
 

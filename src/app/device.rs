@@ -9,7 +9,7 @@ use crate::{
     kinds::Model,
     project::{
         DeviceChoice, RunFolder, RunPlan,
-        replay::{Verdict, replay},
+        replay::{ReplayResult, replay},
     },
     sim::{BuildContext, Device, DeviceKind, MemoryByOwner, Progress, SimError, Simulation},
 };
@@ -126,20 +126,20 @@ impl Devices {
         }
     }
 
-    /// Replays a recorded run on the device in use and compares the events; a series is compared trial by trial.
-    pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
+    /// Runs a recorded run again on the device in use and compares, event by event; a series, trial by trial.
+    pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
-        let mut verdict = Verdict::Differs("the run has no trials".into());
+        let mut verdict = ReplayResult::Differs("there is nothing in it".into());
         for trial in &trials {
             verdict = self.replay_one(trial, progress)?;
-            if let Verdict::Differs(_) = verdict {
+            if let ReplayResult::Differs(_) = verdict {
                 break;
             }
         }
         Ok(verdict)
     }
 
-    fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<Verdict, SimError> {
+    fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
         project.seed = run.manifest.setup_seed;
         let prepared = project.model.prepare(&project.build_context(&run.manifest.base), progress)?;

@@ -2,8 +2,8 @@
 
 use super::live::Builder;
 use crate::{
-    engine::{LoggedCommand, SimSchema},
-    project::{Project, RunFolder, slices::Slices},
+    engine::{Exhibit, Logged},
+    project::{Project, RunFolder, playback::PlaybackReader},
     sim::{ElementSet, Frame, ProbeSpec, Shape},
 };
 use crossbeam_channel::{Receiver, bounded};
@@ -100,10 +100,10 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
 }
 
-impl Playback {
-    /// Starts the reader thread. `wake` is called after every slice.
-    pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
-        let mut slices = Slices::open(&opened.run, opened.schema.probes).map_err(|e| e.to_string())?;
+impl Recorded {
+    /// Starts to read. `wake` is called with every slice.
+    pub fn read(opened: &Opened, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
+        let mut slices = PlaybackReader::open(&opened.run, opened.exhibit.probes).map_err(|e| e.to_string())?;
         let (sender, receiver) = bounded(AHEAD);
         let read = move || {
             loop {

@@ -4,7 +4,7 @@ use super::{App, device::DeviceInfo, jobs::JobResult, log::Level, views::profile
 use crate::{
     engine::parity::Parity,
     gpu::ceilings::{Ceilings, cpu_name},
-    project::ceilings,
+    project::peak_performance,
     sim::Progress,
 };
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl App {
     fn fetch_ceilings(&mut self, device: DeviceInfo) {
         let job = move || {
             let name = if device.is_gpu { device.name } else { cpu_name(device.threads as usize) };
-            JobResult::Ceilings(Ok(ceilings::cache_folder()
-                .and_then(|cache| ceilings::load(&cache, &name))
+            Done::Ceilings(Ok(peak_performance::cache_folder()
+                .and_then(|cache| peak_performance::load(&cache, &name))
                 .map(Box::new)))
         };
         // Without a thread the roofline has no lines.
@@ -48,8 +48,8 @@ impl App {
         let devices = self.devices.clone();
         let job = move || {
             let measured = devices.measure().and_then(|mut measured| {
-                let cache = ceilings::cache_folder().ok_or("no cache folder")?;
-                ceilings::save(&cache, &mut measured)?;
+                let cache = peak_performance::cache_folder().ok_or("there is no folder to keep it in")?;
+                peak_performance::save(&cache, &mut measured)?;
                 Ok(Some(Box::new(measured)))
             });
             JobResult::Ceilings(measured)
@@ -63,7 +63,7 @@ impl App {
     /// Compares a run of the document with the reference, on a thread.
     pub(super) fn compare(&mut self, steps: u64) {
         let (devices, project) = (self.devices.clone(), self.session.project.clone());
-        let (context, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
+        let (scene, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
         let shared = progress.clone();
         let job = move || {
             let parity = devices.compare(&project.model, &context, steps, &shared);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     export::{self, Format},
-    project::{RunFolder, RunStart, RunWriter, replay::Verdict},
+    project::{RunFolder, RunStart, RunWriter, replay::ReplayResult},
     sim::Progress,
 };
 use std::{
@@ -37,20 +37,20 @@ impl App {
         }
     }
 
-    /// Shows the result of a replay.
-    pub(super) fn replayed(&mut self, name: &str, verdict: Result<Verdict, String>) {
-        let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
+    /// A recorded run was run again.
+    pub(super) fn replayed(&mut self, name: &str, verdict: Result<ReplayResult, String>) {
+        let was_cancelled = self.library.again.take().is_some_and(|again| again.progress.is_cancelled());
         match verdict {
             _ if was_cancelled => {}
-            Ok(Verdict::Identical { steps, spikes, digest }) => {
+            Ok(ReplayResult::Identical { steps, spikes, digest }) => {
                 let (spikes, steps) = (text::count(spikes), text::count(steps));
                 self.notify(
                     Level::Info,
                     format!("Replay of {name} is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
                 );
             }
-            Ok(Verdict::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
-            Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),
+            Ok(ReplayResult::Differs(what)) => self.say(Level::Error, format!("{name} run again is different: {what}")),
+            Err(why) => self.say(Level::Error, format!("{name} could not be run again: {why}")),
         }
     }
 

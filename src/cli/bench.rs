@@ -4,7 +4,7 @@ use super::{args::BenchArgs, device, error::CliError, meter::Meter, say::out, si
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
-    project::ceilings as kept,
+    project::peak_performance as kept,
     sim::{Device, Progress, SimError},
 };
 use serde_json::{Value as Json, json};

@@ -4,7 +4,7 @@ use super::{args::ReplayArgs, device, error::CliError, meter::Meter, say::out, s
 use crate::{
     project::{
         RunFolder, provenance,
-        replay::{Verdict, replay as compare},
+        replay::{ReplayResult, replay as compare},
     },
     sim::{Progress, SimError, Simulation},
 };
@@ -27,7 +27,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     for trial in run.trials()? {
         verdicts.push(one(&trial, args)?);
     }
-    let different = verdicts.iter().position(|v| matches!(v, Verdict::Differs(_)));
+    let different = verdicts.iter().position(|v| matches!(v, ReplayResult::Differs(_)));
     say(&run, &verdicts, args.json);
     match different {
         None => Ok(()),
@@ -36,7 +36,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     }
 }
 
-fn one(run: &RunFolder, args: &ReplayArgs) -> Result<Verdict, CliError> {
+fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     let mut project = run.project()?;
     project.seed = run.manifest.setup_seed;
     let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
@@ -47,10 +47,10 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<Verdict, CliError> {
 }
 
 /// Compares on a thread of its own, so that an interrupt is heard.
-fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Result<Verdict, CliError> {
+fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Result<ReplayResult, CliError> {
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
-    let (sender, receiver) = channel::<Result<Verdict, SimError>>();
+    let (sender, receiver) = channel::<Result<ReplayResult, SimError>>();
     let job = move || drop(sender.send(compare(&run, &mut *sim, &shared)));
     std::thread::Builder::new().name("replay".into()).spawn(job)?;
     loop {
@@ -67,28 +67,28 @@ fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Resul
     }
 }
 
-fn say(run: &RunFolder, verdicts: &[Verdict], as_json: bool) {
+fn say(run: &RunFolder, verdicts: &[ReplayResult], as_json: bool) {
     if as_json {
         let list: Vec<_> = verdicts
             .iter()
             .map(|v| match v {
-                Verdict::Identical { steps, spikes, digest } => {
+                ReplayResult::Identical { steps, spikes, digest } => {
                     json!({ "identical": true, "steps": steps, "compared": spikes, "hash": digest.hash })
                 }
-                Verdict::Differs(what) => json!({ "identical": false, "first_difference": what }),
+                ReplayResult::Differs(what) => json!({ "identical": false, "first_difference": what }),
             })
             .collect();
-        let identical = verdicts.iter().all(|v| matches!(v, Verdict::Identical { .. }));
+        let identical = verdicts.iter().all(|v| matches!(v, ReplayResult::Identical { .. }));
         out!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
         return;
     }
     for (k, verdict) in verdicts.iter().enumerate() {
         let which = if verdicts.len() > 1 { format!("trial {k}: ") } else { String::new() };
         match verdict {
-            Verdict::Identical { steps, spikes, digest } => {
+            ReplayResult::Identical { steps, spikes, digest } => {
                 out!("{which}identical: {spikes} spikes in {steps} steps, hash {}", digest.hash);
             }
-            Verdict::Differs(what) => out!("{which}different: {what}"),
+            ReplayResult::Differs(what) => out!("{which}different: {what}"),
         }
     }
 }

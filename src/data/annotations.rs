@@ -1,6 +1,6 @@
 //! FlyWire annotations (Schlegel et al. 2024): classes and positions by root id.
 
-use super::{Category, DataError, NeuronTable, Watcher, sheet::Sheet, words};
+use super::{Category, DataError, NeuronTable, ProgressFn, data_table::DataTable, messages};
 use std::path::Path;
 
 /// FAFB voxels, µm. The volume has x across, y down and z to the back, and shows the brain mirrored; turned
@@ -16,53 +16,53 @@ const CATEGORIES: &[(&str, &[&str])] = &[
     ("nt", &["top_nt", "nt_type"]),
 ];
 
-/// Adds what the annotations know of the neurons in the table; a category the annotations have replaces the
-/// table's. Positions are those of the soma, else of the neuron's point; NaN where neither is known.
-pub fn join(path: &Path, table: &mut NeuronTable, watch: &Watcher) -> Result<String, DataError> {
+/// Adds the annotations of the neurons in the table; a category of the annotations replaces the table's. Positions are
+/// those of the soma, else of the neuron's point; NaN where neither is known.
+pub fn join(path: &Path, table: &mut NeuronTable, watch: &ProgressFn) -> Result<String, DataError> {
     let known = |name: &str| {
         name == "root_id"
             || SOMA.contains(&name)
             || POS.contains(&name)
             || CATEGORIES.iter().any(|(_, a)| a.contains(&name))
     };
-    let sheet = Sheet::read(path, |_, name| known(name), watch)?;
-    let id_column = sheet
+    let source = DataTable::read(path, |_, name| known(name), watch)?;
+    let id_column = source
         .find(&["root_id"])
-        .ok_or_else(|| DataError::format(path, words::no_column(&["root_id"], &sheet.names)))?;
+        .ok_or_else(|| DataError::format(path, messages::no_column(&["root_id"], &source.names)))?;
     if table.ids.is_empty() {
         return Err(DataError::format(
             path,
             "annotations are joined by root_id, but the neurons have none; give a neuron table with a root_id column",
         ));
     }
-    let row_of = rows_by_id(&sheet, id_column, &table.ids)?;
+    let row_of = rows_by_id(&source, id_column, &table.ids)?;
     for (name, aliases) in CATEGORIES {
-        if let Some(column) = sheet.find(aliases) {
-            put(table, name, &sheet.texts(column), &row_of);
+        if let Some(column) = source.find(aliases) {
+            set_category(table, name, &source.texts(column), &row_of);
         }
     }
-    let places = positions(&sheet, &row_of)?;
+    let places = positions(&source, &row_of)?;
     if places.iter().any(|p| p[0].is_finite()) {
         table.positions = places;
     }
-    let n_bytes = words::grouped(sheet.n_bytes);
+    let n_bytes = messages::group_digits(source.n_bytes);
     let found = row_of.iter().flatten().count() as u64;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!(
         "{name}: {n_bytes} bytes, {} rows, {} of the neurons found",
-        words::grouped(sheet.n_rows as u64),
-        words::grouped(found)
+        messages::group_digits(source.n_rows as u64),
+        messages::group_digits(found)
     ))
 }
 
-/// Row of each neuron in the sheet.
-fn rows_by_id(sheet: &Sheet, column: usize, ids: &[u64]) -> Result<Vec<Option<usize>>, DataError> {
-    let mut known: Vec<(u64, usize)> = sheet.unsigned(column)?.into_iter().zip(0..).collect();
+/// Row of each neuron in the annotations.
+fn rows_by_id(source: &DataTable, column: usize, ids: &[u64]) -> Result<Vec<Option<usize>>, DataError> {
+    let mut known: Vec<(u64, usize)> = source.unsigned(column)?.into_iter().zip(0..).collect();
     known.sort_unstable();
     Ok(ids.iter().map(|id| known.binary_search_by_key(id, |k| k.0).ok().map(|at| known[at].1)).collect())
 }
 
-fn put(table: &mut NeuronTable, name: &str, texts: &[String], row_of: &[Option<usize>]) {
+fn set_category(table: &mut NeuronTable, name: &str, texts: &[String], row_of: &[Option<usize>]) {
     let texts = row_of.iter().map(|row| row.map_or_else(String::new, |r| texts[r].clone())).collect();
     match table.categories.iter_mut().find(|c| c.name == name) {
         Some(category) => category.texts = texts,
@@ -70,11 +70,11 @@ fn put(table: &mut NeuronTable, name: &str, texts: &[String], row_of: &[Option<u
     }
 }
 
-fn positions(sheet: &Sheet, row_of: &[Option<usize>]) -> Result<Vec<[f32; 3]>, DataError> {
+fn positions(source: &DataTable, row_of: &[Option<usize>]) -> Result<Vec<[f32; 3]>, DataError> {
     let read = |names: [&str; 3]| -> Result<Option<[Vec<f64>; 3]>, DataError> {
-        let found = names.map(|n| sheet.find(&[n]));
+        let found = names.map(|n| source.find(&[n]));
         let [Some(x), Some(y), Some(z)] = found else { return Ok(None) };
-        Ok(Some([sheet.reals(x)?, sheet.reals(y)?, sheet.reals(z)?]))
+        Ok(Some([source.reals(x)?, source.reals(y)?, source.reals(z)?]))
     };
     let (soma, pos) = (read(SOMA)?, read(POS)?);
     let at = |of: &Option<[Vec<f64>; 3]>, row: usize| {

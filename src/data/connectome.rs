@@ -1,4 +1,4 @@
-//! Neurons and their wiring.
+//! Neurons and their connections.
 
 use super::Csr;
 
@@ -11,7 +11,7 @@ pub struct Category {
     pub texts: Vec<String>,
 }
 
-/// What is known about each neuron. Vectors are empty when the source has no such column.
+/// Properties of each neuron. Vectors are empty when the source has no such column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NeuronTable {
     /// Number of neurons.
@@ -31,8 +31,8 @@ pub struct NeuronTable {
 pub struct Connectome {
     /// The neurons.
     pub neurons: NeuronTable,
-    /// The wiring.
+    /// The connections.
     pub synapses: Csr,
-    /// Where it came from, one line each: file, size, rows; or generator and seed.
+    /// Its sources, one line each: file, size, rows; or generator and seed.
     pub provenance: Vec<String>,
 }

@@ -1,13 +1,13 @@
-//! Wiring, row by presynaptic neuron, four bytes per connection.
+//! Connections in compressed sparse rows, one row per presynaptic neuron, four bytes per connection.
 
 /// Compressed sparse rows. A connection is one word: the target in the low [`Csr::target_bits`] bits, the
-/// signed synapse count in the bits above. Counts that do not fit stand in a sorted overflow list, and the
+/// signed synapse count in the bits above. Counts that do not fit are kept in a sorted overflow list, and the
 /// word holds the nearest count that fits. Lossless. Rows are sorted by target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
     /// Start of each row in `words`; one more entry than neurons.
     pub rows: Vec<u32>,
-    /// Packed connections.
+    /// BuiltCsr connections.
     pub words: Vec<u32>,
     /// Bits of the target field.
     pub target_bits: u32,
@@ -85,9 +85,9 @@ impl Csr {
     }
 }
 
-/// What a wiring adds up to.
+/// Numbers of synapses and connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct SynapseCounts {
     /// Sum of the counts, without their signs.
     pub n_synapses: u64,
     /// Connections with a positive count.
@@ -97,19 +97,19 @@ pub struct Census {
 }
 
 impl Csr {
-    /// Adds everything up.
-    pub fn census(&self) -> Census {
-        let mut census = Census::default();
+    /// Counts the synapses and the connections by sign.
+    pub fn synapse_counts(&self) -> SynapseCounts {
+        let mut counts = SynapseCounts::default();
         for word in &self.words {
             let count = self.count(*word);
-            census.n_synapses += u64::from(count.unsigned_abs());
-            census.n_excitatory += u64::from(count > 0);
-            census.n_inhibitory += u64::from(count < 0);
+            counts.n_synapses += u64::from(count.unsigned_abs());
+            counts.n_excitatory += u64::from(count > 0);
+            counts.n_inhibitory += u64::from(count < 0);
         }
         for (at, exact) in &self.overflow {
             let packed = self.count(self.words[*at as usize]);
-            census.n_synapses += u64::from(exact.unsigned_abs()) - u64::from(packed.unsigned_abs());
+            counts.n_synapses += u64::from(exact.unsigned_abs()) - u64::from(packed.unsigned_abs());
         }
-        census
+        counts
     }
 }

@@ -1,6 +1,6 @@
-//! Edge lists: what every format of them gives, and how parts are read on several threads.
+//! Edge lists: the interface of every format, and reading in parts on several threads.
 
-use super::{DataError, Watcher, edges_csv::CsvEdges, edges_parquet::ParquetEdges, tell, words};
+use super::{DataError, ProgressFn, edges_csv::CsvEdges, edges_parquet::ParquetEdges, messages, report};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -26,7 +26,7 @@ pub struct Batch {
     pub count: Vec<i32>,
 }
 
-/// Which columns a pass wants.
+/// The columns a pass reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// `pre` only.
@@ -37,16 +37,16 @@ pub enum Need {
     All,
 }
 
-/// A row of a batch that names a neuron there is not.
-pub struct Beyond {
+/// A row of a batch whose index is out of range.
+pub struct OutOfRange {
     /// Row in the batch.
     pub row: usize,
     /// Whether it is the postsynaptic index.
     pub post: bool,
 }
 
-/// Takes a batch, or points at the row that is wrong.
-pub type Taker<'a> = dyn FnMut(&Batch) -> Result<(), Beyond> + 'a;
+/// Takes a batch, or returns the row that is wrong.
+pub type BatchFn<'a> = dyn FnMut(&Batch) -> Result<(), OutOfRange> + 'a;
 
 /// An edge list that can be read as often as needed, in independent parts, on any thread.
 pub trait EdgeSource: Sync {
@@ -54,21 +54,21 @@ pub trait EdgeSource: Sync {
     fn n_parts(&self) -> usize;
     /// Size of a part in a unit of the source's own, for progress.
     fn part_size(&self, part: usize) -> u64;
-    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` is told how much
-    /// of the part is done and may stop it.
+    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the
+    /// amount done since its last call and may cancel.
     fn read(
         &self,
         part: usize,
         need: Need,
         n: u64,
-        take: &mut Taker<'_>,
+        take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError>;
 }
 
 /// Opens an edge file by its ending.
 pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
-    match super::sheet::ending(path).as_str() {
+    match super::data_table::ending(path).as_str() {
         "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),
         "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path)?)),
         "gz" => {
@@ -78,29 +78,29 @@ pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
     }
 }
 
-/// Why an index is refused.
-pub fn beyond_message(index: u64, n: u64) -> String {
+/// The error message for an index that is out of range.
+pub fn out_of_range_message(index: u64, n: u64) -> String {
     if n >= u64::from(super::MAX_NEURONS) {
         return format!(
             "index {} is beyond the limit of {} neurons; edges name rows of the neuron table (0, 1, 2, …), not root ids",
-            words::grouped(index),
-            words::grouped(n)
+            messages::group_digits(index),
+            messages::group_digits(n)
         );
     }
     format!(
         "index {} is beyond the {} neurons of the table (0 to {})",
-        words::grouped(index),
-        words::grouped(n),
+        messages::group_digits(index),
+        messages::group_digits(n),
         n.saturating_sub(1)
     )
 }
 
-/// Reads all parts, each on whichever thread is free; every thread keeps a state of its own.
-pub fn on_threads<S: Send>(
+/// Reads all parts on several threads; each thread keeps its own state.
+pub fn read_parts<S: Send>(
     source: &dyn EdgeSource,
     label: &str,
     (from, to): (f32, f32),
-    watch: &Watcher,
+    watch: &ProgressFn,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize, &(dyn Fn(u64) -> Result<(), DataError> + Sync)) -> Result<(), DataError> + Sync,
 ) -> Result<Vec<S>, DataError> {
@@ -112,16 +112,16 @@ pub fn on_threads<S: Send>(
         if stop.load(Ordering::Relaxed) {
             return Err(DataError::Cancelled);
         }
-        tell(watch, label, from + (to - from) * part.min(1.0))
+        report(watch, label, from + (to - from) * part.min(1.0))
     };
     let run = || {
-        let mut mine = state();
+        let mut local = state();
         loop {
             let part = next.fetch_add(1, Ordering::Relaxed);
             if part >= n_parts {
-                return Ok(mine);
+                return Ok(local);
             }
-            if let Err(error) = work(&mut mine, part, &progress) {
+            if let Err(error) = work(&mut local, part, &progress) {
                 stop.store(true, Ordering::Relaxed);
                 return Err((part, error));
             }
@@ -142,7 +142,7 @@ pub fn on_threads<S: Send>(
             Err(e) => errors.push(e),
         }
     }
-    // "Cancelled" may only be the echo of another thread's error: a real one goes first.
+    // "Cancelled" may only follow from another thread's error: other errors go first.
     errors.sort_by_key(|(part, e)| (matches!(e, DataError::Cancelled), *part));
     match errors.into_iter().next() {
         Some((_, error)) => Err(error),

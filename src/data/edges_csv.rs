@@ -4,8 +4,8 @@
 
 use super::{
     DataError, MAX_NEURONS,
-    edges::{Batch, COUNT, EdgeSource, Need, POST, PRE, Taker, UNSIGNED, beyond_message},
-    words,
+    edges::{Batch, BatchFn, COUNT, EdgeSource, Need, POST, PRE, UNSIGNED, out_of_range_message},
+    messages,
 };
 use std::{
     fs::File,
@@ -15,10 +15,10 @@ use std::{
 
 /// Bytes of a part.
 const PART: u64 = 4 << 20;
-/// Rows handed on at a time.
+/// Rows per batch.
 const BATCH: usize = 16_384;
 /// Longest line; longer ones are not an edge list.
-const LONGEST_LINE: u64 = 1 << 16;
+const MAX_LINE_BYTES: u64 = 1 << 16;
 
 /// An edge list as text.
 pub struct CsvEdges {
@@ -39,19 +39,19 @@ impl CsvEdges {
         let file = File::open(path).map_err(|e| DataError::io(path, e))?;
         let end = file.metadata().map_err(|e| DataError::io(path, e))?.len();
         let mut header = Vec::new();
-        let mut reader = BufReader::new(file).take(LONGEST_LINE);
+        let mut reader = BufReader::new(file).take(MAX_LINE_BYTES);
         let body = reader.read_until(b'\n', &mut header).map_err(|e| DataError::io(path, e))? as u64;
         if header.iter().all(u8::is_ascii_whitespace) {
             return Err(DataError::format(path, "the file is empty; a header line with pre, post, w expected"));
         }
         let text = String::from_utf8_lossy(&header);
         let text = text.trim_start_matches('\u{feff}').trim_end();
-        let separator = super::sheet::separator(text);
+        let separator = super::data_table::separator(text);
         let columns: Vec<String> =
             text.split(char::from(separator)).map(|c| c.trim().trim_matches('"').to_owned()).collect();
         let find = |names: &[&str]| {
             let at = names.iter().find_map(|n| columns.iter().position(|c| c == n));
-            at.ok_or_else(|| DataError::at_line(path, 1, words::no_column(names, &columns)))
+            at.ok_or_else(|| DataError::at_line(path, 1, messages::no_column(names, &columns)))
         };
         let mut role_of = vec![None; columns.len()];
         role_of[find(PRE)?] = Some(0);
@@ -74,15 +74,15 @@ impl CsvEdges {
         let from = self.body + part as u64 * PART;
         let to = (from + PART).min(self.end);
         let mut file = File::open(&self.path)?;
-        // One byte back: a line starts here only if a line break stands before.
+        // One byte back: a line starts here only after a line break.
         file.seek(SeekFrom::Start(from - 1))?;
         let mut bytes = Vec::with_capacity((to - from + 1) as usize + 256);
         let mut reader = BufReader::new(file);
         reader.by_ref().take(to - from + 1).read_to_end(&mut bytes)?;
         if bytes.last().is_some_and(|b| *b != b'\n') {
-            let more = reader.take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
-            if more as u64 == LONGEST_LINE {
-                return Err(std::io::Error::other(format!("a line longer than {LONGEST_LINE} bytes")));
+            let more = reader.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)?;
+            if more as u64 == MAX_LINE_BYTES {
+                return Err(std::io::Error::other(format!("a line longer than {MAX_LINE_BYTES} bytes")));
             }
         }
         let skip = if part == 0 { 1 } else { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) };
@@ -117,7 +117,7 @@ impl CsvEdges {
     }
 
     /// Reads the wanted numbers of one line that starts at `at`; returns where the next one starts.
-    /// `None` stands for a blank line.
+    /// `None` for a blank line.
     #[inline]
     fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
         let mut values = [0, 0, 0, 1];
@@ -132,7 +132,7 @@ impl CsvEdges {
                     format!(
                         "column \"{}\": \"{}\" is not a whole number",
                         self.columns[column],
-                        words::clipped(text.trim())
+                        messages::truncated(text.trim())
                     )
                 })?;
             } else {
@@ -163,13 +163,13 @@ impl EdgeSource for CsvEdges {
         part: usize,
         _need: Need,
         n: u64,
-        take: &mut Taker<'_>,
+        take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError> {
         let (start, bytes) = self.lines_of(part).map_err(|e| DataError::io(&self.path, e))?;
         let mut batch = Batch::default();
         let mut starts: Vec<u32> = Vec::with_capacity(BATCH);
-        let (mut at, mut told) = (0, 0);
+        let (mut at, mut reported) = (0, 0);
         while at < bytes.len() {
             batch.pre.clear();
             batch.post.clear();
@@ -190,13 +190,13 @@ impl EdgeSource for CsvEdges {
                 }
                 at = next;
             }
-            take(&batch).map_err(|beyond| {
-                let (name, of) = if beyond.post { ("post", &batch.post) } else { ("pre", &batch.pre) };
-                let what = format!("column \"{name}\": {}", beyond_message(u64::from(of[beyond.row]), n));
-                self.error(start + u64::from(starts[beyond.row]), what)
+            take(&batch).map_err(|out_of_range| {
+                let (name, of) = if out_of_range.post { ("post", &batch.post) } else { ("pre", &batch.pre) };
+                let what = format!("column \"{name}\": {}", out_of_range_message(u64::from(of[out_of_range.row]), n));
+                self.error(start + u64::from(starts[out_of_range.row]), what)
             })?;
-            progress((at - told) as u64)?;
-            told = at;
+            progress((at - reported) as u64)?;
+            reported = at;
         }
         Ok(())
     }
@@ -209,7 +209,7 @@ impl CsvEdges {
             let why = if value < 0 {
                 format!("negative index {value}")
             } else {
-                beyond_message(value as u64, u64::from(MAX_NEURONS))
+                out_of_range_message(value as u64, u64::from(MAX_NEURONS))
             };
             self.error(at, format!("column \"{column}\": {why}"))
         })

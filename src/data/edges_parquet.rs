@@ -2,9 +2,9 @@
 
 use super::{
     DataError,
-    edges::{Batch, COUNT, EdgeSource, Need, POST, PRE, Taker, UNSIGNED, beyond_message},
-    parquet_file::{Cursor, Holds, ParquetFile, Whole},
-    words,
+    edges::{Batch, BatchFn, COUNT, EdgeSource, Need, POST, PRE, UNSIGNED, out_of_range_message},
+    messages,
+    parquet_file::{ColumnType, Cursor, IntegerBatch, ParquetFile},
 };
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ impl ParquetEdges {
             if *rows > u64::from(u32::MAX) {
                 return Err(DataError::format(
                     path,
-                    format!("row group {group} claims {} rows", words::grouped(*rows)),
+                    format!("row group {group} claims {} rows", messages::group_digits(*rows)),
                 ));
             }
             let n = rows.div_ceil(PART_ROWS);
@@ -58,13 +58,17 @@ impl ParquetEdges {
 }
 
 fn integers(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<Integers, DataError> {
-    let column = file.find(names).ok_or_else(|| DataError::format(path, words::no_column(names, &file.names())))?;
+    let column = file.find(names).ok_or_else(|| DataError::format(path, messages::no_column(names, &file.names())))?;
     let info = &file.columns[column];
-    match info.holds {
-        Holds::Whole { unsigned } => Ok(Integers { column, unsigned }),
+    match info.column_type {
+        ColumnType::Integer { unsigned } => Ok(Integers { column, unsigned }),
         _ => Err(DataError::format(
             path,
-            format!("column \"{}\" has type {}; whole numbers expected", words::clipped(&info.name), info.type_name),
+            format!(
+                "column \"{}\" has type {}; whole numbers expected",
+                messages::truncated(&info.name),
+                info.type_name
+            ),
         )),
     }
 }
@@ -83,7 +87,7 @@ impl EdgeSource for ParquetEdges {
         part: usize,
         need: Need,
         n: u64,
-        take: &mut Taker<'_>,
+        take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError> {
         let (group, first, rows) = self.parts[part];
@@ -96,7 +100,7 @@ impl EdgeSource for ParquetEdges {
             Some(s) if need == Need::All => Some(start(s)?),
             _ => None,
         };
-        let (mut room, mut signs, mut batch) = (Whole::default(), Whole::default(), Batch::default());
+        let (mut room, mut signs, mut batch) = (IntegerBatch::default(), IntegerBatch::default(), Batch::default());
         let mut left = rows;
         while left > 0 {
             let size = left.min(BATCH as u64) as usize;
@@ -105,19 +109,19 @@ impl EdgeSource for ParquetEdges {
                 indices(post, self.post.unsigned, size, &mut room, &mut batch.post)?;
             }
             if let Some(count) = &mut count {
-                count.whole(size, self.count.unsigned, &mut room)?;
+                count.integers(size, self.count.unsigned, &mut room)?;
                 if let (Some(sign), Some(how)) = (&mut sign, self.sign) {
-                    sign.whole(size, how.unsigned, &mut signs)?;
+                    sign.integers(size, how.unsigned, &mut signs)?;
                     room.wide.iter_mut().zip(&signs.wide).for_each(|(c, s)| *c = c.saturating_mul(*s));
                 }
                 counts(count, &room.wide, &mut batch.count)?;
             }
-            take(&batch).map_err(|beyond| {
+            take(&batch).map_err(|out_of_range| {
                 let (cursor, of) = match &post {
-                    Some(post) if beyond.post => (post, batch.post[beyond.row]),
-                    _ => (&pre, batch.pre[beyond.row]),
+                    Some(post) if out_of_range.post => (post, batch.post[out_of_range.row]),
+                    _ => (&pre, batch.pre[out_of_range.row]),
                 };
-                cursor.error((size - beyond.row) as u64, &beyond_message(u64::from(of), n))
+                cursor.error((size - out_of_range.row) as u64, &out_of_range_message(u64::from(of), n))
             })?;
             left -= size as u64;
             progress(size as u64)?;
@@ -127,8 +131,14 @@ impl EdgeSource for ParquetEdges {
 }
 
 /// The next `n` values as indices.
-fn indices(from: &mut Cursor, unsigned: bool, n: usize, room: &mut Whole, out: &mut Vec<u32>) -> Result<(), DataError> {
-    from.whole(n, unsigned, room)?;
+fn indices(
+    from: &mut Cursor,
+    unsigned: bool,
+    n: usize,
+    room: &mut IntegerBatch,
+    out: &mut Vec<u32>,
+) -> Result<(), DataError> {
+    from.integers(n, unsigned, room)?;
     out.clear();
     // The widest bits decide at once whether all values fit; only a bad batch is searched.
     if room.wide.iter().fold(0, |all, v| all | *v) as u64 >> 32 == 0 {
@@ -140,7 +150,7 @@ fn indices(from: &mut Cursor, unsigned: bool, n: usize, room: &mut Whole, out: &
     let why = if value < 0 && !unsigned {
         format!("negative index {value}")
     } else {
-        beyond_message(value as u64, u64::from(super::MAX_NEURONS))
+        out_of_range_message(value as u64, u64::from(super::MAX_NEURONS))
     };
     Err(from.error((n - row) as u64, &why))
 }

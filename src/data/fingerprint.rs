@@ -1,4 +1,4 @@
-//! A number that names the content of a connectome.
+//! The fingerprint of a connectome.
 
 use super::Connectome;
 use crate::num::hash::StreamHash;
@@ -6,7 +6,7 @@ use crate::num::hash::StreamHash;
 impl Connectome {
     /// 64-bit hash of the content, whatever file format it came in: number of neurons, row starts, packed
     /// connections, overflow, root ids, positions (bits), then names and categories with their lengths.
-    /// Provenance does not take part. Not cryptographic: it tells data sets apart, not forgeries.
+    /// Provenance is not included. Not cryptographic: it identifies data sets, it does not detect forgery.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = StreamHash::default();
         hash.push(self.neurons.len);

@@ -1,7 +1,7 @@
-//! Readers on bytes, for fuzzing: each writes the bytes to a scratch file, reads it, and gives back what a
-//! user would have been told. None may panic, whatever the bytes.
+//! Readers on bytes, for fuzzing: each writes the bytes to a temporary file, reads it, and returns the result.
+//! None may panic, whatever the bytes.
 
-use super::{Connectome, DataError, MAX_NEURONS, table};
+use super::{Connectome, DataError, MAX_NEURONS, columns};
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -38,7 +38,7 @@ pub fn annotations(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
 
 /// A stimulus file.
 pub fn columns(bytes: &[u8]) -> Result<Vec<Vec<u32>>, DataError> {
-    with_file(bytes, "csv", |path| table::read_columns_u32(path, &["idx", "step"]))
+    with_file(bytes, "csv", |path| columns::read_columns_u32(path, &["idx", "step"]))
 }
 
 /// Samples of a regression as text, the target in the column `y`.
@@ -58,7 +58,7 @@ fn samples(path: &Path) -> Result<super::samples::Samples, DataError> {
     Ok(s)
 }
 
-/// Checks what every connectome promises.
+/// Checks the invariants of every connectome.
 fn checked(read: Result<Connectome, DataError>) -> Result<Connectome, DataError> {
     let c = read?;
     let rows = &c.synapses.rows;

@@ -1,30 +1,30 @@
-//! Files kinds are made of. Knows formats, no simulation.
+//! Readers of input files. Depends on file formats, on no simulation.
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`];
-//! [`generate`] makes one from a seed; [`table`] reads small lists of indices. Whatever is wrong with a
-//! file is a [`DataError`] that names the file and the line, or the column and row group.
+//! [`generate`] makes one from a seed; [`columns`] reads small lists of indices. Every error is a [`DataError`] that names
+//! the file and the line, or the column and row group.
 
+pub mod columns;
 pub mod connectome;
 pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
 pub mod samples;
-pub mod table;
 
 mod annotations;
+mod build_csr;
+mod data_table;
 mod edges;
 mod edges_csv;
 mod edges_parquet;
 mod fingerprint;
-mod footer;
-mod gunzip;
+mod gzip;
+mod messages;
 mod neurons;
-mod pack;
-mod pages;
 mod parquet_file;
+mod parquet_footer;
+mod parquet_pages;
 mod read;
-mod sheet;
-mod words;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;
@@ -32,9 +32,9 @@ pub use read::read;
 
 use std::path::Path;
 
-/// Told how far a read or a generation is, 0 to 1; `false` means nobody wants it any more. Called at
-/// least every 50 ms, from any thread.
-pub type Watcher<'a> = dyn Fn(&str, f32) -> bool + Sync + 'a;
+/// Receives the stage and the progress of a read or a generation, 0 to 1; returns `false` to cancel. Called at least every
+/// 50 ms, from any thread.
+pub type ProgressFn<'a> = dyn Fn(&str, f32) -> bool + Sync + 'a;
 
 /// Most neurons a network may have. An index above it is a mistake (often a root id).
 pub const MAX_NEURONS: u32 = 1 << 24;
@@ -42,23 +42,23 @@ pub const MAX_NEURONS: u32 = 1 << 24;
 /// Why data could not be read or made. Every message names the file, and the line or column where it can.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// Nothing there, or not readable.
+    /// The file is missing or not readable.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Readable, but not what it should be.
+    /// The content is not in the expected format.
     #[error("{path}: {what}")]
     Format {
-        /// The file, with `:line` for texts.
+        /// The file, with `:line` for text files.
         path: String,
         /// What is wrong and what was expected.
         what: String,
     },
-    /// The watcher said stop.
+    /// Cancelled by the progress function.
     #[error("cancelled")]
     Cancelled,
 }
@@ -77,7 +77,7 @@ impl DataError {
     }
 }
 
-/// Tells the watcher, and turns its "no" into an error.
-fn tell(watch: &Watcher, what: &str, part: f32) -> Result<(), DataError> {
+/// Reports progress; a cancellation becomes an error.
+fn report(watch: &ProgressFn, what: &str, part: f32) -> Result<(), DataError> {
     if watch(what, part) { Ok(()) } else { Err(DataError::Cancelled) }
 }

@@ -1,9 +1,9 @@
 //! Neuron tables: any of idx, root_id, name, x, y, z, and categories.
 
 use super::{
-    Category, DataError, MAX_NEURONS, NeuronTable, Watcher,
-    sheet::{Cells, Sheet},
-    words,
+    Category, DataError, MAX_NEURONS, NeuronTable, ProgressFn,
+    data_table::{Cells, DataTable},
+    messages,
 };
 use std::{collections::HashSet, path::Path};
 
@@ -11,106 +11,110 @@ const IDX: &[&str] = &["idx"];
 const IDS: &[&str] = &["root_id"];
 const NAMES: &[&str] = &["name"];
 const AXES: [&str; 3] = ["x", "y", "z"];
-/// What categories are called here, and what files call them.
-const KNOWN: &[(&str, &[&str])] = &[
+/// Names of categories, and their names in files.
+const CATEGORY_ALIASES: &[(&str, &[&str])] = &[
     ("super_class", &["super_class"]),
     ("class", &["class", "cell_class"]),
     ("cell_type", &["cell_type"]),
     ("side", &["side"]),
     ("nt", &["nt", "nt_type", "top_nt"]),
 ];
-/// A text column with more different texts than this is not a category.
-const MOST_LABELS: usize = 1024;
+/// A text column with more distinct texts than this is not a category.
+const MAX_LABELS: usize = 1024;
 
 /// Reads a neuron table. Its rows are put in the order of `idx` when there is one.
-pub fn read(path: &Path, watch: &Watcher) -> Result<(NeuronTable, String), DataError> {
-    let sheet = Sheet::read(path, |_, _| true, watch)?;
-    let table = table(&sheet, sheet.find(IDS))?;
-    Ok((table, provenance(&sheet)))
+pub fn read(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
+    let source = DataTable::read(path, |_, _| true, watch)?;
+    let table = table(&source, source.find(IDS))?;
+    Ok((table, provenance(&source)))
 }
 
 /// Reads the table of Shiu et al.: the first column holds the root ids in model order.
-pub fn read_completeness(path: &Path, watch: &Watcher) -> Result<(NeuronTable, String), DataError> {
-    let sheet = Sheet::read(path, |i, _| i == 0, watch)?;
-    let table = table(&sheet, if sheet.columns.is_empty() { None } else { Some(0) })?;
-    Ok((table, provenance(&sheet)))
+pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
+    let source = DataTable::read(path, |i, _| i == 0, watch)?;
+    let table = table(&source, if source.columns.is_empty() { None } else { Some(0) })?;
+    Ok((table, provenance(&source)))
 }
 
-fn provenance(sheet: &Sheet) -> String {
-    let name = sheet.path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}: {} bytes, {} neurons", words::grouped(sheet.n_bytes), words::grouped(sheet.n_rows as u64))
+fn provenance(source: &DataTable) -> String {
+    let name = source.path.file_name().unwrap_or_default().to_string_lossy();
+    format!(
+        "{name}: {} bytes, {} neurons",
+        messages::group_digits(source.n_bytes),
+        messages::group_digits(source.n_rows as u64)
+    )
 }
 
-fn table(sheet: &Sheet, ids: Option<usize>) -> Result<NeuronTable, DataError> {
-    let len = u32::try_from(sheet.n_rows).ok().filter(|n| *n <= MAX_NEURONS).ok_or_else(|| {
-        DataError::format(&sheet.path, format!("more than {} neurons", words::grouped(u64::from(MAX_NEURONS))))
+fn table(source: &DataTable, ids: Option<usize>) -> Result<NeuronTable, DataError> {
+    let len = u32::try_from(source.n_rows).ok().filter(|n| *n <= MAX_NEURONS).ok_or_else(|| {
+        DataError::format(&source.path, format!("more than {} neurons", messages::group_digits(u64::from(MAX_NEURONS))))
     })?;
     let mut table = NeuronTable { len, ..NeuronTable::default() };
     if let Some(column) = ids {
-        table.ids = sheet.unsigned(column)?;
-        refuse_repeated(sheet, column, &table.ids)?;
+        table.ids = source.unsigned(column)?;
+        reject_duplicates(source, column, &table.ids)?;
     }
-    if let Some(column) = sheet.find(NAMES) {
-        table.names = sheet.texts(column);
+    if let Some(column) = source.find(NAMES) {
+        table.names = source.texts(column);
     }
-    table.positions = positions(sheet)?;
-    table.categories = categories(sheet);
-    if let Some(column) = sheet.find(IDX) {
-        in_order(sheet, column, &mut table)?;
+    table.positions = positions(source)?;
+    table.categories = categories(source);
+    if let Some(column) = source.find(IDX) {
+        sort_by_index(source, column, &mut table)?;
     }
     Ok(table)
 }
 
-fn refuse_repeated(sheet: &Sheet, column: usize, ids: &[u64]) -> Result<(), DataError> {
+fn reject_duplicates(source: &DataTable, column: usize, ids: &[u64]) -> Result<(), DataError> {
     let mut seen = HashSet::with_capacity(ids.len());
     match ids.iter().position(|id| !seen.insert(*id)) {
-        Some(row) => Err(sheet.error(row, column, &format!("{} occurs twice", ids[row]))),
+        Some(row) => Err(source.error(row, column, &format!("{} occurs twice", ids[row]))),
         None => Ok(()),
     }
 }
 
-fn positions(sheet: &Sheet) -> Result<Vec<[f32; 3]>, DataError> {
-    let found = AXES.map(|axis| sheet.find(&[axis]));
+fn positions(source: &DataTable) -> Result<Vec<[f32; 3]>, DataError> {
+    let found = AXES.map(|axis| source.find(&[axis]));
     let [Some(x), Some(y), Some(z)] = found else {
         return match AXES.iter().zip(found).find(|(_, at)| at.is_none()) {
             Some((missing, _)) if found.iter().any(Option::is_some) => Err(DataError::format(
-                &sheet.path,
-                words::no_column(&[missing], &sheet.names) + "; positions need x, y and z",
+                &source.path,
+                messages::no_column(&[missing], &source.names) + "; positions need x, y and z",
             )),
             _ => Ok(Vec::new()),
         };
     };
-    let (x, y, z) = (sheet.reals(x)?, sheet.reals(y)?, sheet.reals(z)?);
-    Ok((0..sheet.n_rows).map(|row| [x[row] as f32, y[row] as f32, z[row] as f32]).collect())
+    let (x, y, z) = (source.reals(x)?, source.reals(y)?, source.reals(z)?);
+    Ok((0..source.n_rows).map(|row| [x[row] as f32, y[row] as f32, z[row] as f32]).collect())
 }
 
-fn categories(sheet: &Sheet) -> Vec<Category> {
+fn categories(source: &DataTable) -> Vec<Category> {
     let mut taken = Vec::new();
     let mut categories = Vec::new();
-    for (name, aliases) in KNOWN {
-        if let Some(column) = sheet.find(aliases) {
+    for (name, aliases) in CATEGORY_ALIASES {
+        if let Some(column) = source.find(aliases) {
             taken.push(column);
-            categories.push(Category { name: (*name).to_owned(), texts: sheet.texts(column) });
+            categories.push(Category { name: (*name).to_owned(), texts: source.texts(column) });
         }
     }
-    taken.extend([IDX, IDS, NAMES].iter().filter_map(|n| sheet.find(n)));
-    for (column, (name, cells)) in sheet.columns.iter().enumerate() {
+    taken.extend([IDX, IDS, NAMES].iter().filter_map(|n| source.find(n)));
+    for (column, (name, cells)) in source.columns.iter().enumerate() {
         if let Cells::Text(texts) = cells
             && !taken.contains(&column)
             && !name.is_empty()
             && is_category(texts.iter())
         {
-            categories.push(Category { name: name.clone(), texts: sheet.texts(column) });
+            categories.push(Category { name: name.clone(), texts: source.texts(column) });
         }
     }
     categories
 }
 
-/// Few different texts, and not just numbers.
+/// Few distinct texts, and not only numbers.
 fn is_category<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
     let mut labels = HashSet::new();
     for text in texts {
-        if labels.insert(text) && labels.len() > MOST_LABELS {
+        if labels.insert(text) && labels.len() > MAX_LABELS {
             return false;
         }
     }
@@ -118,19 +122,19 @@ fn is_category<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// Puts the rows in the order of their index, each of 0 to n-1 once.
-fn in_order(sheet: &Sheet, column: usize, table: &mut NeuronTable) -> Result<(), DataError> {
-    let index = sheet.unsigned(column)?;
+fn sort_by_index(source: &DataTable, column: usize, table: &mut NeuronTable) -> Result<(), DataError> {
+    let index = source.unsigned(column)?;
     let mut row_of = vec![u32::MAX; index.len()];
     for (row, at) in index.iter().enumerate() {
         let slot = usize::try_from(*at).ok().and_then(|at| row_of.get_mut(at)).ok_or_else(|| {
-            sheet.error(
+            source.error(
                 row,
                 column,
-                &format!("index {at} is beyond the {} rows of the table", words::grouped(sheet.n_rows as u64)),
+                &format!("index {at} is beyond the {} rows of the table", messages::group_digits(source.n_rows as u64)),
             )
         })?;
         if *slot != u32::MAX {
-            return Err(sheet.error(row, column, &format!("index {at} occurs twice")));
+            return Err(source.error(row, column, &format!("index {at} occurs twice")));
         }
         *slot = row as u32;
     }

@@ -1,9 +1,9 @@
-//! Parquet, column by column and in batches, with errors that name the place.
+//! Reads Parquet files column by column and in batches, with errors that name the column and row group.
 //!
-//! The decoder is a foreign crate that checks most but not all of what a damaged file can say, so every
-//! call into it runs under [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
+//! The decoder is an external crate that checks most but not all damage, so every call into it runs under
+//! [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
 
-use super::{DataError, footer, pages::CheckedPages, words};
+use super::{DataError, messages, parquet_footer, parquet_pages::CheckedPages};
 use parquet::{
     basic::{ConvertedType, LogicalType, Type},
     column::reader::{ColumnReader, get_column_reader},
@@ -23,10 +23,10 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the decoder; both its errors and its panics say what is wrong with the file.
+/// Runs the decoder; its errors and its panics become messages about the file.
 ///
 /// The first call puts a panic hook in front of the present one that stays silent inside the guard and
-/// passes every other panic on. A hook set later replaces it, and then such a panic is printed, no more.
+/// passes every other panic on. A hook set later replaces it, and then such a panic is printed.
 fn guarded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -42,24 +42,24 @@ fn guarded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
     GUARDED.set(outer);
     match outcome {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(words::clipped_to(&error.to_string(), 200)),
+        Ok(Err(error)) => Err(messages::truncated_to(&error.to_string(), 200)),
         Err(_) => Err("the file is damaged".to_owned()),
     }
 }
 
-/// What kind of values a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// Integers; `unsigned` says how to read the bits.
-    Whole {
-        /// Bits are those of an unsigned number.
+pub enum ColumnType {
+    /// Integers.
+    Integer {
+        /// Whether the bits are those of an unsigned number.
         unsigned: bool,
     },
     /// Floating point numbers.
     Real,
     /// Text.
     Text,
-    /// Something we have no use for.
+    /// Not used here.
     Other,
 }
 
@@ -68,14 +68,14 @@ pub enum Holds {
 pub struct ColumnInfo {
     /// Its name; parts of nested names are joined by dots.
     pub name: String,
-    /// What it holds.
-    pub holds: Holds,
+    /// Type of its values.
+    pub column_type: ColumnType,
     /// The file's own name for the type.
     pub type_name: String,
     nullable: bool,
 }
 
-/// An open file. Not to be shared between threads: each opens its own.
+/// An open file. Not shared between threads: each opens its own.
 pub struct ParquetFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,
@@ -93,7 +93,7 @@ impl ParquetFile {
         if n_bytes == 0 {
             return Err(DataError::format(path, "the file is empty"));
         }
-        if !footer::is_plausible(&mut file).map_err(|e| DataError::io(path, e))? {
+        if !parquet_footer::is_plausible(&mut file).map_err(|e| DataError::io(path, e))? {
             return Err(DataError::format(path, "not a complete Parquet file: the schema in its footer is damaged"));
         }
         let (reader, columns, group_rows) = guarded(|| {
@@ -112,7 +112,7 @@ impl ParquetFile {
         self.columns.iter().map(|c| c.name.clone()).collect()
     }
 
-    /// Index of the first of these names that there is; upper and lower case count.
+    /// Index of the first of these names that exists; case-sensitive.
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|n| self.columns.iter().position(|c| c.name == *n))
     }
@@ -131,17 +131,17 @@ impl ParquetFile {
             };
             Ok((skipped == skip).then_some(reader))
         });
-        let place = Place { path: self.path.clone(), column: self.columns[column].name.clone(), group };
+        let location = Location { path: self.path.clone(), column: self.columns[column].name.clone(), group };
         match reader {
             Ok(Some(reader)) => Ok(Cursor {
                 reader,
                 nullable: self.columns[column].nullable,
                 levels: Vec::new(),
-                place,
+                location,
                 row: skip as u64,
             }),
-            Ok(None) => Err(place.error(None, "fewer rows than the file says")),
-            Err(why) => Err(place.error(None, &why)),
+            Ok(None) => Err(location.error(None, "fewer rows than the file says")),
+            Err(why) => Err(location.error(None, &why)),
         }
     }
 }
@@ -156,31 +156,31 @@ fn describe(c: &parquet::schema::types::ColumnDescriptor) -> ColumnInfo {
             c.converted_type(),
             ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
         );
-    let holds = match c.physical_type() {
-        _ if !flat => Holds::Other,
-        Type::INT32 | Type::INT64 if plain_integer => Holds::Whole { unsigned },
-        Type::FLOAT | Type::DOUBLE => Holds::Real,
-        Type::BYTE_ARRAY => Holds::Text,
-        _ => Holds::Other,
+    let column_type = match c.physical_type() {
+        _ if !flat => ColumnType::Other,
+        Type::INT32 | Type::INT64 if plain_integer => ColumnType::Integer { unsigned },
+        Type::FLOAT | Type::DOUBLE => ColumnType::Real,
+        Type::BYTE_ARRAY => ColumnType::Text,
+        _ => ColumnType::Other,
     };
     let type_name = if flat { format!("{}", c.physical_type()) } else { "nested".to_owned() };
-    ColumnInfo { name: c.path().string(), holds, type_name, nullable: c.max_def_level() > 0 }
+    ColumnInfo { name: c.path().string(), column_type, type_name, nullable: c.max_def_level() > 0 }
 }
 
-/// A place in a file, for messages.
+/// Column and row group, for messages.
 #[derive(Clone, Debug)]
-struct Place {
+struct Location {
     path: PathBuf,
     column: String,
     group: usize,
 }
 
-impl Place {
+impl Location {
     fn error(&self, row: Option<u64>, what: &str) -> DataError {
         let row = row.map_or_else(String::new, |r| format!(", row {r}"));
         DataError::format(
             &self.path,
-            format!("column \"{}\", row group {}{row}: {what}", words::clipped(&self.column), self.group),
+            format!("column \"{}\", row group {}{row}: {what}", messages::truncated(&self.column), self.group),
         )
     }
 }
@@ -190,19 +190,19 @@ pub struct Cursor {
     reader: ColumnReader,
     nullable: bool,
     levels: Vec<i16>,
-    place: Place,
+    location: Location,
     row: u64,
 }
 
 impl Cursor {
     /// An error about the row `back` rows before the next one.
     pub fn error(&self, back: u64, what: &str) -> DataError {
-        self.place.error(Some(self.row.saturating_sub(back)), what)
+        self.location.error(Some(self.row.saturating_sub(back)), what)
     }
 
     /// Reads exactly `n` whole numbers, as the 64 bits they would have as wider integers of their own
     /// kind. Missing values are errors.
-    pub fn whole(&mut self, n: usize, unsigned: bool, out: &mut Whole) -> Result<(), DataError> {
+    pub fn integers(&mut self, n: usize, unsigned: bool, out: &mut IntegerBatch) -> Result<(), DataError> {
         out.narrow.clear();
         out.wide.clear();
         self.levels.clear();
@@ -211,11 +211,11 @@ impl Cursor {
             ColumnReader::Int64ColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut out.wide),
             _ => Ok((0, 0, 0)),
         });
-        let (rows, values, _) = read.map_err(|why| self.place.error(None, &why))?;
+        let (rows, values, _) = read.map_err(|why| self.location.error(None, &why))?;
         self.check(rows, n)?;
         if values != n {
             let missing = self.levels.iter().position(|l| *l == 0).unwrap_or(0) as u64;
-            return Err(self.place.error(Some(self.row + missing), "a value is missing"));
+            return Err(self.location.error(Some(self.row + missing), "a value is missing"));
         }
         if unsigned {
             out.wide.extend(out.narrow.iter().map(|v| i64::from(*v as u32)));
@@ -240,7 +240,7 @@ impl Cursor {
             ColumnReader::DoubleColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut found),
             _ => Ok((0, 0, 0)),
         });
-        let (rows, ..) = read.map_err(|why| self.place.error(None, &why))?;
+        let (rows, ..) = read.map_err(|why| self.location.error(None, &why))?;
         self.check(rows, n)?;
         let mut found = found.into_iter();
         for row in 0..n {
@@ -259,7 +259,7 @@ impl Cursor {
             ColumnReader::ByteArrayColumnReader(r) => r.read_records(n, Some(&mut self.levels), None, &mut found),
             _ => Ok((0, 0, 0)),
         });
-        let (rows, ..) = read.map_err(|why| self.place.error(None, &why))?;
+        let (rows, ..) = read.map_err(|why| self.location.error(None, &why))?;
         self.check(rows, n)?;
         let mut found = found.iter();
         for row in 0..n {
@@ -267,7 +267,7 @@ impl Cursor {
             let bytes = if there { found.next().map_or(&[][..], |b| b.data()) } else { &[] };
             match std::str::from_utf8(bytes) {
                 Ok(text) => each(text),
-                Err(_) => return Err(self.place.error(Some(self.row + row as u64), "not UTF-8 text")),
+                Err(_) => return Err(self.location.error(Some(self.row + row as u64), "not UTF-8 text")),
             }
         }
         self.row += n as u64;
@@ -275,13 +275,13 @@ impl Cursor {
     }
 
     fn check(&self, rows: usize, wanted: usize) -> Result<(), DataError> {
-        if rows == wanted { Ok(()) } else { Err(self.place.error(None, "fewer rows than the file says")) }
+        if rows == wanted { Ok(()) } else { Err(self.location.error(None, "fewer rows than the file says")) }
     }
 }
 
-/// A batch of integers, and room to decode it.
+/// A batch of integers, with a decoding buffer.
 #[derive(Default)]
-pub struct Whole {
+pub struct IntegerBatch {
     narrow: Vec<i32>,
     /// The values.
     pub wide: Vec<i64>,

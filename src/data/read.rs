@@ -1,6 +1,6 @@
-//! From paths to a connectome.
+//! Reads a connectome from its files.
 
-use super::{Connectome, Csr, DataError, NeuronTable, Watcher, annotations, edges, neurons, pack, words};
+use super::{Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr, edges, messages, neurons};
 use std::path::{Path, PathBuf};
 
 /// Reads a network.
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 /// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse
 /// counts) or a folder with `edges.parquet` or `edges.csv` and, when there is one, `neurons.parquet`,
 /// `neurons.csv` or `nodes.csv`, plain or as `.csv.gz`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
-/// `Connectivity_*.parquet`. `neurons` names a neuron table elsewhere, `annotations` the table of FlyWire
+/// `Connectivity_*.parquet`. `neurons` is the path of another neuron table, `annotations` that of the FlyWire
 /// annotations, joined by root id.
 ///
-/// There are as many neurons as the table has rows; without a table, as many as the largest index says.
-/// Rows that name the same pair are added up, and a pair whose sum is zero is left out.
+/// The number of neurons is the number of rows of the table; without a table, the largest index decides.
+/// Rows of the same pair are added up, and a pair whose sum is zero is dropped.
 ///
 /// # Errors
 /// [`DataError::Format`] with the file and the line (text) or the column and row group (Parquet) for
-/// whatever is missing, of the wrong type, out of range or damaged; [`DataError::Io`] when a file cannot be
-/// opened; [`DataError::Cancelled`] when the watcher says so.
+/// anything missing, of the wrong type, out of range or damaged; [`DataError::Io`] when a file cannot be
+/// opened; [`DataError::Cancelled`] when the progress function returns `false`.
 pub fn read(
     path: &Path,
     neurons: Option<&Path>,
     annotations: Option<&Path>,
-    watch: &Watcher,
+    watch: &ProgressFn,
 ) -> Result<Connectome, DataError> {
     let found = Files::find(path)?;
     let mut provenance = Vec::new();
@@ -39,13 +39,14 @@ pub fn read(
         table
     });
     let source = edges::open(&found.edges)?;
-    let packed = pack::pack(&found.edges, source.as_ref(), table.as_ref().map(|t| t.len), &part_of(watch, 0.1, 0.9))?;
+    let packed =
+        build_csr::build_csr(&found.edges, source.as_ref(), table.as_ref().map(|t| t.len), &part_of(watch, 0.1, 0.9))?;
     let n = packed.csr.n();
     if n == 0 {
         return Err(DataError::format(&found.edges, "no neurons: the edge list is empty and there is no neuron table"));
     }
     let mut table = table.unwrap_or_else(|| NeuronTable { len: n, ..NeuronTable::default() });
-    provenance.insert(0, about(&found.edges, packed.n_rows, &packed.csr));
+    provenance.insert(0, describe_file(&found.edges, packed.n_rows, &packed.csr));
     if let Some(path) = annotations {
         provenance.push(annotations::join(path, &mut table, &part_of(watch, 0.9, 0.98))?);
     }
@@ -54,26 +55,31 @@ pub fn read(
     Ok(connectome)
 }
 
-/// A watcher of a stretch of the whole.
-fn part_of<'a>(watch: &'a Watcher<'a>, from: f32, to: f32) -> impl Fn(&str, f32) -> bool + Sync + 'a {
+/// Progress of one part of the whole.
+fn part_of<'a>(watch: &'a ProgressFn<'a>, from: f32, to: f32) -> impl Fn(&str, f32) -> bool + Sync + 'a {
     move |what, part| watch(what, from + (to - from) * part)
 }
 
 /// `edges.csv: 45,922 bytes, 4,715 rows, 95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
-fn about(path: &Path, n_rows: u64, csr: &Csr) -> String {
+fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}: {} bytes, {} rows, {}", words::grouped(n_bytes), words::grouped(n_rows), census(csr))
+    format!(
+        "{name}: {} bytes, {} rows, {}",
+        messages::group_digits(n_bytes),
+        messages::group_digits(n_rows),
+        describe_synapses(csr)
+    )
 }
 
 /// `95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
-pub fn census(csr: &Csr) -> String {
-    let census = csr.census();
+pub fn describe_synapses(csr: &Csr) -> String {
+    let census = csr.synapse_counts();
     format!(
         "{} synapses, {} excitatory and {} inhibitory connections",
-        words::grouped(census.n_synapses),
-        words::grouped(census.n_excitatory),
-        words::grouped(census.n_inhibitory)
+        messages::group_digits(census.n_synapses),
+        messages::group_digits(census.n_excitatory),
+        messages::group_digits(census.n_inhibitory)
     )
 }
 

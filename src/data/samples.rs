@@ -1,13 +1,13 @@
 //! Inputs and targets of a regression: a table with one column per input, or a NumPy archive with `X` and `y`.
 
-use super::{DataError, Watcher, sheet, sheet::Sheet, words};
+use super::{DataError, ProgressFn, data_table, data_table::DataTable, messages};
 use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
 use std::path::Path;
 
 /// Most numbers of X: 2 GB.
-const MOST: u64 = 1 << 28;
+const MAX: u64 = 1 << 28;
 
-/// What was read.
+/// Samples of a regression.
 pub struct Samples {
     /// [samples × inputs], row by row.
     pub x: Vec<f64>,
@@ -15,13 +15,13 @@ pub struct Samples {
     pub y: Vec<f64>,
     /// Columns of x.
     pub inputs: usize,
-    /// One line on where it came from.
+    /// One line about the source.
     pub provenance: String,
 }
 
 /// Reads samples. In a table the column `target` is y and all others are inputs, in their order.
-pub fn read(path: &Path, target: &str, watch: &Watcher) -> Result<Samples, DataError> {
-    let samples = if sheet::ending(path) == "npz" { archive(path)? } else { table(path, target, watch)? };
+pub fn read(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
+    let samples = if data_table::ending(path) == "npz" { archive(path)? } else { table(path, target, watch)? };
     let n = samples.y.len();
     if n == 0 || samples.inputs == 0 {
         return Err(DataError::format(path, format!("{n} samples of {} inputs; at least one each", samples.inputs)));
@@ -29,39 +29,39 @@ pub fn read(path: &Path, target: &str, watch: &Watcher) -> Result<Samples, DataE
     Ok(samples)
 }
 
-fn about(path: &Path, samples: usize, inputs: usize) -> String {
+fn describe_file(path: &Path, samples: usize, inputs: usize) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}: {} samples of {inputs} inputs", words::grouped(samples as u64))
+    format!("{name}: {} samples of {inputs} inputs", messages::group_digits(samples as u64))
 }
 
-fn table(path: &Path, target: &str, watch: &Watcher) -> Result<Samples, DataError> {
-    let sheet = Sheet::read(path, |_, _| true, watch)?;
-    let Some(y) = sheet.find(&[target]) else {
-        return Err(DataError::format(path, words::no_column(&[target], &sheet.names)));
+fn table(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
+    let source = DataTable::read(path, |_, _| true, watch)?;
+    let Some(y) = source.find(&[target]) else {
+        return Err(DataError::format(path, messages::no_column(&[target], &source.names)));
     };
-    let inputs = sheet.columns.len() - 1;
-    if sheet.n_rows as u64 * inputs as u64 > MOST {
+    let inputs = source.columns.len() - 1;
+    if source.n_rows as u64 * inputs as u64 > MAX {
         return Err(too_large(path));
     }
-    let mut x = vec![0.0; sheet.n_rows * inputs];
-    for (at, column) in (0..sheet.columns.len()).filter(|c| *c != y).enumerate() {
-        for (row, value) in finite(&sheet, column)?.into_iter().enumerate() {
+    let mut x = vec![0.0; source.n_rows * inputs];
+    for (at, column) in (0..source.columns.len()).filter(|c| *c != y).enumerate() {
+        for (row, value) in finite(&source, column)?.into_iter().enumerate() {
             x[row * inputs + at] = value;
         }
     }
-    let y = finite(&sheet, y)?;
-    Ok(Samples { provenance: about(path, y.len(), inputs), x, y, inputs })
+    let y = finite(&source, y)?;
+    Ok(Samples { provenance: describe_file(path, y.len(), inputs), x, y, inputs })
 }
 
-fn finite(sheet: &Sheet, column: usize) -> Result<Vec<f64>, DataError> {
-    let values = sheet.reals(column)?;
+fn finite(source: &DataTable, column: usize) -> Result<Vec<f64>, DataError> {
+    let values = source.reals(column)?;
     match values.iter().position(|v| !v.is_finite()) {
-        Some(row) => Err(sheet.error(row, column, "empty or not finite; every sample needs every number")),
+        Some(row) => Err(source.error(row, column, "empty or not finite; every sample needs every number")),
         None => Ok(values),
     }
 }
 
-/// Reads a square matrix of so many rows from the array `name` of a NumPy archive: finite, none of it negative.
+/// Reads a square matrix of so many rows from the array `name` of a NumPy archive: finite and not negative.
 pub fn square(path: &Path, name: &str, rows: usize) -> Result<Vec<f64>, DataError> {
     let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
     let (shape, values) = array(path, &mut archive, name)?;
@@ -81,7 +81,7 @@ fn array<R: std::io::Read + std::io::Seek>(
 ) -> Result<(Vec<u64>, Vec<f64>), DataError> {
     let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
     let found = archive.by_name(name).map_err(|e| DataError::format(path, format!("{name}: {e}")))?;
-    numbers(path, name, found.ok_or_else(|| DataError::format(path, words::no_column(&[name], &names)))?)
+    numbers(path, name, found.ok_or_else(|| DataError::format(path, messages::no_column(&[name], &names)))?)
 }
 
 fn archive(path: &Path) -> Result<Samples, DataError> {
@@ -94,13 +94,13 @@ fn archive(path: &Path) -> Result<Samples, DataError> {
             format!("X has the shape {shape:?} and y {length:?}; B × D and B expected"),
         ));
     };
-    Ok(Samples { provenance: about(path, samples as usize, inputs as usize), x, y, inputs: inputs as usize })
+    Ok(Samples { provenance: describe_file(path, samples as usize, inputs as usize), x, y, inputs: inputs as usize })
 }
 
 fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Result<(Vec<u64>, Vec<f64>), DataError> {
     let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
     let shape = file.shape().to_vec();
-    if shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > MOST) {
+    if shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > MAX) {
         return Err(too_large(path));
     }
     if file.order() != npyz::Order::C && shape.len() > 1 {
@@ -131,5 +131,5 @@ fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Resul
 }
 
 fn too_large(path: &Path) -> DataError {
-    DataError::format(path, format!("more than {} numbers", words::grouped(MOST)))
+    DataError::format(path, format!("more than {} numbers", messages::group_digits(MAX)))
 }

@@ -68,7 +68,7 @@ fn write_rows(trial: &Trial, stream: &Stream, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
-/// One row per individual: when it was born and when it was gone, of whom, where, and what became of it.
+/// One row per individual: birth, death, parents, slot, cause of the end.
 fn write_lineage(events: &[LifeEvent], path: &Path) -> io::Result<()> {
     let death = |e: &LifeEvent| if let LifeEvent::Death(death) = e { Some((death.gone, death.clone())) } else { None };
     let deaths: HashMap<u64, Death> = events.iter().filter_map(death).collect();

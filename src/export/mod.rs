@@ -1,4 +1,4 @@
-//! Run folder → files other programs read. Works from the folder alone.
+//! Exports a run folder to formats of other programs. Needs only the folder.
 
 mod csv;
 mod npz;
@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What can be written.
+/// Export formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values: spikes, and one more file per other stream.
@@ -55,7 +55,7 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
     }
 }
 
-/// One trial's spikes, and what is needed to say when and who.
+/// One trial: spikes, ids, manifest.
 struct Trial {
     run: RunFolder,
     spikes: Vec<Spike>,

@@ -1,5 +1,5 @@
-//! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and
-//! what else was recorded as `NAME_t` and `NAME`.
+//! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and every other
+//! probe as `NAME_t` and `NAME`.
 
 use super::{Trial, at, secs};
 use crate::project::RunFolder;

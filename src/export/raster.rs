@@ -13,7 +13,7 @@ pub(super) fn write(trials: &[Trial], out: &Path) -> io::Result<()> {
     image.save_with_format(out, image::ImageFormat::Png).map_err(|e| at(out)(io::Error::other(e)))
 }
 
-/// Trials lie above each other, the first at the bottom.
+/// Trials are stacked, the first at the bottom.
 fn draw(trials: &[Trial]) -> GrayImage {
     let mut counts = vec![0_u32; (WIDTH * HEIGHT) as usize];
     let n_lanes: u64 = trials.iter().map(|t| u64::from(t.n_lanes())).sum::<u64>().max(1);
@@ -31,7 +31,7 @@ fn draw(trials: &[Trial]) -> GrayImage {
         below += u64::from(trial.n_lanes());
     }
     let most = f64::from(counts.iter().copied().max().unwrap_or(0).max(1));
-    // One spike is clearly seen; the rest of the ramp is logarithmic.
+    // A single spike is clearly visible; the rest of the scale is logarithmic.
     let shade = |n: u32| match n {
         0 => 255,
         n => (140.0 * (1.0 - f64::from(n).ln_1p() / most.ln_1p())) as u8,

@@ -1,4 +1,4 @@
-//! What two documents differ in, line by line, for people.
+//! Differences between two projects, one line each.
 
 use super::{PlanTree, Project};
 use crate::params::{ParamId, Params, Value, path};
@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Difference {
     /// A path, or a few words.
     pub what: String,
-    /// How it was; none when it is new.
+    /// The old value; none when it is new.
     pub old: Option<String>,
-    /// How it is; none when it is gone.
+    /// The new value; none when it was removed.
     pub new: Option<String>,
 }
 
@@ -30,19 +30,19 @@ fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// Everything that is not the same, in the order of the file. The layout of the window does not count.
+/// All differences, in the order of the file. The layout of the window is not compared.
 pub fn diff(old: &Project, new: &Project) -> Vec<Difference> {
     let mut out = vec![];
-    let mut say = |what: &str, old: String, new: String| {
+    let mut add = |what: &str, old: String, new: String| {
         if old != new {
             out.push(Difference { what: what.to_owned(), old: Some(quoted(&old)), new: Some(quoted(&new)) });
         }
     };
-    say("name", old.name.clone(), new.name.clone());
-    say("notes", old.notes.clone(), new.notes.clone());
-    say("seed", old.seed.to_string(), new.seed.to_string());
-    say("model", old.model.title().to_owned(), new.model.title().to_owned());
-    say("record", old.record.join(", "), new.record.join(", "));
+    add("name", old.name.clone(), new.name.clone());
+    add("notes", old.notes.clone(), new.notes.clone());
+    add("seed", old.seed.to_string(), new.seed.to_string());
+    add("model", old.model.title().to_owned(), new.model.title().to_owned());
+    add("record", old.record.join(", "), new.record.join(", "));
     if old.model.name() == new.model.name() {
         params(old.model.params(), new.model.params(), &mut out);
     }
@@ -87,7 +87,7 @@ fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &
     }
 }
 
-/// Items are the same when their names are, or their places where they have none.
+/// Items are matched by name, or by index when they have none.
 fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>) {
     let list = new.groups()[g].name;
     let keys = |p: &dyn Params| (0..p.len(g as u8)).map(|i| key(p, g, i)).collect::<Vec<_>>();
@@ -114,16 +114,16 @@ fn key(params: &dyn Params, g: usize, item: usize) -> String {
     }
 }
 
-/// What means anything of an item, but its name.
+/// The shown values of an item, without its name.
 fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     let fields = params.groups()[g].params.iter().enumerate().map(|(f, spec)| {
         let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
         (id, spec, params.get(id))
     });
-    let told = fields.filter(|(id, spec, value)| {
+    let described = fields.filter(|(id, spec, value)| {
         params.is_shown(*id) && spec.name != "name" && *value != Value::Text(String::new())
     });
-    let words: Vec<String> = told.take(4).map(|(_, spec, value)| quoted(&path::show(spec, &value))).collect();
+    let words: Vec<String> = described.take(4).map(|(_, spec, value)| quoted(&path::show(spec, &value))).collect();
     words.join(", ")
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_read_well() {
+    fn differences_as_text() {
         let here = std::path::Path::new(".");
         let mut old = Project::default();
         let group = old.model.params().groups().iter().position(|g| g.name == "selections").unwrap();

@@ -1,7 +1,7 @@
-//! Project files: RON in and out. What cannot be understood is a warning with its line, not a refusal; only
-//! what cannot be read at all is an error.
+//! Reads and writes project files (RON). Unknown fields and values out of range are warnings with their line; only
+//! a file that cannot be parsed is an error.
 
-use super::{PlanTree, Project, VERSION, disk, migrate, scan, schema};
+use super::{PlanTree, Project, VERSION, atomic_file, migrate, ron_tree, schema};
 use crate::params::{Change, ParamSpec, Params, Value};
 use ron::{
     Options,
@@ -9,16 +9,16 @@ use ron::{
     extensions::Extensions,
     ser::PrettyConfig,
 };
-use scan::{Body, Node};
+use ron_tree::{Body, Node};
 use schema::Step;
 use std::{fmt, path::Path};
 
-/// Something in a project file that was not taken as it stands.
+/// Something in a project file that was ignored or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Line in the file, from 1.
     pub line: u32,
-    /// What it is, and what was done instead.
+    /// The problem, and what was done.
     pub what: String,
 }
 
@@ -88,7 +88,7 @@ pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     Ok(text + "\n")
 }
 
-/// Any value as RON on one line, for journals.
+/// Any value as RON on one line, for logs.
 pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
 }
@@ -104,7 +104,7 @@ pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
-/// Reads a project from bytes of any origin.
+/// Reads a project from bytes.
 pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => read(text),
@@ -128,7 +128,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
         )));
     }
     let mut project = migrate::read(version, text)?;
-    let tree = scan::scan(text);
+    let tree = ron_tree::scan(text);
     let mut warnings = vec![];
     unknown_fields(&tree, &mut vec![], &mut warnings);
     into_range(&mut project, &tree, &mut warnings);
@@ -138,10 +138,10 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     Ok((project, warnings))
 }
 
-/// Serde ignores what it does not know; a person who mistyped a name should hear about it.
+/// Serde ignores unknown fields; a mistyped name becomes a warning.
 fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>) {
     let depth = path.len();
-    // `Some(…)` leads nowhere, a variant into its content, the name of a struct nowhere.
+    // `Some(…)` and the name of a struct add no step, a variant does.
     if !node.name.is_empty() && node.name != "Some" && matches!(node.body, Body::Items(_)) {
         path.push(Step::Variant(node.name.clone()));
     }
@@ -159,7 +159,7 @@ fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>
             for (name, line, value) in fields {
                 if known.is_some_and(|k| !k.contains(&name.as_str())) {
                     let hint = schema::nearest(name, known.unwrap_or_default().iter().copied());
-                    warnings.push(Warning { line: *line, what: format!("unknown field `{name}` is left out{hint}") });
+                    warnings.push(Warning { line: *line, what: format!("unknown field `{name}` is ignored{hint}") });
                     continue;
                 }
                 path.push(Step::Field(name.clone()));
@@ -171,7 +171,7 @@ fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>
     path.truncate(depth);
 }
 
-/// Values outside the accepted range are moved to its nearest end, out loud.
+/// Clamps values out of range, with a warning each.
 fn into_range(project: &mut Project, tree: &Node, warnings: &mut Vec<Warning>) {
     let mut plan = PlanTree { run: project.run.clone() };
     clamp(&mut plan, tree, &[], warnings);
@@ -200,7 +200,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
     }
 }
 
-/// What to take instead of a value that is not admitted; `None` when it is.
+/// The nearest accepted value; `None` when the value is accepted.
 fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     if spec.admits(value) {
         return None;
@@ -215,7 +215,7 @@ fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
 /// A project as text: every value, in the order of declaration, with units as comments.
 pub fn write(project: &Project) -> Result<String, ReadError> {
     let text = to_ron(project)?;
-    let tree = scan::scan(&text);
+    let tree = ron_tree::scan(&text);
     let mut notes = vec![];
     let plan = PlanTree { run: project.run.clone() };
     units(&plan, &tree, &[], &mut notes);
@@ -248,5 +248,5 @@ fn units(params: &dyn Params, tree: &Node, prefix: &[&str], notes: &mut Vec<(usi
 /// Saves a project: the file is either the old or the new one, and the old one stays as `NAME.bak`.
 pub fn save(project: &Project, path: &Path) -> std::io::Result<()> {
     let text = write(project).map_err(std::io::Error::other)?;
-    disk::write_atomic(path, text.as_bytes(), true)
+    atomic_file::write_atomic(path, text.as_bytes(), true)
 }

@@ -19,9 +19,9 @@ use std::{
 pub struct RunFolder {
     /// Where it is.
     pub path: PathBuf,
-    /// What is known about it.
+    /// Its manifest.
     pub manifest: Manifest,
-    /// What is worth saying about its condition: not closed, disk failed.
+    /// Messages about its condition: not closed, disk full.
     pub notes: Vec<String>,
 }
 
@@ -59,7 +59,9 @@ impl RunFolder {
     fn examine(&mut self) {
         match &self.manifest.status {
             Status::Complete => {}
-            Status::Failed(why) => self.notes.push(format!("the recording failed: {why}; what it had is readable")),
+            Status::Failed(why) => {
+                self.notes.push(format!("the recording failed: {why}; its data up to there can be read"))
+            }
             Status::Running => {
                 let recovered: Vec<String> = self.manifest.streams.iter().map(|s| self.recovered(s)).collect();
                 self.notes.push(format!("not closed properly (or still running); recovered {}", recovered.join(", ")));
@@ -76,7 +78,7 @@ impl RunFolder {
         }
     }
 
-    /// Up to where an unclosed run is known to have come: the latest step of any stream.
+    /// The last recorded step of an unclosed run: the latest of any stream.
     fn last_recorded_step(&self) -> Option<u64> {
         let of = |stream: &Stream| match stream.shape.as_str() {
             "spikes" => self.spikes_of(stream).ok()?.last().map(|s| u64::from(s.step) + 1),
@@ -175,7 +177,7 @@ impl RunFolder {
         (0..self.manifest.trials).map(|k| Self::open(&trial_folder(&self.path, k))).collect()
     }
 
-    /// Removes what a run consists of, and nothing else.
+    /// Removes the files of a run, and nothing else.
     pub(super) fn clear(&self) -> io::Result<()> {
         for k in 0..self.manifest.trials {
             let folder = trial_folder(&self.path, k);
@@ -187,10 +189,10 @@ impl RunFolder {
         fs::remove_dir(self.path.join(TRIALS)).ok();
         let streams = self.manifest.streams.iter().map(|s| s.file.as_str());
         let ids = self.manifest.sets.iter().map(|s| s.ids.as_str()).filter(|ids| !ids.starts_with(".."));
-        // The manifest last: without it the folder is no run any more.
+        // The manifest last: without it the folder is not a run.
         for name in streams.chain(ids).chain([COMMANDS, TIMINGS, PROJECT, "rates.csv", MANIFEST]) {
             if name.is_empty() || Path::new(name).components().count() != 1 {
-                continue; // a manifest is a text anybody may have written
+                continue; // a manifest is untrusted text
             }
             match fs::remove_file(self.path.join(name)) {
                 Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),

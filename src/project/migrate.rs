@@ -17,13 +17,13 @@ impl Default for Header {
     }
 }
 
-/// The version a file says it has; a file without one is of the present version.
+/// The version of a file; a file without one has the present version.
 pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
-/// Reads a file of a version up to [`VERSION`] and brings it up to date. There is one version so far; when
-/// the meaning of a field changes, its old structs move here and `version` decides which are read.
+/// Reads a file of a version up to [`VERSION`] and converts it. There is one version so far; when the meaning
+/// of a field changes, its old structs move here and `version` selects them.
 pub(super) fn read(_version: u32, text: &str) -> SpannedResult<Project> {
     let project: Project = options().from_str(text)?;
     Ok(Project { version: VERSION, ..project })

@@ -1,25 +1,25 @@
-//! The document and everything of it that reaches a disk: project files, run folders, replay.
+//! The project and its files: project files, run folders, replay.
 //!
-//! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line writes into
-//! it. This is the only module that knows the file format, and everything it writes is versioned.
+//! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line sets its parameters.
+//! This is the only module that reads and writes the file format, and everything it writes is versioned.
 
-pub mod ceilings;
-pub mod clip;
+mod atomic_file;
+pub mod clipboard;
 mod diff;
-mod disk;
 pub mod file;
 pub mod folder;
 mod migrate;
+pub mod peak_performance;
+pub mod playback;
 pub mod provenance;
 pub mod replay;
+mod ron_tree;
 pub mod run;
-mod scan;
 mod schema;
-pub mod slices;
 pub mod writer;
 
+pub use atomic_file::write_atomic;
 pub use diff::{Difference, diff};
-pub use disk::write_atomic;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
 pub use run::{Manifest, Status, Stream};
@@ -38,47 +38,48 @@ use std::path::Path;
 pub const VERSION: u32 = 1;
 
 choices! {
-    /// Where a project wants to be simulated.
+    /// The device of a project.
     pub enum DeviceChoice {
-        /// On a GPU when there is a usable one, else on the CPU.
+        /// A GPU when one is usable, else the CPU.
         Auto,
-        /// On the CPU: the reference.
+        /// The CPU: the reference.
         Cpu,
-        /// On an NVIDIA GPU, and nowhere else.
+        /// An NVIDIA GPU only.
         Cuda,
     }
 }
 
 params! {
-    /// How a project is run.
+    /// Run settings.
     pub struct RunPlan {
-        /// Simulated time of a run; 0 runs until it is stopped.
-        #[param(unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        /// Simulated time of a run; 0 runs until stopped.
+        #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
         duration_ms: f64 = 1000.0,
 
-        /// Simulated seconds per second of wall time at most; 0 is as fast as possible.
-        #[param(range = 0.0..=10.0, hard = 0.0..=1e6)]
+        /// Limit of simulated seconds per second of wall time; 0 for no limit.
+        #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6)]
         speed: f64 = 0.0,
 
-        /// CPU threads; 0 takes all cores.
-        #[param(range = 0.0..=64.0, hard = 0.0..=1024.0)]
+        /// CPU threads; 0 for all cores.
+        #[param(title = "CPU threads", range = 0.0..=64.0, hard = 0.0..=1024.0)]
         threads: u32 = 0,
 
-        /// Where it runs.
-        #[param()]
+        /// Device of the simulation.
+        #[param(title = "Device")]
         device: DeviceChoice = DeviceChoice::Auto,
     }
 }
 
 param_tree! {
-    /// What of a project `--set` can reach besides the parameters of its kind.
+    /// Settings of a project that `--set` accepts besides the parameters of its kind.
     pub struct PlanTree {
-        /// How the project is run.
+        /// Run settings.
+        #[title("Run settings")]
         run: RunPlan,
     }
 }
 
-/// A project: which kind, its parameters, how it is run and what is recorded.
+/// A project: kind, parameters, run settings, recorded probes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Project {
@@ -90,16 +91,16 @@ pub struct Project {
     pub notes: String,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Which kind, and its parameters.
+    /// Kind and parameters.
     pub model: Model,
-    /// How it is run.
+    /// Run settings.
     pub run: RunPlan,
     /// Names of the probes a run records. `v[12, 55]` records a probe over elements for these elements.
     pub record: Vec<String>,
-    /// Parameters that follow others.
+    /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// The window's layout, in the app's own words.
+    /// The window's layout, in the app's format.
     pub workspace: Option<String>,
 }
 
@@ -119,15 +120,15 @@ impl Default for Project {
     }
 }
 
-/// What the program opens when nothing else is asked for.
+/// The project that opens by default.
 pub fn default_project() -> Project {
     read(include_str!("../../projects/fly.ron")).map_or_else(|_| Project::default(), |(project, _)| project)
 }
 
 impl Project {
-    /// What surrounds the model. `base` is the folder of the project file, from which its paths start.
-    pub fn build_context(&self, base: &Path) -> BuildContext {
-        BuildContext { base: base.to_owned(), seed: self.seed }
+    /// The build context of the model. `base` is the folder of the project file, from which its paths start.
+    pub fn build_context(&self, base: &Path) -> Scene {
+        Scene { base: base.to_owned(), seed: self.seed }
     }
 
     /// Steps of the planned duration; `None` for an open end.
@@ -136,7 +137,7 @@ impl Project {
         (self.run.duration_ms > 0.0 && steps.is_finite()).then_some((steps as u64).max(1))
     }
 
-    /// Takes up one `path=value` as the command line writes it: a parameter of the kind, `run.…`, `seed`
+    /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed`
     /// or `name`. Relative paths in it start from `here`.
     pub fn set(&mut self, text: &str, here: &Path) -> Result<(), PathError> {
         let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
@@ -157,7 +158,7 @@ impl Project {
             _ => {
                 let mut change = params::path::parse(self.model.params(), text)?;
                 if let Some(link) = link::of(self.model.params(), &self.links, change.id) {
-                    let why = format!("it follows `{}`; take the link out of the project first", link.formula);
+                    let why = format!("it is linked to `{}`; remove the link first", link.formula);
                     return Err(PathError::Value { path: path.to_owned(), why });
                 }
                 self.make_absolute(&mut change, here);
@@ -168,12 +169,12 @@ impl Project {
         Ok(())
     }
 
-    /// Sets every parameter that follows others. What could not be followed, in words.
+    /// Sets every linked parameter. Returns a message per link that could not be evaluated.
     pub fn follow_links(&mut self) -> Vec<String> {
         if self.links.is_empty() { vec![] } else { link::follow(self.model.params_mut(), &self.links) }
     }
 
-    /// A path given on a command line means the folder the command was given in, not the project's.
+    /// A relative path on the command line starts from the working directory, not from the project's folder.
     fn make_absolute(&self, change: &mut Change, here: &Path) {
         let is_path = self.model.params().spec(change.id).is_some_and(|s| s.kind == ValueType::Path);
         if let (true, Value::Text(text)) = (is_path, &mut change.value)
@@ -183,7 +184,7 @@ impl Project {
         }
     }
 
-    /// Every path parameter that is filled in: its address and what it says.
+    /// Every path parameter that is set: its id and its text.
     pub fn paths(&self) -> Vec<(ParamId, PathText)> {
         let params = self.model.params();
         let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
@@ -198,15 +199,15 @@ impl Project {
             .collect()
     }
 
-    /// What a run records, as taps; and what of it the kind does not offer, in words. A project that names
-    /// no probe records spikes.
+    /// The taps a run records, and a message per entry that is not valid. A project without entries records
+    /// spikes.
     pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);
-        for wish in &self.record {
-            match tap_of(probes, wish) {
+        for entry in &self.record {
+            match tap_of(probes, entry) {
                 Ok(tap) if taps.iter().any(|t| t.probe == tap.probe) => {
-                    problems.push(format!("`{wish}` is asked for twice in `record`"));
+                    problems.push(format!("`record` contains `{entry}` twice"));
                 }
                 Ok(tap) => taps.push(tap),
                 Err(problem) => problems.push(problem),
@@ -226,18 +227,18 @@ pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
 }
 
 /// `spikes`, or `v[12, 55]` for elements.
-fn tap_of(probes: &[ProbeSpec], wish: &str) -> Result<Tap, String> {
-    let (name, list) = match wish.trim().strip_suffix(']').and_then(|w| w.split_once('[')) {
+fn tap_of(probes: &[ProbeSpec], entry: &str) -> Result<Tap, String> {
+    let (name, list) = match entry.trim().strip_suffix(']').and_then(|w| w.split_once('[')) {
         Some((name, list)) => (name.trim(), list),
-        None => (wish.trim(), ""),
+        None => (entry.trim(), ""),
     };
     let Some(probe) = probes.iter().position(|p| p.name == name) else {
         let hint = schema::nearest(name, probes.iter().map(|p| p.name));
-        return Err(format!("`record` asks for `{name}`, which this kind does not offer{hint}"));
+        return Err(format!("`record`: this kind has no probe `{name}`{hint}"));
     };
     let mut elements = vec![];
     for item in list.split(',').map(str::trim).filter(|s| !s.is_empty()) {
-        elements.push(item.parse().map_err(|_| format!("`record`: `{item}` in `{wish}` is not an index"))?);
+        elements.push(item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an index"))?);
     }
     Ok(Tap { probe: probe as u16, elements })
 }

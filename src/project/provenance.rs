@@ -1,4 +1,4 @@
-//! Which files a run was made from: sizes and fingerprints, so that a replay can say what has changed.
+//! The input files of a run: sizes and hashes, so that a replay can report changed files.
 
 use super::Project;
 use crate::num::hash::StreamHash;
@@ -8,28 +8,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file a run was made from.
+/// An input file of a run.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct DataFile {
-    /// The parameter that names it, or the folder it lies in.
+    /// The parameter with its path, or with the path of its folder.
     pub parameter: String,
-    /// Where it was.
+    /// Path.
     pub path: PathBuf,
     /// Size.
     pub n_bytes: u64,
-    /// Fingerprint of the content (64-bit FNV-1a over little-endian words); empty when it was too big to read.
+    /// Hash of the content (64-bit FNV-1a over little-endian words); empty for a file above the size limit.
     pub hash: String,
 }
 
-/// Files above this are known by their size only.
+/// Larger files are identified by their size only.
 const MAX_HASHED: u64 = 1 << 30;
-/// Files of a folder that are listed.
+/// Most files listed of a folder.
 const MAX_LISTED: usize = 64;
 
 /// Every file the path parameters of a project point to; of a folder, the files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
-    let context = project.build_context(base);
+    let scene = project.build_context(base);
     let mut out = vec![];
     for (id, typed) in project.paths() {
         let parameter = project.model.params().path(id);
@@ -75,17 +75,17 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// What of these files is different now, in words.
+/// A message per file that has changed.
 pub fn changed(files: &[DataFile]) -> Vec<String> {
     let mut out = vec![];
     for file in files {
         let place = file.path.display();
         match describe(&file.parameter, file.path.clone()) {
-            None => out.push(format!("{place} ({}) is gone", file.parameter)),
+            None => out.push(format!("{place} ({}) is missing", file.parameter)),
             Some(now) if now.n_bytes != file.n_bytes => {
-                out.push(format!("{place} ({}) had {} bytes, now {}", file.parameter, file.n_bytes, now.n_bytes));
+                out.push(format!("{place} ({}) had {} bytes, now has {}", file.parameter, file.n_bytes, now.n_bytes));
             }
-            Some(now) if now.hash != file.hash => out.push(format!("{place} ({}) has another content", file.parameter)),
+            Some(now) if now.hash != file.hash => out.push(format!("{place} ({}) has changed", file.parameter)),
             Some(_) => {}
         }
     }

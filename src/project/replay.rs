@@ -1,4 +1,4 @@
-//! Runs a recorded run again and compares, event by event.
+//! Replays a recorded run and compares it with its files.
 
 use super::RunFolder;
 use crate::{
@@ -7,24 +7,24 @@ use crate::{
 };
 use std::ops::ControlFlow;
 
-/// What a replay found.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// The same, to the last bit that was recorded.
+pub enum ReplayResult {
+    /// The same, bit for bit.
     Identical {
         /// Steps replayed.
         steps: u64,
         /// Spikes compared.
         spikes: u64,
-        /// Fingerprint of the replay.
+        /// Hash and totals of the replay.
         digest: Digest,
     },
-    /// Not the same; where it first differs, in words.
+    /// Different; the first difference.
     Differs(String),
 }
 
 /// Replays a run on a simulation that was just built from the run's project.
-pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<Verdict, SimError> {
+pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
     let input = |e: std::io::Error| SimError::Input(e.to_string());
     let mut compared = Compared { recorded: run.spikes().map_err(input)?, at: 0, first: run.manifest.first_step };
     let probe = run.manifest.spikes().and_then(|s| sim.probes().iter().position(|p| p.name == s.probe));
@@ -37,7 +37,7 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
         if difference.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(match difference {
-        Some(difference) => Verdict::Differs(difference),
+        Some(difference) => ReplayResult::Differs(difference),
         None => compared.verdict(run, sim),
     })
 }
@@ -61,27 +61,27 @@ impl Compared {
                         a.lane, a.step, b.lane, b.step
                     ));
                 }
-                // A run that was killed has not written its last events; of a closed one the hash tells.
+                // A killed run lacks its last events; for a complete one the hash is compared.
                 None => return None,
             }
         }
         None
     }
 
-    fn verdict(&self, run: &RunFolder, sim: &dyn Simulation) -> Verdict {
+    fn verdict(&self, run: &RunFolder, sim: &dyn Simulation) -> ReplayResult {
         let (digest, recorded) = (sim.digest(), &run.manifest.digest);
         if let Some(missing) = self.recorded.get(self.at) {
-            return Verdict::Differs(format!(
+            return ReplayResult::Differs(format!(
                 "event {}: recorded was {} at step {}, replayed nothing",
                 self.at, missing.lane, missing.step
             ));
         }
         if run.is_complete() && digest != *recorded {
             let what = if digest.hash == recorded.hash { "totals" } else { "hashes" };
-            return Verdict::Differs(format!(
+            return ReplayResult::Differs(format!(
                 "the {what} differ, though the recorded events agree: recorded {recorded:?}, replayed {digest:?}"
             ));
         }
-        Verdict::Identical { steps: sim.clock().step, spikes: self.at as u64, digest }
+        ReplayResult::Identical { steps: sim.clock().step, spikes: self.at as u64, digest }
     }
 }

@@ -9,7 +9,7 @@
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
 //!   neurons.u64      public ids of the elements, when they have any
 //!   timings.csv      kernel times
-//!   note.txt         the user's own words, when there are any
+//!   note.txt         the user's note, when there is one
 //! ```
 //!
 //! Every file but run.ron and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
@@ -72,11 +72,11 @@ pub struct Stream {
     pub width: u32,
     /// Names of the lanes, when they are fixed.
     pub lanes: Vec<String>,
-    /// Elements of the set that the lanes are, when they are chosen ones.
+    /// Elements of the lanes, for a probe of chosen elements.
     pub elements: Vec<u32>,
     /// The set the lanes are elements of.
     pub over: String,
-    /// States are kept at most every so many steps; 0 keeps every sample.
+    /// Least number of steps between two recorded states; 0 records every sample.
     pub every_steps: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct SetInfo {
     pub ids: String,
 }
 
-/// What is known about a run besides its data.
+/// The manifest of a run: everything but its data.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Manifest {
@@ -108,11 +108,11 @@ pub struct Manifest {
     pub status: Status,
     /// Seed of the random draws.
     pub seed: u64,
-    /// Seed of what was generated beforehand (a network); the same as `seed` except in trials.
+    /// Seed of generated data (a network); the same as `seed` except in trials.
     pub setup_seed: u64,
     /// Generator of the random draws.
     pub rng: String,
-    /// Where it ran.
+    /// Device.
     pub device: String,
     /// CPU threads.
     pub threads: u32,
@@ -130,19 +130,19 @@ pub struct Manifest {
     pub stopped: String,
     /// Wall time of the recording, seconds.
     pub wall_s: f64,
-    /// Fingerprint of everything the simulation did.
+    /// Hash and totals of the simulation.
     pub digest: Digest,
     /// Folder the project's relative paths start from.
     pub base: PathBuf,
-    /// The command line that made it; empty for a run from the window.
+    /// The command line; empty for a run of the window.
     pub command: String,
     /// Runs under `trials/`; 0 for an ordinary run.
     pub trials: u32,
-    /// What was recorded.
+    /// Recorded streams.
     pub streams: Vec<Stream>,
-    /// What the lanes are.
+    /// The sets the lanes belong to.
     pub sets: Vec<SetInfo>,
-    /// Which files it was made from.
+    /// Input files.
     pub data: Vec<DataFile>,
 }
 
@@ -158,7 +158,7 @@ impl Manifest {
     }
 }
 
-/// Simulated seconds between two recorded states of a field: a screenful per sample is kept, not per batch.
+/// Simulated seconds between two recorded states of a field or matrix.
 const STATE_EVERY_S: f64 = 0.01;
 
 /// How a probe is recorded.
@@ -211,7 +211,7 @@ pub(super) fn record_dtype(width: u32) -> String {
     format!("[('step', '<u8'), ('value', '<f4', ({width},))]")
 }
 
-/// What a manifest keeps of the sets; `ids` is where their ids are, or are going to be.
+/// The sets as the manifest lists them; `ids_in` is the folder of their id files.
 pub(super) fn describe_sets(sets: &[std::sync::Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
     let file = |s: &ElementSet| if s.ids.is_empty() { String::new() } else { format!("{ids_in}{}.u64", s.name) };
     sets.iter().map(|s| SetInfo { name: s.name.into(), len: s.len, ids: file(s) }).collect()
@@ -225,7 +225,7 @@ pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
     loop {
         let folder = runs.join(format!("{next:04}-{}", slug(name)));
         match fs::create_dir(&folder) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => next += 1, // somebody else was quicker
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => next += 1, // another process was quicker
             other => return other.map(|()| folder),
         }
     }
@@ -245,8 +245,8 @@ pub fn slug(name: &str) -> String {
     if out.is_empty() { "run".into() } else { out }
 }
 
-/// Makes a folder ready for a run: new, empty, or an old run of ours, which is cleared.
-pub(super) fn claim(folder: &Path) -> io::Result<()> {
+/// Prepares a folder for a run: new, empty, or an older run, which is cleared.
+pub(super) fn prepare_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder).map_err(|e| at(folder, &e))?;
     if fs::read_dir(folder).map_err(|e| at(folder, &e))?.next().is_none() {
         return Ok(());
@@ -258,7 +258,7 @@ pub(super) fn claim(folder: &Path) -> io::Result<()> {
     old.clear().map_err(|e| at(folder, &e))
 }
 
-/// An I/O error with its place.
+/// An I/O error with its path.
 pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -299,8 +299,8 @@ fn civil(mut days: u64) -> (u64, u64, u64) {
     (year, month as u64 + 1, days + 1)
 }
 
-/// A logged value in the words of its declaration, for the comment behind a logged command.
-pub(super) fn in_words(model: &crate::kinds::Model, change: &crate::params::Change) -> String {
+/// A logged change as text, for the comment after a logged command.
+pub(super) fn describe_change(model: &crate::kinds::Model, change: &crate::params::Change) -> String {
     let params = model.params();
     let path = params.path(change.id);
     match (params.spec(change.id), &change.value) {

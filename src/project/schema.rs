@@ -1,5 +1,5 @@
-//! Which fields a type has, asked of serde itself: a deserializer that walks to a place and reports the
-//! field names serde would accept there, aliases included. So there is no second list of names.
+//! The field names of a type, from serde itself: a deserializer that walks to a path and reports the field names
+//! serde accepts there, aliases included. So there is no second list of names.
 
 use crate::params::path::distance;
 use serde::{
@@ -9,7 +9,7 @@ use serde::{
 };
 use std::fmt;
 
-/// One step on the way to a place in a type.
+/// One step of a path in a type.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// Into a field.
@@ -20,7 +20,7 @@ pub(super) enum Step {
     Variant(String),
 }
 
-/// The fields of the struct at a place in `T`; `None` when there is no struct.
+/// The fields of the struct at a path in `T`; `None` when there is no struct.
 pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'static [&'static str]> {
     match T::deserialize(Walker(path)) {
         Err(Answer(fields)) => fields,
@@ -28,7 +28,7 @@ pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'sta
     }
 }
 
-/// `; did you mean …?`, when something is near.
+/// `; did you mean …?`, when a name is similar.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = known.into_iter().map(|k| (distance(name, k), k)).min();
     match best.filter(|(d, k)| *d <= 1 + k.len() / 3) {
@@ -110,7 +110,7 @@ impl<'de> de::Deserializer<'de> for Walker<'_> {
     }
 }
 
-/// A map, list or enum with one entry: the one on the way.
+/// A map, list or enum with one entry: the next of the path.
 struct Only<'a>(Option<&'a str>, &'a [Step]);
 
 impl<'de> MapAccess<'de> for Only<'_> {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_to_the_names() {
+    fn field_names_are_found_by_path() {
         let field = |n: &str| Step::Field(n.into());
         assert_eq!(fields_at::<Outer>(&[]), Some(&["plain", "wrapped", "one"][..]));
         assert_eq!(fields_at::<Outer>(&[field("wrapped"), Step::Item]).map(<[_]>::len), Some(2), "alias included");

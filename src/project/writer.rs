@@ -18,19 +18,19 @@ use std::{
     time::Instant,
 };
 
-/// Everything a run is made from.
+/// Everything a new run starts from.
 pub struct RunStart<'a> {
     /// The project as it was at step 0: after a rewind, as it was then.
     pub project: &'a Project,
     /// Folder the project's relative paths start from.
     pub base: &'a Path,
     /// What was logged between step 0 and the start of the recording.
-    pub history: &'a [(u64, LoggedCommand)],
-    /// What is recorded.
+    pub history: &'a [(u64, Logged)],
+    /// Recorded probes.
     pub taps: Vec<Tap>,
     /// The sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
     pub sets: &'a [Arc<ElementSet>],
-    /// Where it runs, in words.
+    /// Device, as text.
     pub device: String,
     /// CPU threads.
     pub threads: u32,
@@ -50,8 +50,8 @@ pub struct RunWriter {
     probes: &'static [ProbeSpec],
     taps: Vec<Tap>,
     files: Vec<StreamFile>,
-    commands: Grown,
-    timings: Grown,
+    commands: AppendFile,
+    timings: AppendFile,
     started: Instant,
     buffer: Vec<u8>,
 }
@@ -59,28 +59,28 @@ pub struct RunWriter {
 struct StreamFile {
     probe: ProbeId,
     stream: usize,
-    file: Grown,
+    file: AppendFile,
     last_step: Option<u64>,
 }
 
 /// A file that only grows, in whole blocks.
-struct Grown {
+struct AppendFile {
     file: File,
     path: PathBuf,
     n_bytes: u64,
 }
 
-impl Grown {
+impl AppendFile {
     fn create(folder: &Path, name: &str, head: &str) -> io::Result<Self> {
         let path = folder.join(name);
         let open = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
-        let mut grown = Self { file: open.map_err(|e| at(&path, &e))?, path, n_bytes: 0 };
-        grown.append(head.as_bytes())?;
-        Ok(grown)
+        let mut appended = Self { file: open.map_err(|e| at(&path, &e))?, path, n_bytes: 0 };
+        appended.append(head.as_bytes())?;
+        Ok(appended)
     }
 
-    /// Appends a block and hands it to the system, so that it survives the program. A block that does not
-    /// fit on the disk leaves no part of itself.
+    /// Appends a block and passes it to the system, so that it survives a crash of the program. A block that does not
+    /// fit on the disk is removed as a whole.
     fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
             self.file.set_len(self.n_bytes).ok();
@@ -92,10 +92,10 @@ impl Grown {
 }
 
 impl RunWriter {
-    /// Claims the folder and writes what is known before the first step. A folder that is not empty is
-    /// taken only when it is an old run, which is replaced.
+    /// Prepares the folder and writes everything known before the first step. A folder that is not empty is
+    /// used only when it is an older run, which is replaced.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
-        run::claim(folder)?;
+        run::prepare_folder(folder)?;
         let project = start.project;
         let ids_in = start.trial.map_or("", |(_, ids_in)| ids_in);
         let manifest = Manifest {
@@ -124,7 +124,7 @@ impl RunWriter {
         if start.trial.is_none() {
             save_ids(folder, start.sets, &manifest.sets)?;
         }
-        let head = "// One (step, command) per line, in the order they were taken up.\n";
+        let head = "// One (step, command) per line, in the order they were applied.\n";
         let mut writer = Self {
             folder: folder.to_owned(),
             manifest,
@@ -132,8 +132,8 @@ impl RunWriter {
             probes: project.model.probes(),
             taps: start.taps,
             files: vec![],
-            commands: Grown::create(folder, COMMANDS, head)?,
-            timings: Grown::create(folder, TIMINGS, "step,kernel,launches,nanos,max_nanos,bytes,items\n")?,
+            commands: AppendFile::create(folder, COMMANDS, head)?,
+            timings: AppendFile::create(folder, TIMINGS, "step,kernel,launches,nanos,max_nanos,bytes,items\n")?,
             started: Instant::now(),
             buffer: vec![],
         };
@@ -143,14 +143,14 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// The same, for simulations that are not of a kind: tests.
+    /// The same with other probes, for tests.
     #[doc(hidden)]
     pub fn with_probes(mut self, probes: &'static [ProbeSpec]) -> Self {
         self.probes = probes;
         self
     }
 
-    /// Closes a run that came to nothing, and says why in its manifest.
+    /// Closes a run that failed, with the reason in its manifest.
     pub fn fail(mut self, why: &str) -> io::Result<()> {
         self.manifest.status = Status::Failed(why.to_owned());
         self.manifest.stopped = run::now_utc();
@@ -166,7 +166,7 @@ impl RunWriter {
     fn add_stream(&mut self, tap: &Tap, lanes: &[String]) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
         let stream = run::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
-        let file = Grown::create(&self.folder, &stream.file, "")?;
+        let file = AppendFile::create(&self.folder, &stream.file, "")?;
         self.files.push(StreamFile { probe: tap.probe, stream: self.manifest.streams.len(), file, last_step: None });
         self.manifest.streams.push(stream);
         Ok(())
@@ -237,9 +237,9 @@ impl Sink for RunWriter {
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
         let line = ron::to_string(&(step, what)).map_err(io::Error::other)?;
         let words = match what {
-            LoggedCommand::Set(change) => run::in_words(&self.model, change),
-            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
-            LoggedCommand::Rewind => "back to step 0".into(),
+            Logged::Set(change) => run::describe_change(&self.model, change),
+            Logged::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
+            Logged::Rewind => "back to step 0".into(),
         };
         let result = self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes());
         if let Err(error) = &result {
@@ -279,7 +279,7 @@ fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::R
     Ok(())
 }
 
-/// A reading as it stands in its file, little-endian.
+/// A reading in the format of its file, little-endian.
 fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -> io::Result<()> {
     match reading {
         Reading::Spikes(spikes) => encode_spikes(spikes, out),
@@ -289,7 +289,7 @@ fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -
                 return Ok(());
             }
             if series.lanes != stream.width {
-                return Err(io::Error::other(format!("{} lanes came where {} were announced", width, stream.width)));
+                return Err(io::Error::other(format!("{} lanes instead of the {} of its stream", width, stream.width)));
             }
             for (step, row) in series.steps.iter().zip(series.values.chunks_exact(width)) {
                 encode_row(*step, row, out);
@@ -298,7 +298,7 @@ fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -
         Reading::Field(values) | Reading::Matrix(_, values) => {
             if values.len() as u32 != stream.width {
                 let (came, announced) = (values.len(), stream.width);
-                return Err(io::Error::other(format!("{came} values came where {announced} were announced")));
+                return Err(io::Error::other(format!("{came} values instead of the {announced} of its stream")));
             }
             encode_row(clock.step, values, out);
         }

@@ -1,4 +1,4 @@
-//! What a screen reader finds: everything that can be operated has a name.
+//! Accessibility: every input has a name.
 
 use egui_kittest::{Node, kittest::NodeT as _};
 

@@ -4,7 +4,7 @@
 use crate::{
     app::{Session, icons, log::Level, text, theme::Tokens, widgets},
     params::{ParamId, path},
-    project::clip,
+    project::clipboard,
     sim::Preset,
 };
 use egui::{
@@ -90,7 +90,7 @@ fn copy_ui(ui: &mut Ui, session: &Session, said: &mut Vec<(Level, String)>) {
         let n = params.ids().into_iter().filter(|id| wanted(*id)).count();
         let button = Button::new((icons::rich(icons::COPY).size(13.0), name));
         if ui.add_enabled(n > 0, button).accessible_name(name).clicked() {
-            ui.ctx().copy_text(clip::copy(params, model.name(), wanted));
+            ui.ctx().copy_text(clipboard::copy(params, model.name(), wanted));
             said.push((Level::Info, format!("{n} parameters are on the clipboard")));
             ui.close();
         }
@@ -107,7 +107,7 @@ fn paste_ui(ui: &mut Ui, session: &mut Session, said: &mut Vec<(Level, String)>)
         return;
     }
     let mut edited = session.project.model.clone();
-    said.push(match clip::paste(edited.params_mut(), &text) {
+    said.push(match clipboard::paste(edited.params_mut(), &text) {
         Ok((taken, left)) => {
             session.project.model = edited;
             match left.first() {

@@ -13,7 +13,7 @@ use crate::{
         widgets,
     },
     params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
-    project::clip,
+    project::clipboard,
 };
 use egui::{
     Align, ComboBox, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
@@ -100,12 +100,12 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
         copied
     });
     if copied {
-        let text = clip::copy_one(rows.params, id);
+        let text = clipboard::copy_one(rows.params, id);
         rows.said.push((Level::Info, format!("Copied {text}")));
         ui.ctx().copy_text(text);
     }
     if let Some(text) = pasted {
-        match clip::paste_one(rows.params, id, &text) {
+        match clipboard::paste_one(rows.params, id, &text) {
             Ok(change) => drop(rows.params.set(&change)),
             Err(why) => rows.said.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
         }

@@ -1,7 +1,9 @@
 //! A sparse random network of excitatory and inhibitory neurons.
 
 use crate::{
-    data::{Category, Connectome, Csr, DataError, MAX_NEURONS, NeuronTable, Watcher, read::census, tell},
+    data::{
+        Category, Connectome, Csr, DataError, MAX_NEURONS, NeuronTable, ProgressFn, read::describe_synapses, report,
+    },
     num::{
         exact::unit,
         rng::{Draw, Purpose},
@@ -27,7 +29,7 @@ pub fn balanced(
     excitatory_count: u32,
     inhibitory_count: u32,
     seed: u64,
-    watch: &Watcher,
+    watch: &ProgressFn,
 ) -> Result<Connectome, DataError> {
     let here = Path::new("balanced network");
     let in_degree = in_degree.min(n.saturating_sub(1));
@@ -52,7 +54,7 @@ pub fn balanced(
     };
     let provenance = vec![
         format!("generated: balanced random network, seed {seed}, {n} neurons, {in_degree} inputs each"),
-        census(&synapses),
+        describe_synapses(&synapses),
     ];
     let mut connectome = Connectome { neurons, synapses, provenance };
     connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
@@ -64,14 +66,14 @@ fn clamped(count: u32) -> i32 {
 }
 
 /// The presynaptic partners of every neuron, sorted, `in_degree` for each.
-fn sources(n: u32, in_degree: u32, seed: u64, watch: &Watcher) -> Result<Vec<u32>, DataError> {
+fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
     const STRETCH: usize = 256;
     let mut sources = vec![0_u32; n as usize * in_degree as usize];
     if in_degree == 0 {
         return Ok(sources);
     }
     sources.par_chunks_mut(in_degree as usize * STRETCH).enumerate().try_for_each(|(stretch, rows)| {
-        tell(watch, "Wiring", 0.6 * (stretch * STRETCH) as f32 / n as f32)?;
+        report(watch, "Wiring", 0.6 * (stretch * STRETCH) as f32 / n as f32)?;
         for (row, k) in rows.chunks_mut(in_degree as usize).zip(0..) {
             draw_row(row, n, (stretch * STRETCH) as u32 + k, seed);
         }
@@ -109,7 +111,7 @@ fn transposed(
     in_degree: u32,
     sources: &[u32],
     count_of: impl Fn(u32) -> i32,
-    watch: &Watcher,
+    watch: &ProgressFn,
 ) -> Result<Csr, DataError> {
     let target_bits = Csr::target_bits_for(n);
     let most = Csr::largest_count(target_bits);
@@ -127,7 +129,7 @@ fn transposed(
     let mut words = vec![0; at as usize];
     for (post, row) in sources.chunks(in_degree.max(1) as usize).enumerate() {
         if post.is_multiple_of(16_384) {
-            tell(watch, "Wiring", 0.6 + 0.4 * post as f32 / n as f32)?;
+            report(watch, "Wiring", 0.6 + 0.4 * post as f32 / n as f32)?;
         }
         for pre in row.iter().filter(|pre| kept(**pre)) {
             words[cursors[*pre as usize] as usize] = Csr::pack(target_bits, post as u32, count_of(*pre));

@@ -86,7 +86,7 @@ impl Leaky {
 
 /// Mean number of synapses of a connection; 0 when there are none.
 pub fn mean_count(wiring: &Csr) -> f64 {
-    if wiring.is_empty() { 0.0 } else { wiring.census().n_synapses as f64 / wiring.len() as f64 }
+    if wiring.is_empty() { 0.0 } else { wiring.synapse_counts().n_synapses as f64 / wiring.len() as f64 }
 }
 
 /// v before step 0.

@@ -8,7 +8,7 @@ mod populations;
 mod roster;
 mod wiring;
 
-use crate::data::{Connectome, DataError, Watcher, read::census, tell};
+use crate::data::{Connectome, DataError, ProgressFn, read::describe_synapses, report};
 use roster::Roster;
 
 /// Neurons, as in FlyWire v783.
@@ -27,17 +27,17 @@ pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
 ///
 /// # Errors
 /// [`DataError::Cancelled`] when the watcher says so.
-pub fn fly_stand_in(seed: u64, watch: &Watcher) -> Result<Connectome, DataError> {
-    tell(watch, "Placing neurons", 0.0)?;
+pub fn fly_stand_in(seed: u64, watch: &ProgressFn) -> Result<Connectome, DataError> {
+    report(watch, "Placing neurons", 0.0)?;
     let roster = Roster::new(seed);
     let out_degrees = degrees::out_degrees(&roster);
-    tell(watch, "Wiring", 0.1)?;
+    report(watch, "Wiring", 0.1)?;
     let synapses = wiring::wire(&roster, &out_degrees, watch)?;
-    tell(watch, "Describing neurons", 0.95)?;
+    report(watch, "Describing neurons", 0.95)?;
     let neurons = roster.table();
     let provenance = vec![
         format!("generated: synthetic stand-in for a fly's brain, seed {seed}; not the wiring of any animal"),
-        census(&synapses),
+        describe_synapses(&synapses),
     ];
     let mut connectome = Connectome { neurons, synapses, provenance };
     connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));

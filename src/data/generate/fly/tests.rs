@@ -21,7 +21,7 @@ fn degrees(c: &Connectome) -> (Vec<u32>, Vec<u32>) {
 #[test]
 fn has_the_published_size() {
     let c = brain();
-    let census = c.synapses.census();
+    let census = c.synapses.synapse_counts();
     assert_eq!(c.neurons.len, N_NEURONS);
     assert_eq!((census.n_excitatory, census.n_inhibitory), (u64::from(N_EXCITATORY), u64::from(N_INHIBITORY)));
     assert!((53_500_000..55_500_000).contains(&census.n_synapses), "{} synapses", census.n_synapses);

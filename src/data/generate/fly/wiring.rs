@@ -10,7 +10,7 @@ use super::{
     roster::{Group, Roster, bell, chance},
 };
 use crate::{
-    data::{Csr, DataError, Watcher, tell},
+    data::{Csr, DataError, ProgressFn, report},
     num::{
         exact::{exp, ln, unit},
         rng::{Draw, Purpose},
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 const STRETCH: usize = 512;
 
 /// Makes all connections.
-pub fn wire(roster: &Roster, out_degrees: &[u32], watch: &Watcher) -> Result<Csr, DataError> {
+pub fn wire(roster: &Roster, out_degrees: &[u32], watch: &ProgressFn) -> Result<Csr, DataError> {
     let maps: Vec<Vec<u32>> = roster.groups.par_iter().map(|g| map(roster, g)).collect();
     let routes: Vec<Vec<Route>> = roster.groups.iter().map(|g| routes(roster, g)).collect();
     let mut rows = Vec::with_capacity(out_degrees.len() + 1);
@@ -48,7 +48,7 @@ pub fn wire(roster: &Roster, out_degrees: &[u32], watch: &Watcher) -> Result<Csr
         |scratch, (first, end, mut mine)| {
             let part =
                 done.fetch_add(end - first, std::sync::atomic::Ordering::Relaxed) as f32 / out_degrees.len() as f32;
-            tell(watch, "Wiring", 0.1 + 0.85 * part)?;
+            report(watch, "Wiring", 0.1 + 0.85 * part)?;
             for (neuron, degree) in (first..end).zip(&out_degrees[first..end]) {
                 let (row, more) = mine.split_at_mut(*degree as usize);
                 mine = more;

@@ -1,10 +1,10 @@
-//! Measured ceilings of devices, kept between runs: one small file per device in the user's cache folder.
+//! Measured peak performance of devices (the roofline's ceilings): one small file per device in the user's cache folder.
 
-use super::{disk, from_ron, run::now_utc, to_ron};
+use super::{atomic_file, from_ron, run::now_utc, to_ron};
 use crate::gpu::ceilings::Ceilings;
 use std::path::{Path, PathBuf};
 
-/// Where a device's ceilings are kept under a cache folder.
+/// File of a device's measurements under a cache folder.
 pub fn path(cache: &Path, device: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = device.chars().map(plain).collect();
@@ -12,24 +12,24 @@ pub fn path(cache: &Path, device: &str) -> PathBuf {
     cache.join("ceilings").join(parts.join("-")).with_extension("ron")
 }
 
-/// The ceilings of a device, when they were measured.
+/// The measurements of a device, if any.
 pub fn load(cache: &Path, device: &str) -> Option<Ceilings> {
     let text = std::fs::read_to_string(path(cache, device)).ok()?;
     from_ron::<Ceilings>(&text).ok().filter(|c| c.device == device)
 }
 
-/// Dates and keeps them. Returns the file.
+/// Adds the date and saves them. Returns the file.
 pub fn save(cache: &Path, ceilings: &mut Ceilings) -> Result<PathBuf, String> {
     ceilings.measured = now_utc();
     let path = path(cache, &ceilings.device);
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     std::fs::create_dir_all(path.parent().unwrap_or(cache)).map_err(failed)?;
     let text = to_ron(ceilings).map_err(|e| e.to_string())?;
-    disk::write_atomic(&path, text.as_bytes(), false).map_err(failed)?;
+    atomic_file::write_atomic(&path, text.as_bytes(), false).map_err(failed)?;
     Ok(path)
 }
 
-/// The program's folder for what can be made again.
+/// The program's cache folder.
 pub fn cache_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     etcetera::choose_base_strategy().ok().map(|d| d.cache_dir().join("neuropil"))
@@ -41,7 +41,7 @@ mod tests {
     use crate::gpu::ceilings::{Ceiling, Limit};
 
     #[test]
-    fn ceilings_are_found_again_by_device() {
+    fn measurements_are_loaded_by_device() {
         let cache = std::env::temp_dir().join(format!("neuropil-ceilings-{}", std::process::id()));
         let copy = Ceiling { name: "copy".into(), how: "so".into(), limit: Limit::Bytes, value: 4e12 };
         let mut measured =

@@ -1,4 +1,4 @@
-//! Files that are either old or new, never half.
+//! Atomic file replacement: a file is either old or new, never partial.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. Whatever fails,
-/// the old file is as it was. With `backup` the old content stays beside it as `NAME.bak`.
+/// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. On any
+/// failure the old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
-    // Through a link, so that the link stays one.
+    // Follows a link, so that the link is kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let temporary = sibling(path, &format!(".{}.tmp", std::process::id()));
     let done = fill(&temporary, path, content).and_then(|()| {
@@ -59,9 +59,9 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Says which file, and that nothing was lost.
+/// Adds the path, and that the existing file is unchanged.
 fn explain(error: io::Error, path: &Path) -> io::Error {
-    let intact = if path.exists() { "; the file there is as it was" } else { "" };
+    let intact = if path.exists() { "; the existing file is unchanged" } else { "" };
     io::Error::new(error.kind(), format!("cannot write {}: {error}{intact}", path.display()))
 }
 

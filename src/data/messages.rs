@@ -1,7 +1,7 @@
-//! Words for messages: grouped digits, lists of columns, "did you mean".
+//! Text of messages: digits in groups, lists of columns, "did you mean".
 
 /// `15091983` as `15,091,983`.
-pub fn grouped(n: u64) -> String {
+pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -16,31 +16,32 @@ pub fn grouped(n: u64) -> String {
 /// `no column "pre" (there are: Pre, post); did you mean "Pre"?`
 pub fn no_column(wanted: &[&str], there: &[String]) -> String {
     let wanted_text = wanted.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
-    let listed = if there.is_empty() { "there are none".to_owned() } else { format!("there are: {}", shown(there)) };
+    let listed =
+        if there.is_empty() { "there are none".to_owned() } else { format!("there are: {}", list_names(there)) };
     let hint = wanted.iter().find_map(|w| nearest(w, there)).map(|n| format!("; did you mean \"{n}\"?"));
     format!("no column {wanted_text} ({listed}){}", hint.unwrap_or_default())
 }
 
 /// The first names, and how many more there are.
-fn shown(names: &[String]) -> String {
-    const MOST: usize = 24;
-    let text = names.iter().take(MOST).map(|n| clipped(n)).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST { format!("{text} and {} more", names.len() - MOST) } else { text }
+fn list_names(names: &[String]) -> String {
+    const MAX: usize = 24;
+    let text = names.iter().take(MAX).map(|n| truncated(n)).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX { format!("{text} and {} more", names.len() - MAX) } else { text }
 }
 
-/// A text from a file, short enough and tame enough for a message.
-pub fn clipped(text: &str) -> String {
-    const MOST: usize = 40;
-    let tame: String = text.chars().take(MOST).map(|c| if c.is_control() { '·' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() { format!("{tame}…") } else { tame }
+/// A text from a file, shortened and without control characters.
+pub fn truncated(text: &str) -> String {
+    const MAX: usize = 40;
+    let printable: String = text.chars().take(MAX).map(|c| if c.is_control() { '·' } else { c }).collect();
+    if text.chars().nth(MAX).is_some() { format!("{printable}…") } else { printable }
 }
 
-/// At most `most` characters of a message of somebody else's, on one line.
-pub fn clipped_to(text: &str, most: usize) -> String {
+/// At most `most` characters of a library's message, on one line.
+pub fn truncated_to(text: &str, most: usize) -> String {
     text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The name most like `wanted`, if one is alike enough.
+/// The most similar name, if one is similar enough.
 fn nearest<'a>(wanted: &str, there: &'a [String]) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     there
@@ -52,7 +53,7 @@ fn nearest<'a>(wanted: &str, there: &'a [String]) -> Option<&'a str> {
         .map(|(_, n)| n)
 }
 
-/// Levenshtein's distance between two short texts.
+/// Levenshtein distance between two short texts.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -73,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speaks_plainly() {
-        assert_eq!(grouped(15_091_983), "15,091,983");
-        assert_eq!(grouped(12), "12");
+    fn messages_name_columns_and_hints() {
+        assert_eq!(group_digits(15_091_983), "15,091,983");
+        assert_eq!(group_digits(12), "12");
         let there = ["Pre".to_owned(), "post".to_owned()];
         assert_eq!(no_column(&["pre"], &there), "no column \"pre\" (there are: Pre, post); did you mean \"Pre\"?");
         assert_eq!(no_column(&["step"], &there), "no column \"step\" (there are: Pre, post)");

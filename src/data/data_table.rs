@@ -1,10 +1,11 @@
-//! A table in memory, from text or Parquet, with cells that know where they came from.
+//! A table in memory, from text or Parquet; errors name line and column of a cell.
 
 use super::{
-    DataError, Watcher,
-    gunzip::Gunzip,
-    parquet_file::{Holds, ParquetFile, Whole},
-    tell, words,
+    DataError, ProgressFn,
+    gzip::GzReader,
+    messages,
+    parquet_file::{ColumnType, IntegerBatch, ParquetFile},
+    report,
 };
 use std::{
     fs::File,
@@ -12,17 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Rows between two looks at the watcher.
-const LOOK_EVERY: usize = 4096;
+/// Rows between two progress reports.
+const REPORT_EVERY: usize = 4096;
 /// Most rows of a table.
-const MOST_ROWS: u64 = 1 << 26;
+const MAX_ROWS: u64 = 1 << 26;
 
 /// The lower-case ending of a file name.
 pub fn ending(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// What separates the fields of this header.
+/// The field separator of this header.
 pub fn separator(header: &str) -> u8 {
     match (header.contains('\t'), header.contains(','), header.contains(';')) {
         (true, _, _) => b'\t',
@@ -60,8 +61,8 @@ impl Texts {
 pub enum Cells {
     /// Text, also numbers of a text file.
     Text(Texts),
-    /// Integers, as the 64 bits they have.
-    Whole {
+    /// Integers, as 64 bits.
+    Integer {
         /// The bits.
         bits: Vec<i64>,
         /// Whether they are those of an unsigned number.
@@ -71,7 +72,7 @@ pub enum Cells {
     Real(Vec<f64>),
 }
 
-/// How rows are called in messages.
+/// How messages name rows.
 enum Rows {
     /// Line of each row.
     Lines(Vec<u32>),
@@ -80,7 +81,7 @@ enum Rows {
 }
 
 /// A table.
-pub struct Sheet {
+pub struct DataTable {
     /// The file.
     pub path: PathBuf,
     /// Bytes of the file.
@@ -94,9 +95,9 @@ pub struct Sheet {
     rows: Rows,
 }
 
-impl Sheet {
+impl DataTable {
     /// Reads the columns whose index and name `wanted` accepts.
-    pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Self, DataError> {
+    pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<Self, DataError> {
         match ending(path).as_str() {
             "parquet" => read_parquet(path, wanted, watch),
             "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, watch),
@@ -104,14 +105,14 @@ impl Sheet {
         }
     }
 
-    /// Index in `columns` of the first of these names that there is.
+    /// Index in `columns` of the first of these names that exists.
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|n| self.columns.iter().position(|(name, _)| name == n))
     }
 
     /// An error about a cell.
     pub fn error(&self, row: usize, column: usize, what: &str) -> DataError {
-        let name = words::clipped(&self.columns[column].0);
+        let name = messages::truncated(&self.columns[column].0);
         match &self.rows {
             Rows::Lines(lines) => {
                 let line = lines.get(row).copied().unwrap_or(0);
@@ -128,8 +129,8 @@ impl Sheet {
         }
     }
 
-    /// A column as unsigned integers, exactly: a floating point column is refused, because it has lost digits
-    /// of long ids.
+    /// A column as exact unsigned integers. A floating point column is an error, because it has lost digits of
+    /// long ids.
     pub fn unsigned(&self, column: usize) -> Result<Vec<u64>, DataError> {
         match &self.columns[column].1 {
             Cells::Text(texts) => texts
@@ -137,7 +138,7 @@ impl Sheet {
                 .enumerate()
                 .map(|(row, text)| text.trim().parse().map_err(|_| self.error(row, column, &not_unsigned(text))))
                 .collect(),
-            Cells::Whole { bits, unsigned } => bits
+            Cells::Integer { bits, unsigned } => bits
                 .iter()
                 .enumerate()
                 .map(|(row, v)| match u64::try_from(*v) {
@@ -151,7 +152,7 @@ impl Sheet {
                 format!(
                     "column \"{}\" holds floating point numbers, which cannot hold 18-digit ids exactly; write it as \
                      64-bit integers",
-                    words::clipped(&self.columns[column].0)
+                    messages::truncated(&self.columns[column].0)
                 ),
             )),
         }
@@ -166,11 +167,11 @@ impl Sheet {
                 .map(|(row, text)| match text.trim() {
                     "" | "NA" => Ok(f64::NAN),
                     number => number.parse().map_err(|_| {
-                        self.error(row, column, &format!("\"{}\" is not a number", words::clipped(number)))
+                        self.error(row, column, &format!("\"{}\" is not a number", messages::truncated(number)))
                     }),
                 })
                 .collect(),
-            Cells::Whole { bits, .. } => Ok(bits.iter().map(|v| *v as f64).collect()),
+            Cells::Integer { bits, .. } => Ok(bits.iter().map(|v| *v as f64).collect()),
             Cells::Real(values) => Ok(values.clone()),
         }
     }
@@ -179,8 +180,8 @@ impl Sheet {
     pub fn texts(&self, column: usize) -> Vec<String> {
         match &self.columns[column].1 {
             Cells::Text(texts) => texts.iter().map(|t| t.trim().to_owned()).collect(),
-            Cells::Whole { bits, unsigned: true } => bits.iter().map(|v| (*v as u64).to_string()).collect(),
-            Cells::Whole { bits, .. } => bits.iter().map(i64::to_string).collect(),
+            Cells::Integer { bits, unsigned: true } => bits.iter().map(|v| (*v as u64).to_string()).collect(),
+            Cells::Integer { bits, .. } => bits.iter().map(i64::to_string).collect(),
             Cells::Real(values) => values.iter().map(f64::to_string).collect(),
         }
     }
@@ -194,24 +195,24 @@ fn not_unsigned(text: &str) -> String {
     if text.parse::<f64>().is_ok() {
         return format!(
             "\"{}\" is not a whole number; ids and indices must be written with all their digits",
-            words::clipped(text)
+            messages::truncated(text)
         );
     }
-    format!("\"{}\" is not a whole number", words::clipped(text))
+    format!("\"{}\" is not a whole number", messages::truncated(text))
 }
 
-fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Sheet, DataError> {
+fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<DataTable, DataError> {
     let file = File::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
-    let is_packed = ending(path) == "gz";
-    let plain: Box<dyn Read> = if is_packed {
-        Box::new(Gunzip::new(BufReader::new(file)).map_err(|e| DataError::io(path, e))?)
+    let is_compressed = ending(path) == "gz";
+    let plain: Box<dyn Read> = if is_compressed {
+        Box::new(GzReader::new(BufReader::new(file)).map_err(|e| DataError::io(path, e))?)
     } else {
         Box::new(file)
     };
     let mut reader = BufReader::with_capacity(1 << 18, plain);
     let start = reader.fill_buf().map_err(|e| DataError::io(path, e))?;
-    if start.iter().all(u8::is_ascii_whitespace) && (is_packed || (start.len() as u64) == n_bytes) {
+    if start.iter().all(u8::is_ascii_whitespace) && (is_compressed || (start.len() as u64) == n_bytes) {
         return Err(DataError::format(path, "the file is empty; a header line expected"));
     }
     let header = start.split(|b| *b == b'\n').next().unwrap_or_default();
@@ -230,14 +231,14 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher)
         for (column, i) in columns.iter_mut().zip(&kept) {
             column.push(record.get(*i).unwrap_or_default());
         }
-        if lines.len().is_multiple_of(LOOK_EVERY) {
-            // Such tables are packed to about a fifth.
-            let n_plain = if is_packed { n_bytes * 5 } else { n_bytes };
-            tell(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / n_plain.max(1) as f32).min(1.0))?;
+        if lines.len().is_multiple_of(REPORT_EVERY) {
+            // Such tables compress to about a fifth.
+            let n_plain = if is_compressed { n_bytes * 5 } else { n_bytes };
+            report(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / n_plain.max(1) as f32).min(1.0))?;
         }
     }
     let columns = kept.iter().map(|i| names[*i].clone()).zip(columns.into_iter().map(Cells::Text)).collect();
-    Ok(Sheet { path: path.to_owned(), n_bytes, n_rows: lines.len(), columns, names, rows: Rows::Lines(lines) })
+    Ok(DataTable { path: path.to_owned(), n_bytes, n_rows: lines.len(), columns, names, rows: Rows::Lines(lines) })
 }
 
 fn text_error(path: &Path, error: &csv::Error) -> DataError {
@@ -247,39 +248,39 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
             DataError::at_line(path, line, format!("{len} columns where the header has {expected_len}"))
         }
         csv::ErrorKind::Utf8 { .. } => DataError::at_line(path, line, "not UTF-8 text"),
-        _ => DataError::at_line(path, line, words::clipped_to(&error.to_string(), 200)),
+        _ => DataError::at_line(path, line, messages::truncated_to(&error.to_string(), 200)),
     }
 }
 
-fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watcher) -> Result<Sheet, DataError> {
+fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<DataTable, DataError> {
     const BATCH: usize = 65_536;
     let file = ParquetFile::open(path)?;
     let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
     let claimed = file.group_rows.iter().fold(0_u64, |a, b| a.saturating_add(*b));
-    if claimed > MOST_ROWS {
-        return Err(DataError::format(path, format!("claims {} rows", words::grouped(claimed))));
+    if claimed > MAX_ROWS {
+        return Err(DataError::format(path, format!("claims {} rows", messages::group_digits(claimed))));
     }
     let kept: Vec<usize> = (0..file.columns.len()).filter(|i| wanted(*i, &file.columns[*i].name)).collect();
     let label = label(path);
     let mut columns = Vec::new();
     for (done, i) in kept.iter().enumerate() {
         let info = &file.columns[*i];
-        let mut cells = match info.holds {
-            Holds::Whole { unsigned } => Cells::Whole { bits: Vec::new(), unsigned },
-            Holds::Real => Cells::Real(Vec::new()),
-            Holds::Text => Cells::Text(Texts::default()),
-            Holds::Other => continue,
+        let mut cells = match info.column_type {
+            ColumnType::Integer { unsigned } => Cells::Integer { bits: Vec::new(), unsigned },
+            ColumnType::Real => Cells::Real(Vec::new()),
+            ColumnType::Text => Cells::Text(Texts::default()),
+            ColumnType::Other => continue,
         };
-        let mut room = Whole::default();
+        let mut room = IntegerBatch::default();
         for (group, rows) in file.group_rows.iter().enumerate() {
             let mut cursor = file.cursor(group, *i, 0)?;
             let mut left = *rows as usize;
             while left > 0 {
-                tell(watch, &label, done as f32 / kept.len() as f32)?;
+                report(watch, &label, done as f32 / kept.len() as f32)?;
                 let n = left.min(BATCH);
                 match &mut cells {
-                    Cells::Whole { bits, unsigned } => {
-                        cursor.whole(n, *unsigned, &mut room)?;
+                    Cells::Integer { bits, unsigned } => {
+                        cursor.integers(n, *unsigned, &mut room)?;
                         bits.extend_from_slice(&room.wide);
                     }
                     Cells::Real(values) => cursor.reals(n, values)?,
@@ -291,7 +292,7 @@ fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Watch
         columns.push((info.name.clone(), cells));
     }
     let names = file.names();
-    Ok(Sheet {
+    Ok(DataTable {
         path: path.to_owned(),
         n_bytes,
         n_rows: claimed as usize,

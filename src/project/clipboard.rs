@@ -1,14 +1,14 @@
 //! Parameters as text for the clipboard: a RON map from path to value with its unit, to be pasted into another project
-//! or into a message. Items of lists are made as they are named.
+//! or into a message. Pasting adds missing list items.
 
 use super::file::from_ron;
 use crate::params::{Change, ParamId, Params, ValueType, path};
 use std::fmt::Write as _;
 
-/// A list is not made longer than this by pasting.
+/// Pasting makes no list longer than this.
 const MAX_ITEMS: usize = 10_000;
 
-/// The parameters that `wanted` picks, as text.
+/// The parameters selected by `wanted`, as text.
 pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -> String {
     let mut out = format!("/* Parameters of {kind}, Neuropil {} */\n{{\n", env!("CARGO_PKG_VERSION"));
     for id in params.ids().into_iter().filter(|id| wanted(*id)) {
@@ -19,23 +19,24 @@ pub fn copy(params: &dyn Params, kind: &str, wanted: impl Fn(ParamId) -> bool) -
     out + "}\n"
 }
 
-/// Takes up what [`copy`] wrote. What was not taken, line by line; an error when it is no such text at all.
+/// Applies the text of [`copy`]: the number of parameters set, and a message per rejected one. An error for any other
+/// text.
 pub fn paste(params: &mut dyn Params, text: &str) -> Result<(usize, Vec<String>), String> {
-    let pairs = from_ron::<Pairs>(text).map_err(|e| format!("this is no list of parameters: {e}"))?.0;
-    let (mut taken, mut left) = (0, vec![]);
+    let pairs = from_ron::<Pairs>(text).map_err(|e| format!("not a list of parameters: {e}"))?.0;
+    let (mut set, mut rejected) = (0, vec![]);
     for (name, value) in pairs {
-        make_room(params, &name);
+        add_items(params, &name);
         match path::parse(params, &format!("{name}={value}")) {
-            Ok(change) if params.set(&change) => taken += 1,
-            Ok(_) => left.push(format!("{name} does not take {value}")),
-            Err(e) => left.push(e.to_string()),
+            Ok(change) if params.set(&change) => set += 1,
+            Ok(_) => rejected.push(format!("{name} does not accept {value}")),
+            Err(e) => rejected.push(e.to_string()),
         }
     }
-    Ok((taken, left))
+    Ok((set, rejected))
 }
 
-/// `selections.2.name` wants three selections.
-fn make_room(params: &mut dyn Params, name: &str) {
+/// `selections.2.name` needs three selections.
+fn add_items(params: &mut dyn Params, name: &str) {
     let mut parts = name.split('.');
     let (Some(list), Some(item)) = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok())) else { return };
     let Some(group) = params.groups().iter().position(|g| g.list && g.name == list) else { return };
@@ -47,16 +48,16 @@ pub fn copy_one(params: &dyn Params, id: ParamId) -> String {
     params.spec(id).map(|spec| path::show(spec, &params.get(id))).unwrap_or_default()
 }
 
-/// What `Ctrl+V` over a row means; an error says why it is not taken.
+/// The change that `Ctrl+V` over a row makes; an error says why the text is rejected.
 pub fn paste_one(params: &dyn Params, id: ParamId, text: &str) -> Result<Change, String> {
-    let spec = params.spec(id).ok_or("this takes no text")?;
+    let spec = params.spec(id).ok_or("this row accepts no text")?;
     let text =
         if matches!(spec.kind, ValueType::Text | ValueType::Query | ValueType::Path) { text } else { text.trim() };
     let value = path::parse_value(spec, text)?;
     spec.refusal(&value).map_or(Ok(Change { id, value }), Err)
 }
 
-/// A RON map in its order.
+/// A RON map in file order.
 struct Pairs(Vec<(String, String)>);
 
 impl<'de> serde::Deserialize<'de> for Pairs {
@@ -85,7 +86,7 @@ mod tests {
     use crate::{kinds::Model, params::Value};
 
     #[test]
-    fn everything_comes_back_for_every_kind() {
+    fn copy_and_paste_round_trip_for_every_kind() {
         for mut model in Model::all() {
             let params = model.params_mut();
             for g in 0..params.groups().len() {
@@ -110,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said_and_the_rest_taken() {
+    fn valid_values_are_pasted_and_others_reported() {
         let mut model = Model::by_name("spiking").unwrap();
-        let text = r#"{ "lif.tau_m": "30 ms", "lif.v_rest": "3 s", "nobody": "1" }"#;
+        let text = r#"{ "lif.tau_m": "30 ms", "lif.v_rest": "3 s", "unknown": "1" }"#;
         let (taken, left) = paste(model.params_mut(), text).unwrap();
         assert_eq!((taken, left.len()), (1, 2));
         assert!(left[0].contains("is a time; expected a voltage"), "{left:?}");

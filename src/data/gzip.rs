@@ -1,49 +1,52 @@
-//! Text that was compressed with gzip, read as it comes: FlyWire's tables are `.csv.gz`.
+//! Streaming reader of gzip files: FlyWire's tables are `.csv.gz`.
 //!
-//! The unpacking is flate2's; here are the bound on what comes out and words for a reader of tables.
+//! flate2 decompresses; this module limits the decompressed size and words the errors.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// What nothing reasonable unpacks to, bytes.
-const MOST: u64 = 1 << 34;
+/// Largest decompressed size, bytes.
+const MAX: u64 = 1 << 34;
 
-/// What one or several gzip members hold, one after the other.
-pub struct Gunzip<R> {
-    /// `None` for no bytes at all, which hold nothing.
+/// The content of one or several gzip members, one after the other.
+pub struct GzReader<R> {
+    /// `None` for an empty file.
     from: Option<MultiGzDecoder<R>>,
-    n_given: u64,
+    n_read: u64,
 }
 
-impl<R: BufRead> Gunzip<R> {
-    /// Looks at the first bytes: what does not begin as gzip is refused by name.
+impl<R: BufRead> GzReader<R> {
+    /// Checks the first bytes: a file without the gzip magic number is an error.
     pub fn new(mut from: R) -> io::Result<Self> {
         let start = from.fill_buf()?;
         if start.is_empty() {
-            return Ok(Self { from: None, n_given: 0 });
+            return Ok(Self { from: None, n_read: 0 });
         }
         // A buffer may end after one byte.
         if start[0] != 0x1F || start.get(1).is_some_and(|b| *b != 0x8B) {
             return Err(io::Error::new(ErrorKind::InvalidData, "not gzip, although its name ends in .gz"));
         }
-        Ok(Self { from: Some(MultiGzDecoder::new(from)), n_given: 0 })
+        Ok(Self { from: Some(MultiGzDecoder::new(from)), n_read: 0 })
     }
 }
 
-impl<R: BufRead> Read for Gunzip<R> {
+impl<R: BufRead> Read for GzReader<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let Some(from) = &mut self.from else { return Ok(0) };
-        let n = from.read(to).map_err(in_words)?;
-        self.n_given += n as u64;
-        if self.n_given > MOST {
-            return Err(io::Error::new(ErrorKind::InvalidData, format!("it unpacks to more than {} GB", MOST >> 30)));
+        let n = from.read(to).map_err(describe_error)?;
+        self.n_read += n as u64;
+        if self.n_read > MAX {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                format!("it decompresses to more than {} GB", MAX >> 30),
+            ));
         }
         Ok(n)
     }
 }
 
-/// What the decoder minds is damage; what the disk minds stays what it was.
-fn in_words(error: io::Error) -> io::Error {
+/// Errors of the decoder mean damage; errors of the disk stay as they are.
+fn describe_error(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
             io::Error::new(ErrorKind::InvalidData, format!("the compressed text is damaged: {error}"))
@@ -58,14 +61,14 @@ mod tests {
 
     fn unpacked(packed: &[u8]) -> io::Result<Vec<u8>> {
         let mut out = vec![];
-        Gunzip::new(packed)?.read_to_end(&mut out).map(|_| out)
+        GzReader::new(packed)?.read_to_end(&mut out).map(|_| out)
     }
 
     fn bytes(hex: &str) -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
     }
 
-    /// As Python's gzip wrote them: stored, with fixed codes (and a name), with codes of its own.
+    /// As Python's gzip wrote them: stored, with fixed codes (and a name), with dynamic codes.
     const STORED: &str = "1f8b08000000000000ff010d00f2ff7072652c706f73740a312c320a648d9d830d000000";
     const FIXED: &str = "1f8b08080000000000ff65646765732e637376002b284ad529c82f2ee132d43142c100904a464b19000000";
     const OWN: &str = "1f8b08000000000000ff4551490e03310cbaf72d7330b6e3240fea26f554cdffd54a13c8d10830c6767cdfcfd779c3f1b93f\
@@ -81,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_packed_is_unpacked() {
+    fn members_written_by_python_are_read() {
         let line = |i: u32| format!("{},{}\n", i * i, ["right", "left"][i as usize % 2]);
         let squares = (0..60).map(line).collect::<String>().into_bytes();
         assert_eq!(unpacked(&bytes(STORED)).unwrap(), b"pre,post\n1,2\n");
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_window_is_unpacked() {
+    fn more_than_a_window_is_read() {
         let Ok(mut child) = std::process::Command::new("gzip")
             .args(["-9", "-c"])
             .stdin(std::process::Stdio::piped())

@@ -1,19 +1,18 @@
-//! The schema in the footer of a Parquet file, looked at before the decoder believes it.
+//! Checks the schema in the footer of a Parquet file before the decoder reads it.
 //!
-//! The decoder makes room for as many children as a schema element claims, gigabytes if a damaged file says so, and
-//! a program that cannot get memory ends. So the claims are added up here first; everything else about the footer is
-//! left to the decoder, which finds it without harm.
+//! The decoder allocates as many children as a schema element claims, gigabytes for a damaged file, and a failed
+//! allocation aborts the program. So the claims are added up here first; the decoder checks the rest of the footer.
 
 use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
 };
 
-/// Nesting beyond this is damage.
+/// Deeper nesting is treated as damage.
 const DEPTH: u32 = 64;
 
-/// Whether the schema's elements claim no more children than there are elements. A footer that cannot be walked is
-/// left to the decoder to refuse.
+/// Whether the schema's elements claim no more children than there are elements. A footer that cannot be parsed is
+/// left to the decoder to reject.
 pub fn is_plausible(file: &mut File) -> io::Result<bool> {
     let len = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -33,7 +32,7 @@ pub fn is_plausible(file: &mut File) -> io::Result<bool> {
     Ok(Walk(&bytes).children_fit().unwrap_or(true))
 }
 
-/// Thrift's compact protocol, as far as it takes to find the schema. `None` is a footer that cannot be walked.
+/// Thrift's compact protocol, as far as it takes to find the schema. `None` for a footer that cannot be parsed.
 struct Walk<'a>(&'a [u8]);
 
 const BOOL: u8 = 2;
@@ -142,8 +141,8 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Skips an item of a list or a map. A switch takes a byte there, and none as a field: without that, a damaged
-    /// count of switches would be walked for ever.
+    /// Skips an item of a list or a map. A Boolean takes a byte there, and none as a field: without that, a damaged
+    /// count of Booleans would loop for ever.
     fn item(&mut self, kind: u8, depth: u32) -> Option<()> {
         self.skip(if kind <= BOOL { I8 } else { kind }, depth)
     }

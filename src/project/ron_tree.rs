@@ -1,8 +1,8 @@
-//! Where things stand in a RON text: the tree of its values with line numbers. Serde drops unknown fields
-//! and positions, so warnings need this second look. Lenient: it runs on texts the real parser accepted,
-//! and on any other text it merely gives a poorer tree.
+//! Positions in a RON text: the tree of its values with line numbers. Serde drops unknown fields and positions, so
+//! warnings need this second pass. Lenient: it runs on texts that the parser accepted; for any other text the tree is
+//! incomplete.
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     /// Line of its first character, from 1.
@@ -11,11 +11,11 @@ pub(super) struct Node {
     pub end: usize,
     /// Name in front of the parentheses: a variant, a struct or `Some`.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a value consists of.
+/// Content of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Body {
     /// Numbers, texts, names, maps.
@@ -27,7 +27,7 @@ pub(super) enum Body {
 }
 
 impl Node {
-    /// The value at a path of field names and item numbers. Newtype wrappers (`Spiking((…))`) are seen through.
+    /// The value at a path of field names and item numbers. Newtype wrappers (`Spiking((…))`) are transparent.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, &self.body) {
             (_, Body::Items(items)) if !self.name.is_empty() && items.len() == 1 => items[0].at(path),
@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// Deeper than the parser goes.
+/// Deeper than the parser's own limit.
 const MAX_DEPTH: u32 = 140;
 
 /// Scans a text.
@@ -244,7 +244,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A string, raw string, byte string or character, when one stands here.
+    /// Skips a string, raw string, byte string or character, if there is one here.
     fn string(&mut self) -> bool {
         let rest = &self.text[self.at..];
         let prefix = rest.iter().take_while(|c| matches!(c, b'r' | b'b')).count().min(2);
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_lines_and_paths() {
+    fn lines_and_paths_are_found() {
         let text = "#![enable(implicit_some)]\n// (\n(a: 1, /* x( /* y */ */\n b: Some(Big((c: \"q)\\\"\", d: r#\"\n\"#))),\n  list: [(x: 1), (x: 2.5)], m: {\"k\": (1)},\n z: -3)";
         let node = scan(text);
         for (path, line) in [(&["a"][..], 3), (&["b", "c"], 4), (&["b", "d"], 4), (&["list", "1", "x"], 6), (&["z"], 7)]

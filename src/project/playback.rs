@@ -1,5 +1,5 @@
-//! Reads a run folder from its beginning to its end, a slice of time after the other, as the frames its simulation would
-//! have left. Never holds more than a slice.
+//! Reads a run folder from start to end in slices of time, as the frames of its simulation. Memory is bounded by one
+//! slice.
 
 use super::{RunFolder, Stream, run::at};
 use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike};
@@ -10,14 +10,14 @@ use std::{
 
 /// Bytes in a slice, about.
 const SLICE: u64 = 512 << 10;
-/// Slices at least, so that a small run does not come in one lump.
-const FEWEST: u64 = 16;
+/// Least number of slices, so that a small run is shown progressively.
+const MIN_SLICES: u64 = 16;
 /// A buffer per stream.
 const BUFFER: usize = 256 << 10;
-/// Fields are kept at most this often, seconds of simulated time; what is in between is skipped on disk.
+/// Least simulated time between two fields that are read, seconds; fields in between are skipped.
 const FIELD_EVERY_SECS: f64 = 0.05;
 
-/// What is read of one stream.
+/// One stream being read.
 struct Source {
     probe: ProbeId,
     stream: Stream,
@@ -30,8 +30,8 @@ struct Source {
     waiting: Option<LifeEvent>,
 }
 
-/// A run folder, being read.
-pub struct Slices {
+/// Reads a run folder in slices.
+pub struct PlaybackReader {
     sources: Vec<Source>,
     secs_per_step: f64,
     first: u64,
@@ -40,7 +40,7 @@ pub struct Slices {
     steps_per_slice: u64,
 }
 
-impl Slices {
+impl PlaybackReader {
     /// Opens the streams of a run that are among these probes.
     pub fn open(run: &RunFolder, probes: &[ProbeSpec]) -> io::Result<Self> {
         let manifest = &run.manifest;
@@ -62,7 +62,7 @@ impl Slices {
             sources.push(Source { probe, stream: stream.clone(), file, next: None, last: None, waiting: None });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);
-        let slices = (n_bytes / SLICE).max(FEWEST);
+        let slices = (n_bytes / SLICE).max(MIN_SLICES);
         Ok(Self {
             sources,
             secs_per_step: manifest.secs_per_step,
@@ -78,7 +78,7 @@ impl Slices {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
     }
 
-    /// The next slice; `None` behind the last.
+    /// The next slice; `None` after the last.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         if self.step >= self.end {
             return Ok(None);
@@ -153,7 +153,7 @@ impl Source {
         Ok(Reading::Lineage(events))
     }
 
-    /// The next line; none behind the last, nor where a killed run was torn.
+    /// The next line; `None` at the end, or at an incomplete last line of a killed run.
     fn line(&mut self) -> io::Result<Option<LifeEvent>> {
         let mut line = String::new();
         self.file.read_line(&mut line)?;
@@ -189,7 +189,7 @@ impl Source {
         Ok(self.next.map(|(step, _)| step))
     }
 
-    /// The values of the row whose step was peeked at; `None` when the last row of a killed run is torn.
+    /// The values of the row whose step was peeked at; `None` for an incomplete last row of a killed run.
     fn values(&mut self) -> io::Result<Option<Vec<f32>>> {
         self.next = None;
         let mut bytes = vec![0; self.stream.width as usize * 4];
@@ -197,7 +197,7 @@ impl Source {
         Ok(is_whole.then(|| bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()))
     }
 
-    /// Fills a buffer; `false` at the end of the file, where a torn record counts as none.
+    /// Fills a buffer; `false` at the end of the file or at an incomplete record.
     fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
         match self.file.read_exact(bytes) {
             Ok(()) => Ok(true),
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn slices_hold_everything_once_and_in_order() {
         let run = folder();
-        let mut slices = Slices::open(&run, PROBES).unwrap();
+        let mut slices = PlaybackReader::open(&run, PROBES).unwrap();
         let (mut spikes, mut rates, mut born, mut n) = (vec![], vec![], vec![], 0);
         while let Some(frame) = slices.next_frame().unwrap() {
             n += 1;

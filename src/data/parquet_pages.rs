@@ -1,12 +1,12 @@
-//! Pages of a Parquet file, looked at before the decoder believes them.
+//! Checks the pages of a Parquet file before the decoder reads them.
 
 use parquet::{
     column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result},
 };
 
-/// Hands on the pages of a column. A dictionary that claims more values than it has bytes is an error: the decoder
-/// makes room for as many values as are claimed before it looks for them, gigabytes if a damaged file says so.
+/// Returns the pages of a column. A dictionary that claims more values than it has bytes is an error: the decoder
+/// allocates as many values as are claimed before it reads them, gigabytes for a damaged file.
 pub struct CheckedPages(pub Box<dyn PageReader>);
 
 impl PageReader for CheckedPages {

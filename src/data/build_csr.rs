@@ -1,12 +1,12 @@
-//! Edges into packed rows, without ever holding the edge list.
+//! Builds packed rows from an edge source, without holding the edge list in memory.
 //!
-//! Three passes: count the edges of every neuron; put each edge into its row; sort the rows, add up
-//! repeated pairs and leave out those whose sum is zero. Rows come out the same whatever thread did what.
+//! Three passes: count the edges of every neuron; write each edge into its row; sort the rows, add up
+//! repeated pairs and drop those whose sum is zero. The result does not depend on the threads.
 
 use super::{
-    Csr, DataError, MAX_NEURONS, Watcher,
-    edges::{Beyond, EdgeSource, Need, on_threads},
-    tell,
+    Csr, DataError, MAX_NEURONS, ProgressFn,
+    edges::{EdgeSource, Need, OutOfRange, read_parts},
+    report,
 };
 use rayon::prelude::*;
 use std::{
@@ -17,9 +17,9 @@ use std::{
     },
 };
 
-/// The rows, and what was in the file.
-pub struct Packed {
-    /// The wiring.
+/// The connections, and the number of rows in the file.
+pub struct BuiltCsr {
+    /// The connections.
     pub csr: Csr,
     /// Rows of the file.
     pub n_rows: u64,
@@ -28,30 +28,40 @@ pub struct Packed {
 /// An edge whose count does not fit its word: (row, target, count).
 type Clipped = (u32, u32, i32);
 
-/// Builds the wiring of `n` neurons, or of as many as the largest index says.
-pub fn pack(path: &Path, source: &dyn EdgeSource, n: Option<u32>, watch: &Watcher) -> Result<Packed, DataError> {
+/// Builds the connections of `n` neurons; without `n`, the largest index decides.
+pub fn build_csr(
+    path: &Path,
+    source: &dyn EdgeSource,
+    n: Option<u32>,
+    watch: &ProgressFn,
+) -> Result<BuiltCsr, DataError> {
     let label = format!("Reading {}", path.file_name().unwrap_or_default().to_string_lossy());
-    let (n, out_degrees) = count(source, n, &label, watch)?;
-    let (rows, n_rows) = starts(path, n, &out_degrees)?;
+    let (n, out_degrees) = count_edges(source, n, &label, watch)?;
+    let (rows, n_rows) = row_starts(path, n, &out_degrees)?;
     drop(out_degrees);
     let target_bits = Csr::target_bits_for(n);
-    let (mut words, clipped) = place(path, source, &rows, target_bits, &label, watch)?;
-    tell(watch, "Sorting connections", 0.9)?;
-    let (rows, overflow) = tidy(path, rows, &mut words, target_bits, clipped, watch)?;
-    tell(watch, &label, 1.0)?;
-    Ok(Packed { csr: Csr { rows, words, target_bits, overflow }, n_rows })
+    let (mut words, clipped) = scatter(path, source, &rows, target_bits, &label, watch)?;
+    report(watch, "Sorting connections", 0.9)?;
+    let (rows, overflow) = sort_rows(path, rows, &mut words, target_bits, clipped, watch)?;
+    report(watch, &label, 1.0)?;
+    Ok(BuiltCsr { csr: Csr { rows, words, target_bits, overflow }, n_rows })
 }
 
 /// First pass: number of neurons and edges per neuron.
-fn count(source: &dyn EdgeSource, n: Option<u32>, label: &str, watch: &Watcher) -> Result<(u32, Vec<u32>), DataError> {
+fn count_edges(
+    source: &dyn EdgeSource,
+    n: Option<u32>,
+    label: &str,
+    watch: &ProgressFn,
+) -> Result<(u32, Vec<u32>), DataError> {
     let limit = n.unwrap_or(MAX_NEURONS);
     let need = if n.is_some() { Need::Pre } else { Need::Ends };
     let new = || (vec![0_u32; n.unwrap_or(0) as usize], 0_u32);
-    let threads = on_threads(source, label, (0.0, 0.3), watch, new, |(degrees, most), part, progress| {
+    let threads = read_parts(source, label, (0.0, 0.3), watch, new, |(degrees, most), part, progress| {
         let take = &mut |batch: &super::edges::Batch| {
             for (row, pre) in batch.pre.iter().enumerate() {
                 if *pre >= limit {
-                    return Err(Beyond { row, post: false });
+                    return Err(OutOfRange { row, post: false });
                 }
                 if *pre as usize >= degrees.len() {
                     degrees.resize(*pre as usize + 1, 0);
@@ -61,7 +71,7 @@ fn count(source: &dyn EdgeSource, n: Option<u32>, label: &str, watch: &Watcher) 
             }
             if need == Need::Ends {
                 match batch.post.iter().position(|p| *p >= limit) {
-                    Some(row) => return Err(Beyond { row, post: true }),
+                    Some(row) => return Err(OutOfRange { row, post: true }),
                     None => *most = batch.post.iter().fold(*most, |m, p| m.max(*p + 1)),
                 }
             }
@@ -81,8 +91,8 @@ fn count(source: &dyn EdgeSource, n: Option<u32>, label: &str, watch: &Watcher) 
     Ok((n, degrees))
 }
 
-/// Where the rows start, and how many edges there are.
-fn starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), DataError> {
+/// The start of each row, and the number of edges.
+fn row_starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), DataError> {
     let mut rows = Vec::with_capacity(n as usize + 1);
     let mut at = 0_u64;
     for degree in degrees {
@@ -96,14 +106,14 @@ fn starts(path: &Path, n: u32, degrees: &[u32]) -> Result<(Vec<u32>, u64), DataE
     Ok((rows, at))
 }
 
-/// Second pass: every edge into its row, in whatever order the threads come.
-fn place(
+/// Second pass: every edge into its row, in any order of the threads.
+fn scatter(
     path: &Path,
     source: &dyn EdgeSource,
     rows: &[u32],
     target_bits: u32,
     label: &str,
-    watch: &Watcher,
+    watch: &ProgressFn,
 ) -> Result<(Vec<u32>, Vec<Clipped>), DataError> {
     let n = (rows.len() - 1) as u32;
     let n_words = rows.last().copied().unwrap_or(0);
@@ -112,7 +122,7 @@ fn place(
     let changed = Mutex::new(false);
     let most = Csr::largest_count(target_bits);
     let threads =
-        on_threads(source, label, (0.3, 0.9), watch, Vec::new, |clipped: &mut Vec<Clipped>, part, progress| {
+        read_parts(source, label, (0.3, 0.9), watch, Vec::new, |clipped: &mut Vec<Clipped>, part, progress| {
             let take = &mut |batch: &super::edges::Batch| {
                 let mut row = 0;
                 while row < batch.pre.len() {
@@ -120,7 +130,7 @@ fn place(
                     let pre = batch.pre[row];
                     let run = batch.pre[row..].iter().take_while(|p| **p == pre).count();
                     if pre >= n {
-                        return Err(Beyond { row, post: false });
+                        return Err(OutOfRange { row, post: false });
                     }
                     let at = cursors[pre as usize].fetch_add(run as u32, Ordering::Relaxed);
                     if at.checked_add(run as u32).is_none_or(|end| end > rows[pre as usize + 1]) {
@@ -130,9 +140,9 @@ fn place(
                     for (k, word) in words[at as usize..at as usize + run].iter().enumerate() {
                         let (post, count) = (batch.post[row + k], batch.count[row + k]);
                         if post >= n {
-                            return Err(Beyond { row: row + k, post: true });
+                            return Err(OutOfRange { row: row + k, post: true });
                         }
-                        // Also those that just fit, so that a word at the limit is always in the list.
+                        // Also counts that just fit, so that a word at the limit is always in the list.
                         if count.unsigned_abs() >= most.unsigned_abs() {
                             clipped.push((pre, post, count));
                         }
@@ -157,57 +167,57 @@ fn place(
 /// Where the packed count was clipped: (index into the words, exact count).
 type Overflow = Vec<(u32, i32)>;
 
-/// Rows of one stretch after sorting and adding up.
+/// Rows of one chunk after sorting and adding up.
 #[derive(Default)]
-struct Tidied {
+struct SortedRows {
     lengths: Vec<u32>,
-    /// (place in the row, row, exact count)
+    /// (index in the row, row, exact count)
     overflow: Vec<(u32, u32, i32)>,
 }
 
 /// Third pass: rows sorted by target, each target once, no zero counts.
-fn tidy(
+fn sort_rows(
     path: &Path,
     rows: Vec<u32>,
     words: &mut Vec<u32>,
     target_bits: u32,
     clipped: Vec<Clipped>,
-    watch: &Watcher,
+    watch: &ProgressFn,
 ) -> Result<(Vec<u32>, Overflow), DataError> {
-    const STRETCH: usize = 2048;
+    const CHUNK: usize = 2048;
     let n = rows.len() - 1;
-    let mut jobs = Vec::with_capacity(n / STRETCH + 1);
+    let mut jobs = Vec::with_capacity(n / CHUNK + 1);
     let mut rest = words.as_mut_slice();
-    for first in (0..n).step_by(STRETCH) {
-        let end = (first + STRETCH).min(n);
+    for first in (0..n).step_by(CHUNK) {
+        let end = (first + CHUNK).min(n);
         let (mine, more) = rest.split_at_mut((rows[end] - rows[first]) as usize);
         jobs.push((first, end, mine));
         rest = more;
     }
-    let done: Vec<Tidied> = jobs
+    let done: Vec<SortedRows> = jobs
         .into_par_iter()
         .map(|(first, end, mine)| {
-            tell(watch, "Sorting connections", 0.9 + 0.1 * first as f32 / n.max(1) as f32)?;
-            let mut tidied = Tidied::default();
+            report(watch, "Sorting connections", 0.9 + 0.1 * first as f32 / n.max(1) as f32)?;
+            let mut sorted = SortedRows::default();
             let mut from = 0;
             for row in first..end {
                 let to = from + (rows[row + 1] - rows[row]) as usize;
                 let mine = &mut mine[from..to];
                 let low = clipped.partition_point(|c| (c.0 as usize) < row);
                 let high = low + clipped[low..].partition_point(|c| c.0 as usize == row);
-                let length = tidy_row(mine, target_bits, &clipped[low..high], row as u32, &mut tidied.overflow)
+                let length = sort_row(mine, target_bits, &clipped[low..high], row as u32, &mut sorted.overflow)
                     .map_err(|what| DataError::format(path, what))?;
-                tidied.lengths.push(length);
+                sorted.lengths.push(length);
                 from = to;
             }
-            Ok(tidied)
+            Ok(sorted)
         })
         .collect::<Result<_, DataError>>()?;
-    Ok(close_gaps(rows, words, &done))
+    Ok(compact_rows(rows, words, &done))
 }
 
-/// Moves rows together after some became shorter; overflow gets its final places.
-fn close_gaps(old: Vec<u32>, words: &mut Vec<u32>, done: &[Tidied]) -> (Vec<u32>, Overflow) {
+/// Moves rows together after some became shorter, and gives the overflow its final indices.
+fn compact_rows(old: Vec<u32>, words: &mut Vec<u32>, done: &[SortedRows]) -> (Vec<u32>, Overflow) {
     let mut rows = Vec::with_capacity(old.len());
     let mut at = 0_u32;
     for (row, length) in done.iter().flat_map(|t| &t.lengths).enumerate() {
@@ -223,8 +233,8 @@ fn close_gaps(old: Vec<u32>, words: &mut Vec<u32>, done: &[Tidied]) -> (Vec<u32>
     (rows, overflow)
 }
 
-/// Sorts a row and adds up what names the same target. Returns its new length.
-fn tidy_row(
+/// Sorts a row and adds up connections to the same target. Returns its new length.
+fn sort_row(
     row: &mut [u32],
     target_bits: u32,
     clipped: &[Clipped],

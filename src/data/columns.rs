@@ -1,6 +1,6 @@
-//! Small lists of whole numbers: stimulus files and the like.
+//! Columns of indices, for example stimulus files.
 
-use super::{DataError, sheet::Sheet, words};
+use super::{DataError, data_table::DataTable, messages};
 use std::path::Path;
 
 /// Reads columns of whole numbers by name from a CSV file with a header, in the order asked for. Other
@@ -10,17 +10,17 @@ use std::path::Path;
 /// [`DataError::Format`] naming `file:line` and the column for a missing column or a cell that is not a
 /// whole number from 0 to 4,294,967,295.
 pub fn read_columns_u32(path: &Path, names: &[&str]) -> Result<Vec<Vec<u32>>, DataError> {
-    let sheet = Sheet::read(path, |_, name| names.contains(&name), &|_, _| true)?;
+    let source = DataTable::read(path, |_, name| names.contains(&name), &|_, _| true)?;
     names
         .iter()
         .map(|name| {
-            let missing = || DataError::format(path, words::no_column(&[name], &sheet.names));
-            let column = sheet.find(&[name]).ok_or_else(missing)?;
+            let missing = || DataError::format(path, messages::no_column(&[name], &source.names));
+            let column = source.find(&[name]).ok_or_else(missing)?;
             let narrow = |(row, value): (usize, &u64)| {
                 u32::try_from(*value)
-                    .map_err(|_| sheet.error(row, column, &format!("{value} is larger than 4,294,967,295")))
+                    .map_err(|_| source.error(row, column, &format!("{value} is larger than 4,294,967,295")))
             };
-            sheet.unsigned(column)?.iter().enumerate().map(narrow).collect()
+            source.unsigned(column)?.iter().enumerate().map(narrow).collect()
         })
         .collect()
 }
