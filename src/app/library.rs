@@ -140,9 +140,7 @@ impl Run {
     pub fn status_text(&self) -> &'static str {
         match (&self.problem, &self.status) {
             (Some(_), _) => "unreadable",
-            (None, Status::Complete) => "complete",
-            (None, Status::Running) => "not closed",
-            (None, Status::Failed(_)) => "failed",
+            (None, status) => status.word(),
         }
     }
 

@@ -62,7 +62,8 @@ impl RunFolder {
             Status::Failed(why) => {
                 self.notes.push(format!("the recording failed: {why}; its data up to there can be read"))
             }
-            Status::Running => {
+            Status::Interrupted { step } => self.notes.push(format!("interrupted at step {step}")),
+            Status::Running | Status::Unclosed => {
                 let recovered: Vec<String> = self.manifest.streams.iter().map(|s| self.recovered(s)).collect();
                 self.notes.push(format!("not closed properly (or still running); recovered {}", recovered.join(", ")));
                 self.manifest.last_step = self.last_recorded_step().unwrap_or(self.manifest.first_step);

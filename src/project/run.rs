@@ -45,13 +45,33 @@ pub const TRIALS: &str = "trials";
 /// How a run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Status {
-    /// Not yet; or the program was killed.
+    /// It is being written by a live process. In a manifest: not closed yet.
     #[default]
     Running,
-    /// Closed properly.
+    /// It reached its end, or was stopped by the user.
     Complete,
-    /// It ended before its time: the disk, the device, or an interrupt. What was written before is valid.
+    /// A signal or a closing window ended it before its planned end. Its data are valid up to this step.
+    Interrupted {
+        /// The last step.
+        step: u64,
+    },
+    /// The disk or the device failed. Data up to the last step of the manifest are valid.
     Failed(String),
+    /// Its process ended without closing it. Never in a manifest: a `Running` one that no process writes.
+    Unclosed,
+}
+
+impl Status {
+    /// One word for tables.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Failed(_) => "failed",
+            Self::Unclosed => "not closed",
+        }
+    }
 }
 
 /// One recorded probe.

@@ -214,7 +214,7 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
         _ if field.head != "status" => t.text,
         (Some(_), _) | (None, Status::Failed(_)) => t.error,
         (None, Status::Complete) => t.ok,
-        (None, Status::Running) => t.warn,
+        (None, Status::Interrupted { .. } | Status::Running | Status::Unclosed) => t.warn,
     };
     let text = RichText::new((field.text)(run)).color(color);
     let text = if field.is_number { text.monospace() } else { text };
