@@ -4,7 +4,7 @@
 use neuropil::{
     project::{
         self, RunFolder,
-        replay::{Verdict, replay},
+        replay::{ReplayResult, replay},
     },
     sim::{Device, Progress},
 };
@@ -60,7 +60,7 @@ fn runs_replay_identically() {
         let prepared = project.model.prepare(&context, &Progress::default()).unwrap();
         let mut sim = prepared.start(run.manifest.seed, &Device::Cpu { threads: 2 }).unwrap();
         let verdict = replay(&run, &mut *sim, &Progress::default()).unwrap();
-        assert!(matches!(verdict, Verdict::Identical { .. }), "{name}: {verdict:?}");
+        assert!(matches!(verdict, ReplayResult::Identical { .. }), "{name}: {verdict:?}");
     }
 }
 

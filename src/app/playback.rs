@@ -2,7 +2,7 @@
 
 use super::live::Builder;
 use crate::{
-    engine::{Exhibit, Logged},
+    engine::{LoggedCommand, SimSchema},
     project::{Project, RunFolder, playback::PlaybackReader},
     sim::{ElementSet, Frame, ProbeSpec, Shape},
 };
@@ -103,7 +103,7 @@ pub struct Playback {
 impl Recorded {
     /// Starts to read. `wake` is called with every slice.
     pub fn read(opened: &Opened, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
-        let mut slices = PlaybackReader::open(&opened.run, opened.exhibit.probes).map_err(|e| e.to_string())?;
+        let mut slices = PlaybackReader::open(&opened.run, opened.schema.probes).map_err(|e| e.to_string())?;
         let (sender, receiver) = bounded(AHEAD);
         let read = move || {
             loop {

@@ -35,7 +35,7 @@ impl App {
     fn fetch_ceilings(&mut self, device: DeviceInfo) {
         let job = move || {
             let name = if device.is_gpu { device.name } else { cpu_name(device.threads as usize) };
-            Done::Ceilings(Ok(peak_performance::cache_folder()
+            JobResult::Ceilings(Ok(peak_performance::cache_folder()
                 .and_then(|cache| peak_performance::load(&cache, &name))
                 .map(Box::new)))
         };
@@ -63,7 +63,7 @@ impl App {
     /// Compares a run of the document with the reference, on a thread.
     pub(super) fn compare(&mut self, steps: u64) {
         let (devices, project) = (self.devices.clone(), self.session.project.clone());
-        let (scene, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
+        let (context, progress) = (project.build_context(&self.session.folder()), Arc::new(Progress::default()));
         let shared = progress.clone();
         let job = move || {
             let parity = devices.compare(&project.model, &context, steps, &shared);

@@ -20,7 +20,7 @@ impl App {
     pub(super) fn abilities(&self) -> Abilities {
         let session = &self.session;
         let params = session.project.model.params();
-        let scene = session.project.build_context(&session.folder());
+        let context = session.project.build_context(&session.folder());
         let listed = move |typed: &str, set: &ElementSet| {
             kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
         };

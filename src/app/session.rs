@@ -140,8 +140,8 @@ impl Session {
 
     /// Builds the simulation from the current document.
     pub fn build(&mut self, play: bool) {
-        let scene = self.project.build_context(&self.folder());
-        self.live.build(&self.project, scene, play);
+        let context = self.project.build_context(&self.folder());
+        self.live.build(&self.project, context, play);
     }
 
     /// Builds the simulation on the CPU after a device failure.

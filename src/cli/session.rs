@@ -47,7 +47,7 @@ pub(super) struct Pacing {
 
 /// Reads and generates on the loader's thread, with progress and cancel.
 pub(super) fn prepare(project: &Project, base: &Path, meter: &Meter) -> Result<Box<dyn Prepared>, CliError> {
-    let (model, scene) = (project.model.clone(), project.build_context(base));
+    let (model, context) = (project.model.clone(), project.build_context(base));
     let (sender, receiver) = std::sync::mpsc::channel();
     let progress = std::sync::Arc::new(Progress::default());
     let shared = progress.clone();

@@ -29,7 +29,7 @@ const MAX_LISTED: usize = 64;
 
 /// Every file the path parameters of a project point to; of a folder, the files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
-    let scene = project.build_context(base);
+    let context = project.build_context(base);
     let mut out = vec![];
     for (id, typed) in project.paths() {
         let parameter = project.model.params().path(id);

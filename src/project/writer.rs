@@ -25,7 +25,7 @@ pub struct RunStart<'a> {
     /// Folder the project's relative paths start from.
     pub base: &'a Path,
     /// What was logged between step 0 and the start of the recording.
-    pub history: &'a [(u64, Logged)],
+    pub history: &'a [(u64, LoggedCommand)],
     /// Recorded probes.
     pub taps: Vec<Tap>,
     /// The sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
@@ -237,9 +237,9 @@ impl Sink for RunWriter {
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
         let line = ron::to_string(&(step, what)).map_err(io::Error::other)?;
         let words = match what {
-            Logged::Set(change) => run::describe_change(&self.model, change),
-            Logged::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
-            Logged::Rewind => "back to step 0".into(),
+            LoggedCommand::Set(change) => run::describe_change(&self.model, change),
+            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
+            LoggedCommand::Rewind => "back to step 0".into(),
         };
         let result = self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes());
         if let Err(error) = &result {

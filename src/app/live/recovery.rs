@@ -54,7 +54,7 @@ impl Live {
             }
             None => (project.clone(), None, None),
         };
-        let (builder, scene) = (self.builder.clone(), project.build_context(folder));
+        let (builder, context) = (self.builder.clone(), project.build_context(folder));
         let mut on_cpu = project.clone();
         on_cpu.run.device = DeviceChoice::Cpu;
         let job = move |progress: &Progress| {
