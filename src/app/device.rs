@@ -126,10 +126,10 @@ impl Devices {
         }
     }
 
-    /// Runs a recorded run again on the device in use and compares, event by event; a series, trial by trial.
+    /// Replays a recorded run on the device in use and compares the events; a series is compared trial by trial.
     pub fn replay(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let trials = run.trials().map_err(|e| SimError::Input(e.to_string()))?;
-        let mut verdict = ReplayResult::Differs("there is nothing in it".into());
+        let mut verdict = ReplayResult::Differs("the run has no trials".into());
         for trial in &trials {
             verdict = self.replay_one(trial, progress)?;
             if let ReplayResult::Differs(_) = verdict {

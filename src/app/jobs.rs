@@ -62,7 +62,7 @@ pub enum JobResult {
     Runs(Vec<super::library::Run>),
     /// Search results of the palette in the model.
     Found(String, Vec<super::palette::Found>),
-    /// A recorded run was run again: its name, and whether it came out the same.
+    /// A recorded run was replayed: its name, and whether it is identical.
     Replayed(String, Result<crate::project::replay::ReplayResult, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),

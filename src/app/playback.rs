@@ -100,9 +100,9 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
 }
 
-impl Recorded {
-    /// Starts to read. `wake` is called with every slice.
-    pub fn read(opened: &Opened, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
+impl Playback {
+    /// Starts the reader thread. `wake` is called after every slice.
+    pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
         let mut slices = PlaybackReader::open(&opened.run, opened.schema.probes).map_err(|e| e.to_string())?;
         let (sender, receiver) = bounded(AHEAD);
         let read = move || {

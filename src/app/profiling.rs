@@ -48,7 +48,7 @@ impl App {
         let devices = self.devices.clone();
         let job = move || {
             let measured = devices.measure().and_then(|mut measured| {
-                let cache = peak_performance::cache_folder().ok_or("there is no folder to keep it in")?;
+                let cache = peak_performance::cache_folder().ok_or("no cache folder")?;
                 peak_performance::save(&cache, &mut measured)?;
                 Ok(Some(Box::new(measured)))
             });

@@ -37,9 +37,9 @@ impl App {
         }
     }
 
-    /// A recorded run was run again.
+    /// Shows the result of a replay.
     pub(super) fn replayed(&mut self, name: &str, verdict: Result<ReplayResult, String>) {
-        let was_cancelled = self.library.replaying.take().is_some_and(|again| again.progress.is_cancelled());
+        let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
         match verdict {
             _ if was_cancelled => {}
             Ok(ReplayResult::Identical { steps, spikes, digest }) => {
@@ -49,10 +49,8 @@ impl App {
                     format!("Replay of {name} is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
                 );
             }
-            Ok(ReplayResult::Differs(what)) => {
-                self.notify(Level::Error, format!("{name} run again is different: {what}"))
-            }
-            Err(why) => self.notify(Level::Error, format!("{name} could not be run again: {why}")),
+            Ok(ReplayResult::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
+            Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),
         }
     }
 
