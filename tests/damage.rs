@@ -223,7 +223,7 @@ fn damaged_files_never_panic() {
     let kicks = b"idx,step\n7,5\n8,6\n".to_vec();
     let rounds = [
         ("edges.csv", hammer(&[edges], fuzz_entry::edges_csv)),
-        ("edges.parquet", hammer(&makes(), fuzz_entry::edges_parquet)),
+        ("edges.parquet", hammer(&encodings(), fuzz_entry::edges_parquet)),
         ("neurons.csv", hammer(&[nodes], fuzz_entry::neurons_csv)),
         ("neurons.parquet", hammer(&[neurons()], fuzz_entry::neurons_parquet)),
         ("annotations", hammer(&[notes], fuzz_entry::annotations)),
@@ -265,7 +265,7 @@ fn write_a_corpus() {
         std::fs::create_dir_all(folder.join(target)).expect("a folder");
         std::fs::write(folder.join(target).join(name), bytes).expect("written");
     };
-    makes().iter().enumerate().for_each(|(i, bytes)| put("edges_parquet", &format!("{i}"), bytes));
+    encodings().iter().enumerate().for_each(|(i, bytes)| put("edges_parquet", &format!("{i}"), bytes));
     put("neurons_parquet", "0", &neurons());
     put("edges_csv", "0", b"pre,post,w\n0,1,5\n\"2\", 1 ,-300\r\n");
     put("neurons_csv", "0", b"idx,root_id,name,side,x,y,z\n0,12,a,left,1,2,3\n1,2,\"b,c\",right,,,\n");
