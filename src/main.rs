@@ -4,7 +4,7 @@ use neuropil::{app::Start, cli::Window};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    neuropil::cli::main(Box::new(neuropil::app::log::ring::layer()), open_window)
+    neuropil::cli::main(Box::new(neuropil::app::log::capture::layer()), open_window)
 }
 
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.

@@ -5,7 +5,7 @@
 mod device;
 #[path = "support/lost.rs"]
 mod lost;
-#[path = "support/busy.rs"]
+#[path = "support/small_network.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 mod network;
 

@@ -4,7 +4,7 @@
 #[path = "support/lost.rs"]
 mod lost;
 
-#[path = "support/busy.rs"]
+#[path = "support/small_network.rs"]
 #[allow(dead_code, reason = "the drives of another model")]
 mod net;
 

@@ -5,8 +5,8 @@
 #[path = "support/brain.rs"]
 #[allow(dead_code)]
 mod brain;
-#[path = "support/marks.rs"]
-mod marks;
+#[path = "support/distribution.rs"]
+mod distribution;
 #[path = "support/population.rs"]
 mod population;
 #[path = "support/stage.rs"]
@@ -15,8 +15,8 @@ mod stage;
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
-    app::views::{Abilities, ViewRequest, tints::Tint},
-    engine::SimSchema,
+    app::views::{KindFeatures, ViewRequest, tints::Tint},
+    engine::Exhibit,
     sim::{Clock, Frame, Reading},
 };
 use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};
@@ -199,7 +199,7 @@ fn the_one_menu_opens_in_views_of_populations() {
         stage.run(2);
         stage.absorb(frame(40, 100));
         stage.settle();
-        stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
+        stage.allow(KindFeatures { actions: ACTIONS, ..KindFeatures::default() });
         stage.select_of(N, &[3, 7]);
         stage.menu_at(pos2(300.0, 300.0));
         stage.press("Actions");
@@ -214,7 +214,7 @@ fn the_one_menu_opens_in_views_of_populations() {
 #[test]
 fn the_menu_of_a_line_is_about_who_lives_there() {
     let mut stage = with_lines();
-    stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
+    stage.allow(KindFeatures { actions: ACTIONS, ..KindFeatures::default() });
     let mut y = 40.0;
     let place = loop {
         stage.click(pos2(690.0, y), Modifiers::NONE);

@@ -34,7 +34,7 @@ fn window(fails_at: u64, refuses_states: bool) -> Window {
     open(Start { builder: Some(Arc::new(builder)), ..window::start(true) })
 }
 
-const WAY_ON: &str = "Continue on the CPU";
+const WAY_ON: &str = "Continue on CPU";
 
 fn step(w: &Window) -> u64 {
     w.state().session().live.clock.step

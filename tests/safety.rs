@@ -94,11 +94,11 @@ fn undo_and_redo_of_anything() {
         let end = w.state().session().project.clone();
         let (undo, _) = w.state().session().history.counts();
         let ctx = w.ctx.clone();
-        w.state_mut().command(&ctx, UiCommand::Travel(-(undo as i32)));
+        w.state_mut().command(&ctx, UiCommand::UndoSteps(-(undo as i32)));
         w.step();
         assert_eq!(w.state().session().project, begin, "seed {seed}: undo all is the start");
         assert!(!w.state().session().is_dirty());
-        w.state_mut().command(&ctx, UiCommand::Travel(undo as i32));
+        w.state_mut().command(&ctx, UiCommand::UndoSteps(undo as i32));
         w.step();
         assert_eq!(w.state().session().project, end, "seed {seed}: redo all is the end");
     }

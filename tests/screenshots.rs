@@ -1,5 +1,5 @@
-//! The window as a newcomer sees it: the default project with the real engine, run, probed and photographed.
-//! Pictures are written when `NEUROPIL_SCREENSHOTS` names a folder; they are looked at either way.
+//! Screenshots of the window with bundled projects and the real engine. Pictures are written when
+//! `NEUROPIL_SCREENSHOTS` names a folder.
 
 #[path = "support/harness.rs"]
 mod harness;
@@ -39,14 +39,14 @@ fn shoot(w: &mut Window, name: &str) -> Option<Picture> {
         let folder = root().join(PathBuf::from(folder));
         std::fs::create_dir_all(&folder).expect("folder");
         let file = std::fs::File::create(folder.join(format!("{name}.png"))).expect("file");
-        // They are kept in the repository: opaque, and as small as PNG gets.
+        // Stored in the repository: opaque and compressed.
         let small = PngEncoder::new_with_quality(file, CompressionType::Best, FilterType::Adaptive);
         image::DynamicImage::from(picture.clone()).to_rgb8().write_with_encoder(small).expect("picture");
     }
     Some(picture)
 }
 
-/// Pixels inside a node whose channels differ by more than 40: neither ground nor text.
+/// Number of saturated pixels inside a node: neither background nor text.
 fn saturated(w: &Window, picture: &Picture, label: &str) -> usize {
     let rect = w.get_by_label(label).rect();
     let inside = |x: u32, y: u32| rect.contains(egui::pos2(x as f32, y as f32));
@@ -74,19 +74,19 @@ fn window(project: &str, size: [f32; 2]) -> Window {
     w
 }
 
-/// Sizes a window is looked at in: a small laptop's, and a large screen's.
+/// Window sizes: a small laptop and a large screen.
 const SIZES: [[f32; 2]; 2] = [[1280.0, 800.0], [1920.0, 1200.0]];
 
-/// All workspaces of every kind, run for a while, in both sizes and themes. Only to be looked at, so it is run by hand:
+/// All workspaces of every kind in both sizes and themes, for manual review:
 /// `NEUROPIL_SCREENSHOTS=… cargo test --test screenshots workspaces -- --ignored`.
 #[test]
-#[ignore = "to be looked at"]
+#[ignore = "manual review"]
 fn workspaces_of_every_kind() {
     for (project, set, n) in [("fly", "neurons", 4), ("balanced", "neurons", 4), ("nuclei", "nuclei", 12)] {
         let mut w = window(&format!("{project}.ron"), SIZES[1]);
         let ctx = w.ctx.clone();
         w.query_all_by_label("Run").next().expect("a button; empty views have one, too").click_accesskit();
-        // What is not on screen is not measured: each is on screen for a while.
+        // Hidden views are not sampled: each page is shown for a while.
         for page in [2, 1, 0] {
             w.state_mut().command(&ctx, UiCommand::Workspace(page));
             let secs = w.state().session().live.clock.secs();
@@ -106,7 +106,7 @@ fn workspaces_of_every_kind() {
                 w.set_size(egui::Vec2::from(*size));
                 w.state_mut().command(&ctx, UiCommand::Theme(theme));
                 let since = Instant::now();
-                // Jobs of the pool come in.
+                // Pool jobs finish.
                 until(&mut w, "it is drawn", |_| since.elapsed() > Duration::from_millis(900));
                 if shoot(&mut w, &format!("{project}-{page}-{}-{name}", size[0])).is_none() {
                     return;
@@ -116,8 +116,7 @@ fn workspaces_of_every_kind() {
     }
 }
 
-/// What the cards of the home page show: a project, one of its views under the name of its picture, and after how much
-/// simulated time.
+/// Pictures of the example cards: project, view, label of its image, and simulated time.
 const CARDS: [(&str, &str, &str, f64); 9] = [
     ("fly", "brain", "3D view", 0.3),
     ("fastfly", "brain", "3D view", 0.02),
@@ -130,27 +129,27 @@ const CARDS: [(&str, &str, &str, f64); 9] = [
     ("fields", "scatter", "Scatter", 100.0),
 ];
 
-/// Draws the cards of the home page, by hand:
+/// Draws the example cards of the welcome page:
 /// `NEUROPIL_SCREENSHOTS=assets/examples cargo test --test screenshots cards -- --ignored`.
 #[test]
-#[ignore = "makes pictures"]
+#[ignore = "writes pictures"]
 fn cards() {
     for (project, view, picture, secs) in CARDS {
         let mut w = window(&format!("{project}.ron"), [700.0, 690.0]);
         let ctx = w.ctx.clone();
-        // A window of this size has hidden what is beside its panels.
+        // A window of this size hides its side panels.
         w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "it runs", |w| w.state().session().live.clock.step > 0);
         for command in [UiCommand::ShowView(view), UiCommand::Maximise] {
             w.state_mut().command(&ctx, command);
         }
-        // A lineage is told from when it is first looked at.
+        // A lineage starts when its view is first shown.
         let end = w.state().session().live.clock.secs() + secs;
         until(&mut w, "it has run", |w| w.state().session().live.clock.secs() >= end);
         w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "it pauses", |w| !w.state().session().live.running);
         let since = Instant::now();
-        // Jobs of the pool come in.
+        // Pool jobs finish.
         until(&mut w, "it is drawn", |_| since.elapsed() > Duration::from_millis(1500));
         let (Ok(all), Some(folder)) = (w.render(), std::env::var_os("NEUROPIL_SCREENSHOTS")) else { return };
         let area = w.query_all_by_label(picture).map(|n| n.rect()).max_by(|a, b| a.area().total_cmp(&b.area()));
@@ -187,7 +186,7 @@ fn the_default_project_makes_a_picture() {
     }
 }
 
-/// Six of the driven neurons, so that their traces have something to tell.
+/// Selects six of the driven neurons.
 fn select_some(w: &mut Window) {
     let session = w.state_mut().session_mut();
     let set = session.live.schema.set("neurons").expect("neurons").clone();

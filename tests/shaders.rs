@@ -2,7 +2,7 @@
 
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{RenderState, RendererOptions, wgpu};
-use neuropil::app::software::LEAN_WGSL;
+use neuropil::app::software::WINDOW_WGSL;
 use neuropil::view3d::{
     BLIT_WGSL, COLOR_FORMAT, Camera, EXTRAS_WGSL, End, Look, Mesh, POINTS_WGSL, Projector, Scene, Vec2, selected,
 };
@@ -19,8 +19,12 @@ fn device() -> Option<RenderState> {
 fn shaders_validate() {
     let Some(state) = device() else { return };
     let extras = [POINTS_WGSL, EXTRAS_WGSL].concat();
-    let all =
-        [("points.wgsl", POINTS_WGSL), ("extras.wgsl", &extras), ("blit.wgsl", BLIT_WGSL), ("lean.wgsl", LEAN_WGSL)];
+    let all = [
+        ("points.wgsl", POINTS_WGSL),
+        ("extras.wgsl", &extras),
+        ("blit.wgsl", BLIT_WGSL),
+        ("window.wgsl", WINDOW_WGSL),
+    ];
     for (name, source) in all {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());

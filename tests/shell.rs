@@ -125,7 +125,7 @@ fn items_are_renamed_and_deleted_with_undo() {
     let mut w = window(false);
     w.run();
     set(&mut w, "lif.tau_m=21");
-    w.get_by_role_and_label(egui::accesskit::Role::Button, "Add to stimuli and lesions").click();
+    w.get_by_role_and_label(egui::accesskit::Role::Button, "Add stimulus").click();
     w.run();
     let n = |w: &Window| {
         let params = w.state().session().project.model.params();
@@ -134,7 +134,7 @@ fn items_are_renamed_and_deleted_with_undo() {
     };
     let before = n(&w);
     let name = value(&w, "interventions.0.name");
-    let name = if name.trim_matches('"').is_empty() { "Intervention 1".to_owned() } else { name };
+    let name = if name.trim_matches('"').is_empty() { "Stimulus 1".to_owned() } else { name };
     let all: Vec<_> = w.get_all_by_label(&name).map(|n| n.rect().center()).collect();
     let leftmost = all.into_iter().min_by(|a, b| a.x.total_cmp(&b.x)).expect("the item is in the tree");
     w.hover_at(leftmost);

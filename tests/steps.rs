@@ -3,7 +3,7 @@
 #[path = "support/lost.rs"]
 mod lost;
 
-#[path = "support/busy.rs"]
+#[path = "support/small_network.rs"]
 mod network;
 
 use network::{N, busy, intervention, setup};

@@ -102,7 +102,7 @@ fn choices_show_their_parameters() {
 fn lists_grow_and_shrink() {
     let mut w = window(false);
     w.run();
-    w.query_all_by_label("Add to selections").next().expect("a row").click();
+    w.query_all_by_label("Add neuron group").next().expect("a row").click();
     w.run();
     w.run();
     assert_eq!(w.state().session().project.model.params().len(3), 1);

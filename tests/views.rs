@@ -3,8 +3,8 @@
 
 #[path = "support/brain.rs"]
 mod brain;
-#[path = "support/crowd.rs"]
-mod crowd;
+#[path = "support/raster_load.rs"]
+mod raster_load;
 #[path = "support/stage.rs"]
 mod stage;
 

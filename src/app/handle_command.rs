@@ -51,7 +51,7 @@ impl App {
             UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             UiCommand::Undo => self.travel(true),
             UiCommand::Redo => self.travel(false),
-            UiCommand::Travel(steps) => (0..steps.unsigned_abs()).for_each(|_| self.travel(steps < 0)),
+            UiCommand::UndoSteps(steps) => (0..steps.unsigned_abs()).for_each(|_| self.travel(steps < 0)),
             UiCommand::ResetParameters => self.reset_parameters(),
             UiCommand::RunPause => self.run_pause(),
             UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.playback.is_some() => {
@@ -63,7 +63,7 @@ impl App {
                     self.session.live.run_to(end);
                 }
             }
-            UiCommand::ToggleUpdates => {
+            UiCommand::PauseDisplay => {
                 self.pacing.updates_are_off = !self.pacing.updates_are_off;
                 self.session.live.set_quiet(self.pacing.updates_are_off);
             }
@@ -72,7 +72,7 @@ impl App {
             UiCommand::Rebuild => self.session.build(false),
             UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
             UiCommand::Compare(steps) => self.compare(steps),
-            UiCommand::MeasureCeilings => self.measure_ceilings(),
+            UiCommand::MeasurePeak => self.measure_ceilings(),
             UiCommand::CancelLoading => self.session.live.cancel_loading(),
             UiCommand::Record => self.toggle_recording(),
             UiCommand::Stimulate => self.intervene(Intervention::Stimulate),
@@ -400,7 +400,7 @@ impl App {
 
     /// Saves the current layout under a name: in the project, or in a file for all projects.
     pub(super) fn keep_layout(&mut self, name: &str, in_project: bool) {
-        let layout = self.workspace.keep(name, in_project);
+        let layout = self.workspace.save_layout(name, in_project);
         let folder = self.config_dir.as_ref().map(|d| d.join("layouts"));
         match folder.filter(|_| !in_project) {
             None => self.notify(Level::Info, format!("Layout “{name}” is saved with the project")),

@@ -1,6 +1,6 @@
 //! Background jobs on named threads: files and dialogs. Results arrive in a queue, so the window never blocks.
 
-use super::figure::Taken;
+use super::figure::FigureHandle;
 use crate::{
     project::{self, Project, RunWriter, Warning},
     sim::Tap,
@@ -24,7 +24,7 @@ pub enum Purpose {
     /// To write a text: a proposed name and the text.
     SaveText(String, Arc<str>),
     /// To write a picture of a panel.
-    Figure(Taken),
+    Figure(FigureHandle),
 }
 
 /// Result of a background job.
@@ -52,18 +52,18 @@ pub enum JobResult {
     RunOpened(Result<Box<super::playback::OpenedRun>, String>),
     /// The newest unread crash report.
     Crash(Option<(PathBuf, String)>),
-    /// The project's file was written, and its content.
-    FileChanged(PathBuf, Box<Project>),
-    /// The image of a panel.
-    Figure(Taken),
-    /// Elements to select, and the generation of the selection at the request.
+    /// The project's file as somebody wrote it.
+    Outside(PathBuf, Box<Project>),
+    /// A panel as it is on screen.
+    Figure(FigureHandle),
+    /// Elements of a set that are to be selected, and the selection's generation when they were asked for.
     Selected(&'static str, Vec<u32>, u64),
     /// The runs found beside the project.
     Runs(Vec<super::library::Run>),
-    /// Search results of the palette in the model.
-    Found(String, Vec<super::palette::Found>),
-    /// A recorded run was replayed: its name, and whether it is identical.
-    Replayed(String, Result<crate::project::replay::ReplayResult, String>),
+    /// What of the model fits a search in the palette.
+    Found(String, Vec<super::palette::SearchHit>),
+    /// A recorded run was run again: its name, and whether it came out the same.
+    Replayed(String, Result<crate::project::replay::Verdict, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.
@@ -236,8 +236,8 @@ impl Jobs {
     }
 
     /// Writes a picture.
-    pub fn draw(&mut self, path: PathBuf, figure: Taken) -> Result<(), String> {
-        self.spawn("figure", move || JobResult::Exported(super::figure::write(&figure.0, &path)))
+    pub fn draw(&mut self, path: PathBuf, figure: FigureHandle) -> Result<(), String> {
+        self.spawn("figure", move || Done::Exported(super::figure::write(&figure.0, &path)))
     }
 
     /// Reads the list of runs beside a project.

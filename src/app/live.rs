@@ -13,9 +13,9 @@ use super::{
     checkpoints::Checkpoints,
     log::Level,
     pacing::Target,
-    playback::Playback,
-    run_stats::{Latency, Pace},
-    views::Trouble,
+    recorded::Recorded,
+    rescue::Rescue,
+    views::StopReason,
 };
 use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},
@@ -110,10 +110,10 @@ pub struct Live {
     pub playback: Option<Playback>,
     /// Why there is no simulation.
     pub error: Option<String>,
-    /// Checkpoints, to continue after a device failure.
-    pub checkpoints: Checkpoints,
-    /// Why the simulation stopped; none when it runs again.
-    pub trouble: Option<Trouble>,
+    /// What is kept for the day the device fails.
+    pub rescue: Rescue,
+    /// Why the simulation stopped by itself; none once it runs again.
+    pub stop_reason: Option<StopReason>,
     /// Real-time factor.
     pub pace: Pace,
     /// Latency from edit to frame.
@@ -155,8 +155,8 @@ impl Live {
             recording: None,
             playback: None,
             error: None,
-            trouble: None,
-            checkpoints: Checkpoints::default(),
+            stop_reason: None,
+            rescue: Rescue::default(),
             pace: Pace::default(),
             latency: Latency::default(),
             acks: EditAcks::default(),
@@ -203,9 +203,9 @@ impl Live {
         self.playback = None;
         self.schema = SimSchema::default();
         self.clock = Clock::default();
-        (self.error, self.trouble) = (None, None);
-        self.checkpoints.forget();
-        self.subscribed.clear();
+        (self.error, self.stop_reason) = (None, None);
+        self.rescue.forget();
+        self.watched.clear();
     }
 
     /// Stage, fraction and elapsed time of the loader.

@@ -102,8 +102,8 @@ pub struct App {
     pub(crate) log: log::Log,
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
-    figure: Option<figure::Wish>,
-    autosave: unsaved_guard::Autosave,
+    figure: Option<figure::FigureRequest>,
+    autosave: guard::Autosave,
     attention: jobs::Attention,
     journal: journal::Journal,
     file_watch: file_watch::FileWatch,
@@ -349,11 +349,11 @@ impl App {
             return pacing::quiet_ui(ui, self);
         }
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
-        let abilities = self.abilities();
+        let features = self.features();
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
-        self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock);
-        session.filter.update(ui.ctx(), &session.live.schema, &abilities);
+        self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
+        session.filter.update(ui.ctx(), &session.live.exhibit, &features);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let mut tints = std::mem::take(&mut self.workspace.tints);
         let mut kept_views = std::mem::take(&mut self.workspace.kept_views);
@@ -361,13 +361,13 @@ impl App {
             schema: &session.live.schema,
             clock: session.live.clock,
             running: session.live.running,
-            trouble: session.live.trouble.as_ref(),
+            stop_reason: session.live.stop_reason.as_ref(),
             icon: icons::GRID,
             tokens: &t,
             selection: &mut session.selection,
             time: &mut self.time,
             filter: &mut session.filter,
-            abilities: &abilities,
+            features: &features,
             runs: &mut self.library,
             tints: &mut tints,
             kept_views: &mut kept_views,
@@ -408,7 +408,7 @@ impl eframe::App for App {
         self.frames.mark_first(&ctx);
         let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
         self.panels_ui(ui, &mut queue);
-        self.take_figure(&ctx);
+        self.capture_figure(&ctx);
         palette::ui(&ctx, self, &mut queue);
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);

@@ -7,7 +7,7 @@ use super::{
     jobs::{JobResult, Purpose},
     log::Level,
     text,
-    views::{Abilities, ViewRequest},
+    views::{KindFeatures, ViewRequest},
 };
 use crate::{
     kinds,
@@ -16,15 +16,15 @@ use crate::{
 use std::sync::Arc;
 
 impl App {
-    /// Features of the open project's kind: named selections, interventions, actions.
-    pub(super) fn abilities(&self) -> Abilities {
+    /// What the kind of the open project lets be named and done.
+    pub(super) fn features(&self) -> KindFeatures {
         let session = &self.session;
         let params = session.project.model.params();
         let context = session.project.build_context(&session.folder());
         let listed = move |typed: &str, set: &ElementSet| {
             kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
         };
-        Abilities {
+        KindFeatures {
             named: interventions::named(params).into(),
             can_name: interventions::can_select(params),
             effects: interventions::effects(params),

@@ -235,13 +235,13 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             for (i, label) in future.iter().enumerate().rev() {
                 let text = RichText::new(*label).color(t.text_sub);
                 if ui.button(text).on_hover_text("Redo up to here").clicked() {
-                    queue.push(UiCommand::Travel(i as i32 + 1));
+                    queue.push(UiCommand::UndoSteps(i as i32 + 1));
                 }
             }
             for (i, label) in past.iter().enumerate() {
                 let ink = if i == 0 { t.text_strong } else { t.text };
-                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to here, inclusive").clicked() {
-                    queue.push(UiCommand::Travel(-(i as i32) - 1));
+                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to and with this").clicked() {
+                    queue.push(UiCommand::UndoSteps(-(i as i32) - 1));
                 }
             }
         });

@@ -8,7 +8,7 @@ use super::{
     text,
     theme::Tokens,
     tree::leaf,
-    views::{filter::Asked, pool::Pooled},
+    views::{filter::QueryContext, pool::PooledResult},
     widgets,
 };
 use crate::{
@@ -23,8 +23,8 @@ type Counts = Vec<Result<u32, String>>;
 /// State of the selections in the tree.
 #[derive(Default)]
 pub struct Sets {
-    counts: Pooled<(Vec<Named>, usize, u64), Counts>,
-    /// The item being renamed, and the typed name.
+    counts: PooledResult<(Vec<Named>, usize, u64), Counts>,
+    /// The item whose name is being typed, and what has been typed.
     renaming: Option<(usize, String)>,
     /// The item clicked last: target of F2 and Delete.
     chosen: Option<usize>,
@@ -123,11 +123,11 @@ fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Opt
 
 fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) {
     let params = app.session.project.model.params_mut();
-    match action {
-        SetAction::Select => app.select_set(name),
-        SetAction::Rename => app.sets.renaming = Some((item, name.to_owned())),
-        SetAction::Delete => {
-            super::inspector::take_out(params, group, item);
+    match deed {
+        Deed::Select => app.select_set(name),
+        Deed::Rename => app.sets.renaming = Some((item, name.to_owned())),
+        Deed::Delete => {
+            super::inspector::remove_item(params, group, item);
             app.sets.chosen = None;
         }
         SetAction::Edit => {
@@ -230,15 +230,15 @@ fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
 
 /// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
-    let Some(set) = app.session.live.schema.sets.first().cloned() else { return };
-    let abilities = app.abilities();
-    let key = (abilities.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, abilities.seed);
+    let Some(set) = app.session.live.exhibit.sets.first().cloned() else { return };
+    let features = app.features();
+    let key = (features.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, features.seed);
     app.sets.counts.poll();
     if !app.sets.counts.is_stale(&key) {
         return;
     }
-    let asked = Asked::new(&app.session.live.schema, &abilities, set, &Default::default());
-    let named = abilities.named.clone();
+    let asked = QueryContext::new(&app.session.live.exhibit, &features, set, &Default::default());
+    let named = features.named.clone();
     app.sets.counts.want(ui.ctx(), key, move |progress| {
         let count = |s: &Named| {
             let found = asked.with(|known| known.select(&s.query));
@@ -255,7 +255,7 @@ impl App {
         let schema = &self.session.live.schema;
         let Some(set) = schema.sets.first().cloned() else { return };
         let over = set.name;
-        let asked = Asked::new(schema, &self.abilities(), set, &Default::default());
+        let asked = QueryContext::new(exhibit, &self.features(), set, &Default::default());
         let query = format!("in {}", query::quote(name));
         let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {

@@ -78,7 +78,7 @@ fn head_ui(ui: &mut Ui, app: &mut App) -> bool {
         ui.label(RichText::new("Keyboard shortcuts").text_style(TextStyle::Name(TITLE.into())).color(t.text_strong));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             close = ui.button("Close").clicked();
-            if ui.button("Change keys…").clicked() {
+            if ui.button("Edit shortcuts…").clicked() {
                 app.preferences = Some(super::preferences::Preferences::at(super::preferences::Page::Keys, ""));
                 close = true;
             }

@@ -1,4 +1,4 @@
-//! Accessibility: every input has a name.
+//! Accessibility: finds controls without a name.
 
 use egui_kittest::{Node, kittest::NodeT as _};
 

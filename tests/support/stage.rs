@@ -1,8 +1,8 @@
 //! A window with one view, operated by simulated input.
 #![allow(dead_code)]
 
-#[path = "gestures.rs"]
-mod gestures;
+#[path = "pointer.rs"]
+mod pointer;
 
 use crate::brain::Activity;
 use egui::{Event, Modifiers, PointerButton, Pos2, Vec2};
@@ -54,7 +54,7 @@ struct Inside {
     selection: Selection,
     time: Time,
     filter: views::filter::Filter,
-    abilities: views::Abilities,
+    features: views::KindFeatures,
     requests: Vec<views::ViewRequest>,
     profile: Profile,
     tints: views::tints::Tints,
@@ -72,18 +72,18 @@ impl Inside {
         let (start, busy) = (Instant::now(), busy_ms());
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
-        self.filter.update(ui.ctx(), &self.schema, &self.abilities);
+        self.filter.update(ui.ctx(), &self.exhibit, &self.features);
         let mut ctx = ViewCtx {
             schema: &self.schema,
             clock: self.clock,
             running: self.running,
-            trouble: None,
+            stop_reason: None,
             icon: self.view.icon(),
             tokens: &self.tokens,
             selection: &mut self.selection,
             time: &mut self.time,
             filter: &mut self.filter,
-            abilities: &self.abilities,
+            features: &self.features,
             runs: &mut self.runs,
             tints: &mut self.tints,
             kept_views: &mut self.kept_views,
@@ -119,7 +119,7 @@ impl Stage {
             selection: Selection::default(),
             time: Time::default(),
             filter: Default::default(),
-            abilities: Default::default(),
+            features: Default::default(),
             requests: vec![],
             profile: Profile::default(),
             tints: Default::default(),
@@ -395,8 +395,8 @@ impl Stage {
     }
 
     /// What the kind lets be named and done.
-    pub fn allow(&mut self, abilities: views::Abilities) {
-        self.harness().state_mut().abilities = abilities;
+    pub fn allow(&mut self, features: views::KindFeatures) {
+        self.harness().state_mut().features = features;
     }
 
     pub fn selection(&mut self) -> Vec<u32> {

@@ -1,11 +1,11 @@
-//! The keys of every command, and which command was asked for by keys.
+//! The keyboard shortcut of every command, and the command of the keys pressed this frame.
 
 use super::UiCommand;
 use crate::app::{App, workspace};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 impl UiCommand {
-    /// Its keys. Single letters count only while no text is being typed.
+    /// Its default shortcut. Shortcuts without Ctrl or Alt are inactive while a text field has the focus.
     pub const fn shortcut(&self) -> Option<KeyboardShortcut> {
         const CTRL: Modifiers = Modifiers::COMMAND;
         const SHIFT_CTRL: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
@@ -66,15 +66,15 @@ impl UiCommand {
     }
 }
 
-/// The command whose keys were pressed this frame. Keys without Ctrl or Alt are left to text fields that have the focus.
+/// The command whose shortcut was pressed this frame. Keys without Ctrl or Alt go to the text field that has the focus.
 pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
     let typing = ctx.text_edit_focused() || app.is_modal();
     let menu_is_open = egui::Popup::is_any_open(ctx);
-    // A slider or a list that has the keyboard takes the arrows.
+    // A focused slider or list handles the arrow keys itself.
     let has_focus = ctx.memory(|m| m.focused().is_some());
     let moves = |c: &UiCommand| matches!(c, UiCommand::MoveCursor(_) | UiCommand::GoStart | UiCommand::GoLive);
     let mut all = UiCommand::all(app);
-    // Ctrl+Shift+Z must be tried before Ctrl+Z, which would match it as well.
+    // Shortcuts with more modifiers first: Ctrl+Z also matches Ctrl+Shift+Z.
     let extra = |s: KeyboardShortcut| s.modifiers.shift as u8 + s.modifiers.alt as u8;
     all.sort_by_key(|c| std::cmp::Reverse(app.keymap.of(c).map_or(0, extra)));
     ctx.input_mut(|input| {
@@ -84,12 +84,12 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
         if input.consume_shortcut(&KeyboardShortcut::new(Modifiers { shift: true, ..Modifiers::COMMAND }, Key::P)) {
             return Some(UiCommand::Palette);
         }
-        // The layout of the keyboard decides whether `?` needs Shift.
-        let asked = app.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
-        if !typing && asked && input.consume_key(Modifiers::NONE, Key::Questionmark) {
+        // Whether `?` needs Shift depends on the keyboard layout.
+        let is_default = app.keymap.of(&UiCommand::Help) == UiCommand::Help.shortcut();
+        if !typing && is_default && input.consume_key(Modifiers::NONE, Key::Questionmark) {
             return Some(UiCommand::Help);
         }
-        // Next to the full stop, which steps on.
+        // The key beside the full stop, which steps forward.
         for (modifiers, steps) in [(Modifiers::SHIFT, -10), (Modifiers::NONE, -1)] {
             if !typing && input.consume_key(modifiers, Key::Comma) {
                 return Some(UiCommand::MoveCursor(steps));
@@ -100,7 +100,7 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
             let plain =
                 !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_function_key(shortcut.logical_key);
             let leave = typing && (plain || matches!(command, UiCommand::Undo | UiCommand::Redo));
-            // What other lists do with these keys is theirs.
+            // Without a selected tree item, other lists may use these keys.
             let idle = matches!(command, UiCommand::Rename | UiCommand::Delete) && app.tree_item().is_none();
             let leave = leave || idle;
             let closes_menu = menu_is_open && *command == UiCommand::SelectNone;

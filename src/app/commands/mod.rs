@@ -1,8 +1,8 @@
-//! Every command of the window: text, tooltip, shortcut, and why it cannot be used at the moment. One list for the
-//! menus, the palette and the keyboard.
+//! Every command of the window: label, tooltip, shortcut, and why it is disabled. Menus, the palette and the keyboard
+//! read this one list.
 
 mod keys;
-mod words;
+mod labels;
 
 pub use keys::pressed;
 
@@ -14,126 +14,126 @@ use super::{
 use crate::{export::Format, kinds::Model};
 use std::path::PathBuf;
 
-/// Something the user can ask of the window.
+/// A command of the window.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UiCommand {
-    /// A new project of the kind that is open.
+    /// A new project of the open project's kind.
     NewLike,
     /// A new project of this kind.
     New(&'static str),
-    /// A project that comes with the program, by name; it runs.
+    /// Opens a bundled example by name and runs it.
     Example(&'static str),
-    /// Shows where files of one's own are named.
+    /// Imports neurons and connections from files.
     ImportData,
     /// The file dialog.
     Open,
-    /// A project that was open before, by its place in the list.
+    /// A recent project, by index.
     OpenRecent(usize),
-    /// Shows a finished run, by its place in the list.
+    /// Opens a finished run, by index.
     OpenRun(usize),
-    /// Saves, asking for a file when there is none.
+    /// Saves; asks for a file when the project has none.
     Save,
     /// Asks for a file, then saves.
     SaveAs,
-    /// Writes the last run for other programs.
+    /// Exports the last run in this format.
     Export(Format),
-    /// Ends the program.
+    /// Quits the program.
     Quit,
-    /// One step back.
+    /// Undoes the last edit.
     Undo,
-    /// One step forward.
+    /// Redoes the last undone edit.
     Redo,
-    /// So many steps of the history: back when negative.
-    Travel(i32),
-    /// All parameters to their defaults.
+    /// Undoes (negative) or redoes (positive) this many edits.
+    UndoSteps(i32),
+    /// Resets all parameters to their defaults.
     ResetParameters,
-    /// Runs, or stops between two steps.
+    /// Runs, or pauses between two steps.
     RunPause,
-    /// Takes N steps.
+    /// Advances N steps.
     Step,
-    /// Takes ten times N steps.
+    /// Advances 10 N steps.
     StepMore,
-    /// Back to step 0.
+    /// Rewinds to step 0.
     Rewind,
-    /// Builds the simulation anew.
+    /// Rebuilds the simulation.
     Rebuild,
-    /// Builds the simulation on the CPU after the device has failed.
+    /// Rebuilds the simulation on the CPU after a device failure.
     ContinueOnCpu,
-    /// Stops loading.
+    /// Cancels loading.
     CancelLoading,
     /// Runs to the end of the planned duration.
     RunToEnd,
-    /// Draws nothing but gauges, or draws again.
-    ToggleUpdates,
-    /// Measures what the device can do at best.
-    MeasureCeilings,
-    /// Runs the project on this device and on the reference for so many steps, and compares.
+    /// Pauses or resumes drawing of all views; counters stay.
+    PauseDisplay,
+    /// Measures the device's peak performance.
+    MeasurePeak,
+    /// Runs the project on this device and on the CPU reference for this many steps, and compares.
     Compare(u64),
-    /// Starts or ends a recording.
+    /// Starts or stops a recording.
     Record,
-    /// Drives the selected elements.
+    /// Adds a stimulus on the selected elements.
     Stimulate,
     /// Silences the selected elements.
     Silence,
-    /// Names the selected elements.
+    /// Saves the selected elements as a named group.
     SaveSelection,
-    /// Shows and records the selected elements.
+    /// Shows and records traces of the selected elements.
     Probe,
-    /// Moves the time cursor by this many times N steps; back when negative.
+    /// Moves the time cursor by this many times N steps; negative is back.
     MoveCursor(i32),
-    /// The time cursor to the oldest remembered step.
+    /// Moves the time cursor to the oldest step in the history.
     GoStart,
-    /// Back to the present.
+    /// Follows the newest data.
     GoLive,
-    /// Plays what is remembered from the cursor, or stops.
+    /// Plays the history from the cursor, or stops.
     PlayPast,
-    /// Playing starts over at the end of the chosen range.
+    /// Toggles looping over the time range.
     Loop,
-    /// Views show the chosen range.
+    /// Zooms linked views to the time range.
     ZoomToRange,
-    /// No range is chosen.
+    /// Clears the time range.
     ClearRange,
-    /// Nothing is selected.
+    /// Clears the selection.
     SelectNone,
-    /// Writes a picture of the panel with the keyboard.
+    /// Exports a figure of the focused panel.
     ExportPanel,
-    /// Frames the selection in the views of space.
+    /// Frames the selection in spatial views.
     FocusSelection,
-    /// Offers what the panel with the keyboard can be coloured by.
+    /// Lists the variables that the focused panel can be coloured by.
     ColorMenu,
-    /// Colours it by the one at this place.
+    /// Colours the focused panel by the variable at this index.
     ColorBy(usize),
-    /// Keeps the range of its colours, or lets it follow the data.
+    /// Locks or unlocks the focused panel's colour range.
     ToggleRange,
-    /// Shows a view.
+    /// Brings a view to the front.
     ShowView(&'static str),
-    /// One more panel with a view.
+    /// Opens another panel with a view.
     OpenAnother(&'static str),
-    /// The page to begin with.
+    /// The welcome page.
     Home,
-    /// Brings a workspace to the front, by its place.
+    /// Brings a workspace to the front, by index.
     Workspace(usize),
-    /// A copy of the workspace in front.
+    /// Copies the active workspace.
     NewWorkspace,
-    /// Closes a workspace that is a copy.
+    /// Closes a copied workspace.
     CloseWorkspace,
-    /// The panel with the keyboard fills the centre, or goes back.
+    /// Maximises or restores the focused panel.
     Maximise,
-    /// The keyboard goes to the filter of the panel it is in.
+    /// Focuses the filter field of the focused panel.
     FilterPanel,
-    /// The keyboard goes to the next panel.
+    /// Focuses the next panel.
     NextPanel,
-    /// The keyboard goes to the panel before.
+    /// Focuses the previous panel.
     PreviousPanel,
-    /// The arrangement of panels as it was before the last change.
+    /// Undoes the last layout change.
     UndoLayout,
-    /// Takes back the last undo of the arrangement.
+    /// Redoes the last undone layout change.
     RedoLayout,
-    /// The arrangement as it was.
+    /// Resets the layout.
     ResetLayout(Target),
-    /// Keeps the arrangement under a name.
+    /// Saves the layout under a name.
     SaveLayout,
-    /// An arrangement that was kept, by its place in the list.
+    /// Applies a saved layout, by index.
     ApplyLayout(usize),
     /// Shows or hides the project tree.
     ToggleTree,
@@ -141,50 +141,50 @@ pub enum UiCommand {
     ToggleInspector,
     /// Shows or hides the log.
     ToggleLog,
-    /// Shows or hides the figures about the window itself.
+    /// Shows or hides statistics of the window itself.
     ToggleDev,
-    /// Dark, light, or as the system has it.
+    /// Dark, light or system theme.
     Theme(Theme),
-    /// Another name for the chosen item of the project.
+    /// Renames the selected tree item.
     Rename,
-    /// One more of the chosen item of the project.
+    /// Duplicates the selected tree item.
     Duplicate,
-    /// Takes the chosen item out of the project.
+    /// Deletes the selected tree item.
     Delete,
-    /// Reads the recorded runs again.
+    /// Reads the run folders again.
     RefreshRuns,
-    /// Runs a recorded run again and compares.
+    /// Replays a recorded run and verifies it.
     Replay(PathBuf),
-    /// Stops that.
+    /// Cancels the replay.
     CancelReplay,
-    /// Shows a run's folder.
+    /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
-    /// What can be set.
+    /// The settings dialog.
     Settings,
-    /// Which keys stand for what.
+    /// The shortcut editor.
     Keys,
-    /// Help on the panel with the keyboard.
+    /// Help of the focused panel.
     PanelHelp,
-    /// What the program runs on.
+    /// System information.
     System,
-    /// Larger.
+    /// Zooms the window in.
     ZoomIn,
-    /// Smaller.
+    /// Zooms the window out.
     ZoomOut,
-    /// Original size.
+    /// Resets the window's zoom.
     ZoomReset,
-    /// The whole screen.
+    /// Toggles full screen.
     FullScreen,
     /// The command palette.
     Palette,
-    /// The shortcuts.
+    /// The list of shortcuts.
     Help,
-    /// Version, licence, device.
+    /// Version, licence and device.
     About,
 }
 
-/// So many of the newest runs are offered in menus and the palette.
-const MOST_RUNS: usize = 20;
+/// Newest runs offered in menus and the palette.
+const MAX_RUNS: usize = 20;
 
 /// The menus, in order.
 pub const MENUS: [&str; 6] = ["File", "Edit", "Simulation", "View", "Window", "Help"];
@@ -196,8 +196,8 @@ impl UiCommand {
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
-        all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
-        all.extend((0..app.library.runs.len()).rev().take(MOST_RUNS).map(Self::OpenRun));
+        all.extend((0..app.recent.places.len()).map(Self::OpenRecent));
+        all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
         all.extend(Format::ALL.map(Self::Export));
@@ -218,8 +218,8 @@ impl UiCommand {
             Self::Step,
             Self::StepMore,
             Self::RunToEnd,
-            Self::ToggleUpdates,
-            Self::MeasureCeilings,
+            Self::PauseDisplay,
+            Self::MeasurePeak,
             Self::Compare(200),
             Self::Rewind,
             Self::Rebuild,
@@ -252,7 +252,7 @@ impl UiCommand {
         all
     }
 
-    /// What can be done to the arrangement of panels.
+    /// Commands on the layout.
     pub fn layout(app: &App) -> Vec<Self> {
         let mut all = vec![Self::UndoLayout, Self::RedoLayout];
         all.extend(Target::ALL.map(Self::ResetLayout));
@@ -261,7 +261,7 @@ impl UiCommand {
         all
     }
 
-    /// Which menu it is in, and whether a line goes above it.
+    /// Its menu, and whether a separator precedes it.
     pub const fn menu(&self) -> (&'static str, bool) {
         match self {
             Self::NewLike | Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => {
@@ -276,7 +276,7 @@ impl UiCommand {
             Self::Export(f) => ("File", matches!(f, Format::Csv)),
             Self::Undo
             | Self::Redo
-            | Self::Travel(_)
+            | Self::UndoSteps(_)
             | Self::Silence
             | Self::Probe
             | Self::SaveSelection
@@ -286,7 +286,7 @@ impl UiCommand {
             Self::RunPause | Self::Step | Self::StepMore | Self::Rewind | Self::ContinueOnCpu | Self::CancelLoading => {
                 ("Simulation", false)
             }
-            Self::RunToEnd | Self::ToggleUpdates | Self::MeasureCeilings | Self::Compare(_) => ("Simulation", false),
+            Self::RunToEnd | Self::PauseDisplay | Self::MeasurePeak | Self::Compare(_) => ("Simulation", false),
             Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => ("Simulation", false),
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_)
@@ -311,12 +311,12 @@ impl UiCommand {
         }
     }
 
-    /// Whether keys can be given to it: not to what comes and goes.
+    /// Whether a shortcut can be assigned: not to entries that come and go.
     pub const fn has_own_keys(&self) -> bool {
         !matches!(
             self,
             Self::OpenRecent(_)
-                | Self::Travel(_)
+                | Self::UndoSteps(_)
                 | Self::ApplyLayout(_)
                 | Self::Example(_)
                 | Self::CancelLoading
@@ -325,81 +325,80 @@ impl UiCommand {
         )
     }
 
-    /// Why it cannot be used now; `None` when it can.
+    /// Why it is disabled; `None` when it is enabled.
     pub fn why_not(&self, app: &App) -> Option<&'static str> {
         let (session, live) = (&app.session, &app.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
         let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
-        let loaded = needs(live.is_loaded(), "There is no simulation yet: run the model first");
+        let loaded = needs(live.is_loaded(), "No simulation: run the model first");
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
-            Self::RunToEnd if app.planned_end().is_none() => Some("The project plans no duration"),
+            Self::RunToEnd if app.planned_end().is_none() => Some("The project has no duration"),
             Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
-                Some("The planned duration is over: rewind first")
+                Some("The duration is over: rewind first")
             }
-            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.playback.is_some() => {
-                Some("This is a recording: rebuild to run its project")
+            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
+                Some("This is a playback: rebuild to run its project")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
-            Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),
-            Self::CancelLoading => needs(live.progress().is_some(), "Nothing is being loaded"),
+            Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
+            Self::CancelLoading => needs(live.progress().is_some(), "Nothing is loading"),
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
-            Self::Export(_) => needs(!app.library.runs.is_empty(), "There is no run yet: record one first"),
+            Self::Export(_) => needs(!app.library.runs.is_empty(), "No run: record one first"),
             Self::Stimulate | Self::Silence | Self::SaveSelection => {
                 let named = super::interventions::can_select(session.project.model.params());
-                needs(named, "This kind has no selections")
+                needs(named, "This model has no named groups")
                     .or_else(|| needs(!session.selection.elements.is_empty(), "Nothing is selected"))
             }
             Self::Probe => {
                 let chosen = &session.selection;
                 let of = |p: &crate::sim::ProbeSpec| p.shape == crate::sim::Shape::Series { of: chosen.set };
-                needs(!chosen.elements.is_empty(), "Nothing is selected").or_else(|| {
-                    needs(live.schema.probes.iter().any(of), "Nothing is traced of each of these by itself")
-                })
+                needs(!chosen.elements.is_empty(), "Nothing is selected")
+                    .or_else(|| needs(live.exhibit.probes.iter().any(of), "No traces are available for these elements"))
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
-                needs(app.tree_item().is_some(), "Nothing is chosen in the project tree")
+                needs(app.tree_item().is_some(), "No item is selected in the project tree")
             }
             Self::OpenRecent(i) => {
-                let place = app.recent.projects.get(*i);
-                needs(place.is_some_and(|p| !p.is_missing), "The file is not there any more")
+                let place = app.recent.places.get(*i);
+                needs(place.is_some_and(|p| !p.is_missing), "The file no longer exists")
             }
             Self::ExportPanel => loaded,
             Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
             Self::ColorMenu | Self::ColorBy(_) => {
-                let (options, _) = app.workspace.colorings(&live.schema);
-                needs(!options.is_empty(), "This panel has no colours to choose")
+                let (options, _) = app.workspace.colorings(&live.exhibit);
+                needs(!options.is_empty(), "This panel has no colour options")
             }
             Self::Compare(_) => needs(
                 live.is_loaded() && app.profile.comparison.progress.is_none(),
-                "There is no simulation, or it is being compared",
+                "No simulation, or a comparison is running",
             ),
-            Self::MeasureCeilings => needs(
+            Self::MeasurePeak => needs(
                 live.is_loaded() && !app.profile.machine.measuring,
-                "There is no device in use, or it is being measured",
+                "No device in use, or a measurement is running",
             ),
-            Self::Replay(_) => needs(app.library.replaying.is_none(), "Another run is being run again"),
-            Self::CancelReplay => needs(app.library.replaying.is_some(), "No run is being run again"),
+            Self::Replay(_) => needs(app.library.again.is_none(), "Another replay is running"),
+            Self::CancelReplay => needs(app.library.again.is_some(), "No replay is running"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
-            Self::UndoLayout => needs(app.workspace.steps().0 > 0, "The layout was not changed"),
-            Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change was undone"),
+            Self::UndoLayout => needs(app.workspace.steps().0 > 0, "No layout change to undo"),
+            Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change to redo"),
             Self::ResetLayout(Target::Project) => {
-                needs(app.workspace.can_reset(Target::Project), "The project came without a layout")
+                needs(app.workspace.can_reset(Target::Project), "The project has no layout")
             }
             Self::ResetLayout(Target::Saved) => {
-                needs(app.workspace.can_reset(Target::Saved), "No layout was saved with the project yet")
+                needs(app.workspace.can_reset(Target::Saved), "No saved layout in the project")
             }
             Self::ShowView("runs") | Self::OpenAnother("runs") => None,
             Self::ShowView(_) | Self::OpenAnother(_) => loaded,
             Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
-                loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "Nothing has happened yet"))
+                loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "The history is empty"))
             }
             Self::ZoomToRange | Self::ClearRange => {
-                needs(app.time.axis.range.is_some(), "No range is chosen: drag over the bands of the time panel")
+                needs(app.time.axis.range.is_some(), "No range: drag over the time panel")
             }
             _ => None,
         }

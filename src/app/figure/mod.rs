@@ -1,4 +1,4 @@
-//! A panel as a picture: PNG with the pixels of the screen, or SVG, by the ending of the file.
+//! Exports a panel as a figure: PNG with the pixels of the screen, or SVG, by the file extension.
 
 mod svg;
 
@@ -10,20 +10,20 @@ use super::{
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
 use std::{path::Path, sync::Arc};
 
-/// Points on paper: a hundred per cent is 96 points to the inch, whatever the screen says of itself.
+/// Points per inch on paper at 100 % zoom, independent of the screen.
 const POINTS_PER_INCH: f32 = 96.0;
 /// Millimetres per point.
 const MM: f32 = 25.4 / POINTS_PER_INCH;
 
-/// The panel that is wanted: its name, and where it is.
-pub struct Wish {
-    /// Proposed name of the file.
+/// A requested figure: its name and area.
+pub struct FigureRequest {
+    /// Proposed file name.
     pub name: String,
     /// Points.
     pub area: Rect,
 }
 
-/// A panel as it was on screen.
+/// A captured panel.
 pub struct Figure {
     name: String,
     area: Rect,
@@ -32,33 +32,33 @@ pub struct Figure {
     screen: Arc<ColorImage>,
 }
 
-/// A figure on its way to a file.
+/// A shared captured figure.
 #[derive(Clone)]
-pub struct Taken(pub Arc<Figure>);
+pub struct FigureHandle(pub Arc<Figure>);
 
-impl PartialEq for Taken {
+impl PartialEq for FigureHandle {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Taken {}
+impl Eq for FigureHandle {}
 
-impl std::fmt::Debug for Taken {
+impl std::fmt::Debug for FigureHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0.name)
     }
 }
 
-impl Taken {
-    /// Proposed name of the file.
+impl FigureHandle {
+    /// Proposed file name.
     pub fn file_name(&self) -> String {
         format!("{}.png", self.0.name)
     }
 }
 
 impl App {
-    /// Asks for a picture of the panel that keys are for.
+    /// Requests a figure of the focused panel.
     pub(super) fn export_panel(&mut self) {
         let schema = &self.session.live.schema;
         let view = self.workspace.focused_view().map(|view| view.title(schema));
@@ -67,34 +67,34 @@ impl App {
                 let name = format!("{} {}", self.session.project.name, title.to_lowercase());
                 let is_plain = |c: char| c.is_alphanumeric() || c == '-';
                 let name = name.replace(|c| !is_plain(c), "-");
-                self.figure = Some(Wish { name, area });
+                self.figure = Some(FigureRequest { name, area });
             }
-            _ => self.notify(Level::Warning, "There is no panel to export"),
+            _ => self.say(Level::Warning, "No panel to export"),
         }
     }
 
-    /// After the panels were drawn: what is in the panel now, and its pixels as soon as they are there.
-    pub(super) fn take_figure(&mut self, ctx: &Context) {
-        let Some(Wish { name, area }) = self.figure.take() else { return };
+    /// After drawing: captures the panel's shapes now and its pixels when the screenshot arrives.
+    pub(super) fn capture_figure(&mut self, ctx: &Context) {
+        let Some(FigureRequest { name, area }) = self.figure.take() else { return };
         let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
             list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
         };
         let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
-        let (scale, mail, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
+        let (scale, outbox, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
         ctx.request_screenshot(move |screen| {
             let figure = Figure { name, area, scale, shapes, screen };
-            mail.try_send(JobResult::Figure(Taken(Arc::new(figure)))).ok();
+            outbox.try_send(Done::Figure(FigureHandle(Arc::new(figure)))).ok();
             wake.request_repaint();
         });
     }
 
-    /// Where it goes is asked for once it is there.
-    pub(super) fn took_figure(&mut self, figure: Taken) {
+    /// Asks for the file once the figure is captured.
+    pub(super) fn figure_captured(&mut self, figure: FigureHandle) {
         self.pick(Purpose::Figure(figure));
     }
 }
 
-/// Writes a figure; the ending decides how.
+/// Writes a figure; the extension selects the format.
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
@@ -108,14 +108,14 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
 }
 
 impl Figure {
-    /// A part of the screen, points.
+    /// A part of the screen, in points, as PNG.
     fn png(&self, part: Rect) -> Result<Vec<u8>, String> {
         let [width, height] = self.screen.size;
         let clamp = |v: f32, most: usize| ((v * self.scale).round().max(0.0) as usize).min(most);
         let (left, right) = (clamp(part.left(), width), clamp(part.right(), width));
         let (top, bottom) = (clamp(part.top(), height), clamp(part.bottom(), height));
         if left >= right || top >= bottom {
-            return Err("it is not on the screen".to_owned());
+            return Err("the panel is outside the window".to_owned());
         }
         let row = |y: usize| &self.screen.pixels[y * width + left..y * width + right];
         let rgb: Vec<u8> = (top..bottom).flat_map(row).flat_map(|c| [c.r(), c.g(), c.b()]).collect();
@@ -123,7 +123,7 @@ impl Figure {
     }
 }
 
-/// Red, green and blue as a PNG that says how large it is on paper, so that it is in a text what it is on the screen.
+/// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its screen size in a document.
 fn encode(rgb: &[u8], width: u32, height: u32, scale: f32) -> Result<Vec<u8>, png::EncodingError> {
     let mut out = vec![];
     let mut encoder = png::Encoder::new(&mut out, width, height);
@@ -138,15 +138,15 @@ fn encode(rgb: &[u8], width: u32, height: u32, scale: f32) -> Result<Vec<u8>, pn
     Ok(out)
 }
 
-/// Bytes as letters.
+/// Base-64 encoding.
 fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let n = (0..3).fold(0_u32, |n, i| n << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
         for i in 0..4 {
-            let letter = LETTERS[(n >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= chunk.len() { char::from(letter) } else { '=' });
+            let symbol = ALPHABET[(n >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(symbol) } else { '=' });
         }
     }
     out
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_say_how_large_they_are_on_paper() {
+    fn png_stores_the_physical_resolution() {
         for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
             let bytes = encode(&[7; 3 * 6], 3, 2, scale).expect("a picture");
             let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_for_bytes() {
+    fn base64_encodes_bytes() {
         assert_eq!(
             ["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())),
             ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]

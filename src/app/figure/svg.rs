@@ -1,5 +1,4 @@
-//! A picture as SVG: what was drawn as shapes stays shapes and text stays text; what has a texture or comes from the
-//! device is embedded as pixels.
+//! SVG export: shapes stay shapes and text stays text; textured shapes and GPU callbacks are embedded as pixels.
 
 use super::MM;
 use egui::{
@@ -11,12 +10,12 @@ use egui::{
 };
 use std::fmt::Write as _;
 
-/// Of a row over the size of its font, for the font of the window.
+/// Row height over font size, for the font of the window.
 const FONT_HEIGHT: f32 = 1.21;
-/// Meshes with more triangles than this are embedded as pixels.
-const MOST_TRIANGLES: usize = 2_000;
+/// Larger meshes are embedded as pixels.
+const MAX_TRIANGLES: usize = 2_000;
 
-/// Writes the shapes inside an area. `pixels` gives a part of the picture as a PNG in base 64.
+/// Writes the shapes inside an area. `pixels` returns a part of the figure as base-64 PNG.
 pub fn write(shapes: &[ClippedShape], area: Rect, pixels: &dyn Fn(Rect) -> Option<String>) -> String {
     let (w, h) = (area.width(), area.height());
     let mut svg = Svg { out: String::new(), pixels };
@@ -44,14 +43,14 @@ struct Svg<'a> {
     pixels: &'a dyn Fn(Rect) -> Option<String>,
 }
 
-/// `#rrggbb` and the opacity. Colours are premultiplied in the window, and not in SVG.
-fn ink(color: Color32) -> (String, f32) {
+/// `#rrggbb` and the opacity. egui premultiplies alpha, SVG does not.
+fn hex_color(color: Color32) -> (String, f32) {
     let [r, g, b, a] = color.to_srgba_unmultiplied();
     (format!("#{r:02x}{g:02x}{b:02x}"), f32::from(a) / 255.0)
 }
 
 fn painted(what: &str, color: Color32) -> String {
-    match ink(color) {
+    match hex_color(color) {
         (_, 0.0) => format!("{what}=\"none\""),
         (hex, 1.0) => format!("{what}=\"{hex}\""),
         (hex, opacity) => format!("{what}=\"{hex}\" {what}-opacity=\"{opacity:.3}\""),
@@ -72,7 +71,7 @@ fn plain(stroke: &PathStroke) -> Stroke {
     }
 }
 
-/// The colour of a glyph: that of all, else its own, else what the shape falls back to.
+/// The colour of a glyph: the override, else its own, else the fallback of the shape.
 fn color_of(shape: &TextShape, row: &Row, glyph: &Glyph) -> Color32 {
     let own = row.visuals.mesh.vertices.get(glyph.first_vertex as usize).map(|v| v.color);
     let own = own.filter(|c| *c != Color32::PLACEHOLDER).unwrap_or(shape.fallback_color);
@@ -84,7 +83,7 @@ fn escaped(text: &str) -> String {
 }
 
 impl Svg<'_> {
-    /// A nested picture cuts off what lies outside of it.
+    /// A nested SVG element clips to its rectangle.
     fn clipped(&mut self, clip: Rect, shape: &Shape) {
         let before = self.out.len();
         let (x, y, w, h) = (clip.left(), clip.top(), clip.width(), clip.height());
@@ -147,7 +146,7 @@ impl Svg<'_> {
         );
     }
 
-    /// Runs of one size and colour are one text each. Icons are no text: they are left out.
+    /// One text element per run of one size and colour. Icon glyphs are omitted.
     fn text(&mut self, shape: &TextShape) {
         for row in &shape.galley.rows {
             let is_icon = |c: char| ('\u{e000}'..='\u{f8ff}').contains(&c);
@@ -164,7 +163,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Glyphs of a row that begins there, in one colour and of one size.
+    /// Glyphs of one row, of one colour and size.
     fn run(&mut self, shape: &TextShape, row: Pos2, run: &[&Glyph], (color, size): (Color32, f32)) {
         let (first, last) = (run[0], run[run.len() - 1]);
         let (at, width) = (row + first.pos.to_vec2(), last.pos.x + last.advance_width - first.pos.x);
@@ -182,17 +181,17 @@ impl Svg<'_> {
         );
     }
 
-    /// Plain triangles stay triangles.
+    /// Untextured triangles stay triangles.
     fn mesh(&mut self, mesh: &Mesh, clip: Rect) {
         let is_plain = mesh.texture_id == egui::TextureId::default();
-        if !is_plain || mesh.indices.len() > MOST_TRIANGLES * 3 {
+        if !is_plain || mesh.indices.len() > MAX_TRIANGLES * 3 {
             return self.pixels(mesh.calc_bounds().intersect(clip));
         }
         for corners in mesh.indices.chunks_exact(3) {
             let corners: Vec<_> = corners.iter().filter_map(|i| mesh.vertices.get(*i as usize)).collect();
             let points: Vec<Pos2> = corners.iter().map(|v| v.pos).collect();
             let fill = corners.first().map_or(Color32::TRANSPARENT, |v| v.color);
-            // Seams between neighbours would show.
+            // A thin stroke hides seams between neighbours.
             self.path(&points, true, fill, Stroke::new(0.25, fill));
         }
     }

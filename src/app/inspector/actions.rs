@@ -1,4 +1,4 @@
-//! What a kind declares can be done to its running simulation: a form and a button each.
+//! Actions that a kind declares for its running simulation: a form and a button each.
 
 use super::number::NumberField;
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
 use egui::{Button, ComboBox, TextEdit, Ui};
 use std::collections::BTreeMap;
 
-/// Arguments as last typed, by action.
+/// Arguments last entered, by action.
 #[derive(Default)]
 pub struct Forms(BTreeMap<&'static str, Vec<Value>>);
 
-/// Draws the actions on a set (`""`: on the whole simulation) and carries out the one whose button is pressed.
+/// Draws the actions on a set (`""`: on the whole simulation) and sends the one whose button is pressed.
 pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
     let of_set = app.session.project.model.actions().iter().filter(|a| a.over == over);
     let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
@@ -25,7 +25,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
     }
 }
 
-/// A button, and what it is to be done with.
+/// A button and its argument fields.
 fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
@@ -41,7 +41,7 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     }
 }
 
-/// An action with the values last typed, when it comes without.
+/// Fills in the arguments last entered, when an action has none.
 pub fn with_values(app: &mut App, action: Action) -> Action {
     let spec = app.session.project.model.actions().iter().find(|a| a.name == action.name);
     let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
@@ -49,7 +49,7 @@ pub fn with_values(app: &mut App, action: Action) -> Action {
     Action { values, ..action }
 }
 
-/// Declarations of arguments have no defaults: yes, and the middle of the usual range, are a start that does something.
+/// Declared arguments have no defaults: `true` and the middle of the slider range are initial values with an effect.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
     let first = |spec: &ParamSpec| {
         let middle = f64::midpoint(spec.soft.0, spec.soft.1);
@@ -76,10 +76,10 @@ fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
             response
         }
         (Value::Choice(chosen), ValueType::Choice(choices)) => {
-            let shown = choices.get(usize::from(*chosen)).map_or("?", |c| c.name);
+            let shown = choices.get(usize::from(*chosen)).map_or_else(|| "?".into(), |c| c.label());
             let combo = ComboBox::from_id_salt(&name).selected_text(shown).show_ui(ui, |ui| {
                 for (i, choice) in choices.iter().enumerate() {
-                    ui.selectable_value(chosen, i as u16, choice.name).on_hover_text(text::unwrap(choice.docs));
+                    ui.selectable_value(chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
                 }
             });
             combo.response

@@ -1,4 +1,4 @@
-//! Parameters that follow others: the row with its formula, and the list of all of them.
+//! Parameters linked to a formula: the formula field of a row, and the list of all links.
 
 use super::{Rows, row};
 use crate::{
@@ -12,12 +12,12 @@ use crate::{
 };
 use egui::{Response, RichText, TextEdit, Ui};
 
-/// Whether a parameter can follow others.
+/// Whether a parameter can be linked to a formula.
 pub fn can_follow(spec: &ParamSpec) -> bool {
     matches!(spec.kind, ValueType::Real | ValueType::Int)
 }
 
-/// A path that stays right when items of a list come and go: by the name of the item, when it has one.
+/// A path that stays valid when list items are added or removed: by the item's name, when it has one.
 fn stable_path(params: &dyn Params, id: ParamId) -> String {
     let group = params.groups()[usize::from(id.group)];
     let name = group.params.iter().position(|p| p.name == "name").filter(|_| group.list);
@@ -31,13 +31,13 @@ fn stable_path(params: &dyn Params, id: ParamId) -> String {
 }
 
 impl Rows<'_> {
-    /// From now on a parameter follows a formula; says why when it cannot.
+    /// Links a parameter to a formula, or reports why not.
     pub(super) fn follow(&mut self, id: ParamId, formula: &str) {
         let link = Link { path: stable_path(self.params, id), formula: formula.trim().to_owned() };
         let Some(links) = self.links.as_deref_mut() else { return };
-        let refused = link.value(self.params).err().or_else(|| link::goes_round(self.params, links, &link));
-        if let Some(why) = refused {
-            return self.said.push((Level::Warning, format!("{} = {}: {why}", link.path, link.formula)));
+        let problem = link.value(self.params).err().or_else(|| link::goes_round(self.params, links, &link));
+        if let Some(why) = problem {
+            return self.messages.push((Level::Warning, format!("{} = {}: {why}", link.path, link.formula)));
         }
         match links.iter_mut().find(|known| known.target(self.params).is_some_and(|(target, _)| target == id)) {
             Some(known) => *known = link,
@@ -45,7 +45,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A parameter follows nothing any more; its value stays.
+    /// Removes the link of a parameter; its value stays.
     pub(super) fn unlink(&mut self, id: ParamId) {
         let params = &*self.params;
         if let Some(links) = self.links.as_deref_mut() {
@@ -54,7 +54,7 @@ impl Rows<'_> {
     }
 }
 
-/// The formula in place of the slider. It is taken up when the field is left or Enter is pressed.
+/// The formula in place of the slider, applied on Enter or when the field loses the focus.
 pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
     let Some(now) = rows.link(id).map(|link| link.formula.clone()) else { return };
     let draft_id = ui.scope_id().with(("formula", name));
@@ -74,18 +74,18 @@ pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
     }
 }
 
-/// What can be done to a row besides setting it.
+/// The context menu of a row.
 pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
     if rows.links.is_none() || !can_follow(spec) {
         return;
     }
     label.context_menu(|ui| {
         if rows.link(id).is_some() {
-            if ui.button("Unlink: keep the value").clicked() {
+            if ui.button("Unlink (keep value)").clicked() {
                 rows.unlink(id);
                 ui.close();
             }
-        } else if ui.button("Link to a formula…").on_hover_text("Or type = before the formula").clicked() {
+        } else if ui.button("Link to a formula…").on_hover_text("Or type = before a formula in the field").clicked() {
             let value = path::show(spec, &rows.params.get(id));
             rows.follow(id, &value);
             ui.close();
@@ -93,14 +93,14 @@ pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamS
     });
 }
 
-/// All parameters that follow others.
+/// All links of the project.
 pub fn list_ui(ui: &mut Ui, project: &mut Project) {
     let mut gone = None;
     for (i, link) in project.links.iter().enumerate() {
         row::plain(ui, "Link", |ui| {
             let t = Tokens::of(ui.ctx());
             ui.label(icons::rich(icons::LINK).size(12.0).color(t.accent));
-            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove the link of {}", link.path)).clicked() {
+            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove link of {}", link.path)).clicked() {
                 gone = Some(i);
             }
             let text = RichText::new(format!("{} = {}", link.path, link.formula)).monospace().size(11.0);

@@ -1,20 +1,28 @@
-//! Lists of groups as cards: add, remove, switch on and off, fold.
+//! List groups as cards: add, remove, enable, collapse.
 
-use super::{Rows, head_ui, row};
+use super::{Rows, header_ui, row};
 use crate::{
-    app::{icons, text, theme::Tokens, widgets},
-    params::{Change, ParamId, Params, Value},
+    app::{icons, theme::Tokens, widgets},
+    params::{Change, GroupSpec, ParamId, Params, Value},
 };
 use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui, collapsing_header::CollapsingState};
 
-/// How an item of a list is called: by its name, else by its number.
+/// The label of a list item: its name, else the list's noun and its number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     let spec = params.groups()[group];
     let name = spec.params.iter().position(|p| p.name == "name");
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
     match value {
         Some(Value::Text(text)) if !text.is_empty() => text,
-        _ => format!("{} {}", text::title(spec.name.trim_end_matches('s')), item + 1),
+        _ => format!("{} {}", item_noun(spec), item + 1),
+    }
+}
+
+/// The noun of a list's items.
+pub fn item_noun(group: GroupSpec) -> String {
+    match group.name {
+        "interventions" => "Stimulus".to_owned(),
+        _ => group.label().trim_end_matches('s').to_owned(),
     }
 }
 
@@ -28,7 +36,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     if filtered && wanted.is_empty() {
         return;
     }
-    head_ui(ui, &spec, &if n > 0 { n.to_string() } else { String::new() }, |ui| {
+    header_ui(ui, &spec, &if n > 0 { n.to_string() } else { String::new() }, |ui| {
         let mut remove = None;
         for item in wanted {
             if card_ui(ui, rows, group, item) {
@@ -37,9 +45,9 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
             ui.add_space(4.0);
         }
         if let Some(item) = remove {
-            take_out(rows.params, group, item);
+            remove_item(rows.params, group, item);
         }
-        let word = text::title(spec.name.trim_end_matches('s')).to_lowercase();
+        let word = item_noun(spec).to_lowercase();
         let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
         if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
             rows.params.push(group as u8);
@@ -47,7 +55,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     });
 }
 
-/// One item; `true` when it is to be removed.
+/// One item; `true` when it is removed.
 fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new()
@@ -104,8 +112,8 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
     .inner
 }
 
-/// Takes an item out of a list group.
-pub fn take_out(params: &mut dyn Params, group: usize, item: usize) {
+/// Removes an item of a list group.
+pub fn remove_item(params: &mut dyn Params, group: usize, item: usize) {
     let id = ParamId::list(group);
     if let Value::Rows(mut rows) = params.get(id)
         && item < rows.len()
@@ -120,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_can_be_taken_out() {
+    fn an_item_can_be_removed() {
         let mut model = crate::kinds::Model::all().remove(0);
         let params = model.params_mut();
         let group = params.groups().iter().position(|g| g.list).unwrap();
@@ -128,7 +136,7 @@ mod tests {
         params.push(group as u8);
         let name = ParamId { item: 1, ..ParamId::of(group, 0) };
         params.set(&Change { id: name, value: Value::Text("second".into()) });
-        take_out(params, group, 0);
+        remove_item(params, group, 0);
         assert_eq!(params.len(group as u8), 1);
         assert_eq!(item_name(params, group, 0), "second");
     }

@@ -1,5 +1,5 @@
-//! The inspector at the right: every parameter of every kind, drawn from its declaration alone, and what is known
-//! about the selection. Widgets edit the document in place; undo, saving and the engine follow from comparing.
+//! The inspector at the right: every parameter of every kind, drawn from its declaration, and facts about the
+//! selection. Widgets edit the document in place; undo, saving and engine updates follow from comparing documents.
 
 mod actions;
 mod linked;
@@ -10,7 +10,7 @@ mod row;
 mod selection;
 
 pub use actions::with_values;
-pub use list::{item_name, take_out};
+pub use list::{item_name, item_noun, remove_item};
 
 use super::{
     App, commands::UiCommand, focus, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens,
@@ -25,7 +25,7 @@ use egui::{
     accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
 
-/// What the inspector remembers.
+/// State of the inspector.
 #[derive(Default)]
 pub struct Inspector {
     search: String,
@@ -36,12 +36,12 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Shows only what has this in its path.
+    /// Filters the rows by path.
     pub fn find(&mut self, path: &str) {
         path.clone_into(&mut self.search);
     }
 
-    /// Shows what is known about the selection, at the top.
+    /// Scrolls to the selection card at the top.
     pub fn show_selection(&mut self) {
         self.search.clear();
         self.is_top_wanted = true;
@@ -55,35 +55,35 @@ impl Inspector {
     }
 }
 
-/// What rows are drawn from.
+/// Everything the rows are drawn from.
 pub(super) struct Rows<'a> {
     params: &'a mut dyn Params,
     defaults: &'a dyn Params,
-    /// Parameters that follow others, where that is possible.
+    /// Links to formulas, where links are possible.
     links: Option<&'a mut Vec<Link>>,
-    /// Edits that wait for a rebuild, or for a rewind.
-    waiting: &'a [ParamId],
-    /// The simulation that follows them, when one does.
+    /// Edits pending until a rebuild or a rewind.
+    pending: &'a [ParamId],
+    /// The simulation the edits are sent to, if any.
     live: Option<&'a Live>,
-    /// What a rebuild costs, when that is known.
+    /// Estimated cost of a rebuild, when known.
     cost: &'a str,
-    /// What was done by keys over a row, or could not be.
-    said: Vec<(Level, String)>,
-    /// The button beside a path was clicked.
+    /// Messages for the user.
+    messages: Vec<(Level, String)>,
+    /// The path parameter whose browse button was clicked.
     browse: Option<ParamId>,
     search: String,
     only_changed: bool,
 }
 
 impl Rows<'_> {
-    /// When an edit takes effect, where a simulation follows them.
+    /// When an edit takes effect in the running simulation.
     fn apply(&self, id: ParamId) -> Option<Apply> {
         let live = self.live?;
         let declared = self.params.spec(id)?.apply;
         Some(if live.needs_rebuild(self.params, id) { Apply::Rebuild } else { declared })
     }
 
-    /// What a parameter follows.
+    /// The link of a parameter.
     fn link(&self, id: ParamId) -> Option<&Link> {
         link::of(self.params, self.links.as_deref()?, id)
     }
@@ -110,9 +110,9 @@ impl Rows<'_> {
 
 /// Draws the content of the panel.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    let mut said = vec![];
+    let mut messages = vec![];
     panel_head(ui, "Inspector", |ui| {
-        presets::menu_ui(ui, &mut app.session, &mut said);
+        presets::menu_ui(ui, &mut app.session, &mut messages);
         let only_changed = &mut app.inspector.only_changed;
         if widgets::icon_toggle(ui, icons::FUNNEL, "Only changed parameters", *only_changed).clicked() {
             *only_changed = !*only_changed;
@@ -123,8 +123,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         let field = field.id(focus::filter_id("inspector"));
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
-    for (level, text) in said {
-        app.notify(level, text);
+    for (level, text) in messages {
+        app.say(level, text);
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -142,7 +142,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// The header all side panels share.
+/// The header of the side panels.
 pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::hover());
     let inner = rect.shrink2(vec2(10.0, 0.0));
@@ -153,21 +153,21 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     widgets::hairline_below(ui, rect);
 }
 
-/// The kind's groups. The parameter whose file is to be chosen, if any.
+/// The kind's groups. Returns the path parameter to browse for, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let place = app.devices.chosen().kind();
     let session = &mut app.session;
-    let mut waiting = session.live.waiting_for_rebuild(&session.project.model);
-    waiting.extend(session.live.waiting_for_rewind(&session.project.model));
+    let mut pending = session.live.waiting_for_rebuild(&session.project.model);
+    pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         defaults: session.defaults.params(),
-        waiting: &waiting,
+        pending: &pending,
         live: Some(&session.live),
         cost: &cost,
-        said: vec![],
+        messages: vec![],
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
@@ -184,9 +184,9 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
             ui.scroll_to_rect(area, Some(Align::TOP));
         }
     }
-    let (browse, said) = (rows.browse, rows.said);
-    for (level, text) in said {
-        app.notify(level, text);
+    let (browse, messages) = (rows.browse, rows.messages);
+    for (level, text) in messages {
+        app.say(level, text);
     }
     browse
 }
@@ -199,15 +199,15 @@ fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
     }
     let changed = wanted.iter().filter(|id| rows.is_changed(**id)).count();
     let aside = if changed > 0 { format!("{changed} changed") } else { String::new() };
-    head_ui(ui, &spec, &aside, |ui| {
+    header_ui(ui, &spec, &aside, |ui| {
         for id in wanted {
             row::ui(ui, rows, id);
         }
     });
 }
 
-/// A foldable group with its introduction as a tooltip.
-fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
+/// A collapsible group with its docs as a tooltip.
+fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let title = group.label();
     let mut state =
@@ -236,17 +236,17 @@ fn head_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut U
     });
 }
 
-/// One group of anything that is declared, outside the inspector.
+/// One group of declared parameters, outside the inspector.
 pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, group: usize, search: &str) {
     let search = search.to_owned();
     let mut rows = Rows {
         params,
         defaults,
         links: None,
-        waiting: &[],
+        pending: &[],
         live: None,
         cost: "",
-        said: vec![],
+        messages: vec![],
         browse: None,
         search,
         only_changed: false,
@@ -254,7 +254,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
     group_ui(ui, &mut rows, group);
 }
 
-/// How the project is run: the same rows, from the same kind of declaration.
+/// Run settings, drawn as the same rows.
 fn plan_ui(ui: &mut Ui, app: &mut App) {
     let mut plan = PlanTree { run: app.session.project.run.clone() };
     let defaults = PlanTree::default();
@@ -262,18 +262,18 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         params: &mut plan,
         defaults: &defaults,
         links: None,
-        waiting: &[],
+        pending: &[],
         live: None,
         cost: "",
-        said: vec![],
+        messages: vec![],
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
     };
     group_ui(ui, &mut rows, 0);
-    let said = rows.said;
-    for (level, text) in said {
-        app.notify(level, text);
+    let messages = rows.messages;
+    for (level, text) in messages {
+        app.say(level, text);
     }
     if plan.run != app.session.project.run {
         app.session.project.run = plan.run;
@@ -288,15 +288,15 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
     let group =
         GroupSpec { name: "project", title: "Project", aliases: &[], docs: "The project.", params: &[], list: false };
     let project = &mut app.session.project;
-    head_ui(ui, &group, "", |ui| {
+    header_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {
             ui.add(TextEdit::singleline(&mut project.name).desired_width(f32::INFINITY)).accessible_name("Project name")
         });
-        row::plain(ui, "Seed", |ui| {
+        row::plain(ui, "Random seed", |ui| {
             let parse = |typed: &str| crate::params::Unit::One.parse(typed).ok();
             ui.add(egui::DragValue::new(&mut project.seed).custom_parser(parse))
                 .accessible_name("Seed")
-                .on_hover_text("Of every random draw")
+                .on_hover_text("Seed of every random draw")
         });
         ui.add_space(4.0);
         linked::list_ui(ui, project);

@@ -1,5 +1,5 @@
-//! A number field: dragged sideways, or typed as an expression with any unit of its kind. What cannot be taken is
-//! said below the field while it is being typed.
+//! A number field: dragged sideways, or typed as an expression with any unit of its dimension. Errors appear below the
+//! field while typing.
 
 use crate::{
     app::{
@@ -25,12 +25,12 @@ pub struct NumberField<'a> {
     pub name: &'a str,
     /// Points.
     pub width: f32,
-    /// Whether the unit is shown behind the value.
+    /// Whether the unit is shown after the value.
     pub with_unit: bool,
 }
 
 impl NumberField<'_> {
-    /// Draws it. The new value when it was edited, always within the accepted range.
+    /// Draws the field. Returns the new value when edited, always within the accepted range.
     pub fn show(&self, ui: &mut Ui, now: &Value) -> (Response, Option<Value>) {
         let id = ui.make_persistent_id(("number", self.name));
         let size = vec2(self.width, HEIGHT);
@@ -66,12 +66,12 @@ impl NumberField<'_> {
         if response.clicked() {
             ui.memory_mut(|m| m.request_focus(id));
         }
-        let new = self.left(ui, id, now).or_else(|| self.dragged(ui, &response, now));
+        let new = self.committed(ui, id, now).or_else(|| self.dragged(ui, &response, now));
         (response.accessible_name(self.name), new)
     }
 
-    /// What was being typed when the focus went elsewhere, unless it went by Escape.
-    fn left(&self, ui: &Ui, id: Id, now: &Value) -> Option<Value> {
+    /// The value typed before the focus was lost, unless lost by Escape.
+    fn committed(&self, ui: &Ui, id: Id, now: &Value) -> Option<Value> {
         let draft = ui.data_mut(|d| d.remove_temp::<String>(id.with("draft")))?;
         if let Some(formula) = formula(&draft).filter(|_| !ui.input(|i| i.key_pressed(Key::Escape))) {
             ui.data_mut(|d| d.insert_temp(formula_id(self.name), formula.to_owned()));
@@ -81,7 +81,7 @@ impl NumberField<'_> {
         self.parse(&draft).ok().filter(|v| !given_up && v != now)
     }
 
-    /// Dragging stays on the slider's range, unless the value lies beyond it already.
+    /// Dragging stays within the slider range, or within the present value when that is outside.
     fn dragged(&self, ui: &Ui, response: &Response, now: &Value) -> Option<Value> {
         let exact_id = response.id.with("exact");
         if !response.dragged() {
@@ -106,7 +106,7 @@ impl NumberField<'_> {
     fn typing_ui(&self, ui: &mut Ui, id: Id, size: Vec2, now: &Value) -> (Response, Option<Value>) {
         let draft_id = id.with("draft");
         let known = ui.data(|d| d.get_temp::<String>(draft_id));
-        let begins = known.is_none();
+        let is_new = known.is_none();
         let mut draft = known.unwrap_or_else(|| plain(now));
         let stepped = self.stepped(ui, now);
         if let Some(value) = &stepped {
@@ -120,12 +120,12 @@ impl NumberField<'_> {
             field.font(FontId::monospace(12.0)).align(egui::Align2::RIGHT_CENTER).margin(egui::Margin::symmetric(4, 2));
         let field = if is_wrong { field.text_color(t.error) } else { field };
         let response = ui.add_sized(size, field).accessible_name(self.name);
-        if begins || stepped.is_some() {
+        if is_new || stepped.is_some() {
             select_all(ui, id, &draft);
         }
         let problem = problem(&draft);
         if let Some(why) = &problem {
-            complain(ui, id, response.rect, why);
+            error_ui(ui, id, response.rect, why);
         }
         let entered = ui.input(|i| i.key_pressed(Key::Enter));
         if !response.lost_focus() {
@@ -138,7 +138,7 @@ impl NumberField<'_> {
             return (response, None);
         }
         ui.data_mut(|d| d.insert_temp(draft_id, draft));
-        let new = self.left(ui, id, now);
+        let new = self.committed(ui, id, now);
         (response, new)
     }
 
@@ -172,7 +172,7 @@ impl NumberField<'_> {
     }
 }
 
-/// What follows a `=` at the beginning of what was typed: a link to other parameters.
+/// The formula after a leading `=`: a link to other parameters.
 fn formula(draft: &str) -> Option<&str> {
     draft.trim_start().strip_prefix('=').map(str::trim)
 }
@@ -181,7 +181,7 @@ fn formula_id(field: &str) -> Id {
     Id::unique(("formula typed into", field))
 }
 
-/// The formula that was typed into a field of this name and has just been left; answers once.
+/// The formula just committed in the field of this name; returned once.
 pub fn take_formula(ctx: &egui::Context, field: &str) -> Option<String> {
     ctx.data_mut(|d| d.remove_temp::<String>(formula_id(field)))
 }
@@ -194,7 +194,7 @@ fn real(value: &Value) -> f64 {
     }
 }
 
-/// All digits, to be edited.
+/// All digits, for editing.
 fn plain(value: &Value) -> String {
     match value {
         Value::Int(i) => i.to_string(),
@@ -209,14 +209,14 @@ fn select_all(ui: &Ui, id: Id, draft: &str) {
     state.store(ui.ctx(), id);
 }
 
-fn complain(ui: &Ui, id: Id, below: Rect, why: &str) {
+fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
     let ctx = ui.ctx().clone();
     let error = Tokens::of(&ctx).error;
     let tip = Tooltip::always_open(ctx, ui.layer_id(), id.with("why"), PopupAnchor::ParentRect(below));
     tip.width(300.0).show(|ui| ui.label(RichText::new(why).color(error)));
 }
 
-/// Twelve digits are more than a slider means, and `0.1 + 0.2` reads badly in a file.
+/// Rounds to twelve significant digits, so that `0.1 + 0.2` is stored as `0.3`.
 pub fn tidy(x: f64, spec: &ParamSpec) -> f64 {
     let span = (spec.soft.1 - spec.soft.0).abs().max(x.abs()).max(1e-12);
     let digits = 10_f64.powf(12.0 - span.log10().ceil());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_round() {
+    fn values_are_rounded() {
         let tau = spec("lif.tau_m");
         assert_eq!(tidy(0.1 + 0.2, &tau), 0.3);
         assert_eq!(tidy(1e9, &tau), 1e9);

@@ -1,5 +1,4 @@
-//! The menu of the inspector: presets with their citation and what they would change; parameters to and from the
-//! clipboard.
+//! The menu of the inspector: presets with their citation and changes; copy and paste of parameters.
 
 use crate::{
     app::{Session, icons, log::Level, text, theme::Tokens, widgets},
@@ -13,34 +12,34 @@ use egui::{
 };
 
 /// Draws the button and, when open, its menu.
-pub fn menu_ui(ui: &mut Ui, session: &mut Session, said: &mut Vec<(Level, String)>) {
+pub fn menu_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
     let t = Tokens::of(ui.ctx());
     let button = Button::new(icons::rich(icons::LIST).size(15.0).color(t.text_sub)).frame_when_inactive(false);
     let stays = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(button).config(stays).ui(ui, |ui| {
         ui.set_min_width(240.0);
         for preset in session.project.model.presets() {
-            preset_ui(ui, session, preset, said);
+            preset_ui(ui, session, preset, messages);
         }
         ui.separator();
-        copy_ui(ui, session, said);
-        paste_ui(ui, session, said);
+        copy_ui(ui, session, messages);
+        paste_ui(ui, session, messages);
     });
     response.accessible_name("Presets and clipboard").on_hover_text("Presets, copy and paste");
 }
 
-fn preset_ui(ui: &mut Ui, session: &mut Session, preset: &Preset, said: &mut Vec<(Level, String)>) {
+fn preset_ui(ui: &mut Ui, session: &mut Session, preset: &Preset, messages: &mut Vec<(Level, String)>) {
     let changes = changes(session, preset);
     let button = ui.add_enabled(!changes.is_empty(), Button::new(preset.name)).accessible_name(preset.name);
     let hover = |ui: &mut Ui| tooltip_ui(ui, preset, &changes);
     if button.on_hover_ui(hover).on_disabled_hover_ui(hover).clicked() {
         apply(session, preset);
-        said.push((Level::Info, format!("{}: {} parameters changed", preset.name, changes.len())));
+        messages.push((Level::Info, format!("{}: {} parameters changed", preset.name, changes.len())));
         ui.close();
     }
 }
 
-/// Sets what the preset names.
+/// Sets the parameters of a preset.
 fn apply(session: &mut Session, preset: &Preset) {
     let params = session.project.model.params_mut();
     for change in preset.set.iter().filter_map(|text| path::parse(params, text).ok()).collect::<Vec<_>>() {
@@ -48,7 +47,7 @@ fn apply(session: &mut Session, preset: &Preset) {
     }
 }
 
-/// `lif.tau_m: 25 ms → 20 ms`, for everything that is different now.
+/// `lif.tau_m: 25 ms → 20 ms`, for every parameter the preset changes.
 fn changes(session: &Session, preset: &Preset) -> Vec<String> {
     let params = session.project.model.params();
     let differing = preset.set.iter().filter_map(|text| {
@@ -72,14 +71,14 @@ fn tooltip_ui(ui: &mut Ui, preset: &Preset, changes: &[String]) {
         ui.label(RichText::new(line).monospace().size(11.0));
     }
     let rest = match changes.len() {
-        0 => "Nothing would change".to_owned(),
+        0 => "No changes".to_owned(),
         n if n > 24 => format!("and {} more", n - 24),
         _ => return,
     };
     ui.label(widgets::sub(ui, rest).small());
 }
 
-fn copy_ui(ui: &mut Ui, session: &Session, said: &mut Vec<(Level, String)>) {
+fn copy_ui(ui: &mut Ui, session: &Session, messages: &mut Vec<(Level, String)>) {
     let (model, defaults) = (&session.project.model, session.defaults.params());
     let params = model.params();
     let changed = |id: ParamId| params.get(id) != defaults.get(id);
@@ -90,24 +89,24 @@ fn copy_ui(ui: &mut Ui, session: &Session, said: &mut Vec<(Level, String)>) {
         let n = params.ids().into_iter().filter(|id| wanted(*id)).count();
         let button = Button::new((icons::rich(icons::COPY).size(13.0), name));
         if ui.add_enabled(n > 0, button).accessible_name(name).clicked() {
-            ui.ctx().copy_text(clipboard::copy(params, model.name(), wanted));
-            said.push((Level::Info, format!("{n} parameters are on the clipboard")));
+            ui.ctx().copy_text(clip::copy(params, model.name(), wanted));
+            messages.push((Level::Info, format!("Copied {n} parameters")));
             ui.close();
         }
     }
 }
 
-/// Pasting needs the clipboard's text, which arrives with the next frame as an event: a field takes it.
-fn paste_ui(ui: &mut Ui, session: &mut Session, said: &mut Vec<(Level, String)>) {
+/// The clipboard's text arrives as an event of a focused text field, so pasting needs a field.
+fn paste_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, String)>) {
     let mut text = String::new();
     let field = egui::TextEdit::singleline(&mut text).hint_text("Paste parameters here").desired_width(f32::INFINITY);
     let response = ui.add(field).accessible_name("Paste parameters here");
-    response.on_hover_text("What was copied from here, or from a message");
+    response.on_hover_text("Pastes parameters copied from the inspector");
     if text.is_empty() {
         return;
     }
     let mut edited = session.project.model.clone();
-    said.push(match clipboard::paste(edited.params_mut(), &text) {
+    messages.push(match clip::paste(edited.params_mut(), &text) {
         Ok((taken, left)) => {
             session.project.model = edited;
             match left.first() {

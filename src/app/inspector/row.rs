@@ -1,4 +1,4 @@
-//! One parameter: label, slider, value, unit, state dot. All of it from the declaration.
+//! One parameter row, drawn from its declaration: label, slider, value, unit, state dot.
 
 use super::{
     Rows, linked,
@@ -28,7 +28,7 @@ const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
 const GAP: f32 = 6.0;
 
-/// Where the parts of a row are.
+/// Rectangles of the parts of a row.
 struct Cells {
     label: Rect,
     slider: Rect,
@@ -48,7 +48,7 @@ impl Cells {
         Self { label, slider, value, unit, dot }
     }
 
-    /// Slider, value and unit together, for what has no slider.
+    /// Slider, value and unit together, for rows without a slider.
     fn wide(&self) -> Rect {
         self.slider.union(self.unit)
     }
@@ -71,7 +71,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let Some(spec) = rows.params.spec(id) else { return };
     let name = rows.params.path(id);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
-    // Named after the parameter, so that rows that come and go above do not end a drag.
+    // The id is the parameter's path: rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
     ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
@@ -79,7 +79,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
 }
 
-/// Over a row, Backspace resets, Ctrl+C copies the value with its unit, Ctrl+V takes one.
+/// Keys while the pointer is over a row: Backspace resets, Ctrl+C copies the value with its unit, Ctrl+V pastes one.
 fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     if ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::Backspace)) {
         let value = rows.defaults.get(id);
@@ -100,21 +100,21 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
         copied
     });
     if copied {
-        let text = clipboard::copy_one(rows.params, id);
-        rows.said.push((Level::Info, format!("Copied {text}")));
+        let text = clip::copy_one(rows.params, id);
+        rows.messages.push((Level::Info, format!("Copied {text}")));
         ui.ctx().copy_text(text);
     }
     if let Some(text) = pasted {
         match clipboard::paste_one(rows.params, id, &text) {
             Ok(change) => drop(rows.params.set(&change)),
-            Err(why) => rows.said.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
+            Err(why) => rows.messages.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
         }
     }
 }
 
 fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamSpec, name: &str, cells: &Cells) {
     let (changed, old) = (rows.is_changed(id), rows.params.get(id));
-    let badge = Badge { apply: rows.apply(id), waits: rows.waiting.contains(&id), cost: rows.cost };
+    let badge = Badge { apply: rows.apply(id), is_pending: rows.pending.contains(&id), cost: rows.cost };
     let label = cell(ui, cells.label, left(), |ui| label_ui(ui, spec, badge));
     let label = label.on_hover_ui(|ui| tooltip_ui(ui, spec, name, &rows.defaults.get(id), badge));
     linked::menu_ui(&label, rows, id, spec);
@@ -160,7 +160,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     }
 }
 
-/// The state dot: whether it was changed, and what the simulation has of it.
+/// The state dot: whether the value differs from the default, and whether the simulation has applied it.
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     if let Some(link) = rows.link(id) {
         let text = format!("Follows {}; click to unlink", link.formula);
@@ -171,12 +171,12 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
     let dot = widgets::state_dot(ui, changed, pending, &format!("Reset {name}"));
     let dot = dot.on_hover_ui(|ui| {
         ui.label(match changed {
-            true => format!("Changed; click for the default, {}", path::show(spec, &rows.defaults.get(id))),
-            false => "The default".to_owned(),
+            true => format!("Changed. Click to reset to {}", path::show(spec, &rows.defaults.get(id))),
+            false => "Default value".to_owned(),
         });
-        let what = match taken.and_then(|taken| taken.applied_at(id)) {
-            _ if pending => "On its way to the simulation".to_owned(),
-            Some(step) => format!("Taken up before step {}", text::count(step + 1)),
+        let what = match taken.and_then(|taken| taken.since(id)) {
+            _ if pending => "Sent to the simulation, not applied yet".to_owned(),
+            Some(step) => format!("Applied before step {}", text::count(step + 1)),
             None => return,
         };
         ui.label(widgets::sub(ui, what).small());
@@ -184,7 +184,7 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
     dot.clicked()
 }
 
-/// A row that is not a declared parameter.
+/// A row of a value that is not a declared parameter.
 pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     let cells = Cells::of(rect);
@@ -192,7 +192,7 @@ pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     cell(ui, cells.wide(), left(), add);
 }
 
-/// The formula, and what it gives.
+/// The formula and its value.
 fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec: &ParamSpec, name: &str) {
     let (field, value) = (cells.slider.with_max_x(cells.value.left() - 2.0), cells.value);
     cell(ui, field, left(), |ui| linked::formula_ui(ui, rows, id, name));
@@ -265,7 +265,7 @@ fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) 
     (chosen != now).then_some(Value::Choice(chosen))
 }
 
-/// Text is taken up when the field is left or Enter is pressed: half a query means nothing to the engine.
+/// Text is applied on Enter or when the field loses the focus: an incomplete query is never sent to the engine.
 fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     let draft_id = ui.scope_id().with(("draft", name));
     let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| now.to_owned());
@@ -280,16 +280,16 @@ fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     (response.lost_focus() && text != now).then_some(Value::Text(text))
 }
 
-/// When an edit takes effect, whether one waits, and what a rebuild costs.
+/// When an edit takes effect, whether one is pending, and the cost of a rebuild.
 #[derive(Clone, Copy)]
 struct Badge<'a> {
     apply: Option<Apply>,
-    waits: bool,
+    is_pending: bool,
     cost: &'a str,
 }
 
 impl Badge<'_> {
-    /// What is not taken up while it runs has a glyph.
+    /// The icon of parameters that are not applied while running.
     const fn glyph(&self) -> Option<&'static str> {
         match self.apply {
             Some(Apply::Rewind) => Some(icons::REWIND),
@@ -299,13 +299,13 @@ impl Badge<'_> {
     }
 
     fn text(&self) -> String {
-        let behind = if self.cost.is_empty() { String::new() } else { format!(": {}", self.cost) };
-        match (self.apply, self.waits) {
-            (Some(Apply::Rebuild), true) => format!("Waits for a rebuild{behind}"),
-            (Some(Apply::Rebuild), false) => format!("Takes effect when the simulation is rebuilt{behind}"),
-            (Some(Apply::Rewind), true) => "Waits for the next rewind to step 0".to_owned(),
-            (Some(Apply::Rewind), false) => "Takes effect at the next rewind to step 0".to_owned(),
-            _ => "Takes effect while it runs".to_owned(),
+        let suffix = if self.cost.is_empty() { String::new() } else { format!(": {}", self.cost) };
+        match (self.apply, self.is_pending) {
+            (Some(Apply::Rebuild), true) => format!("Pending until a rebuild{suffix}"),
+            (Some(Apply::Rebuild), false) => format!("Applied on rebuild{suffix}"),
+            (Some(Apply::Rewind), true) => "Pending until a rewind to step 0".to_owned(),
+            (Some(Apply::Rewind), false) => "Applied on rewind to step 0".to_owned(),
+            _ => "Applied while running".to_owned(),
         }
     }
 }
@@ -314,13 +314,13 @@ fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
     let t = Tokens::of(ui.ctx());
     ui.spacing_mut().item_spacing.x = 4.0;
     if let Some(glyph) = badge.glyph() {
-        let ink = if badge.waits { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
+        let ink = if badge.is_pending { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
         ui.label(icons::rich(glyph).size(12.0).color(ink)).on_hover_text(badge.text());
     }
     ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
 }
 
-/// The symbol, its index set low, and a few words.
+/// The symbol with its index as a subscript, then the label.
 fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
     let mut job = LayoutJob::default();
     let format = |size: f32, color, valign| TextFormat {
@@ -359,7 +359,7 @@ fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge:
     }
     ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
     if !spec.source.is_empty() {
-        ui.label(widgets::sub(ui, format!("Default after {}", spec.source)).small());
+        ui.label(widgets::sub(ui, format!("Default from {}", spec.source)).small());
     }
     let ink = if badge.glyph().is_some() { t.warn } else { t.text_sub };
     ui.label(RichText::new(badge.text()).small().color(ink));

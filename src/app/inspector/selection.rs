@@ -1,11 +1,11 @@
-//! What is known about the selected elements, and what can be done to them.
+//! The selection card: facts about the selected elements, and actions on them.
 
 use super::actions;
 use crate::app::{App, commands::UiCommand, icons, interventions, text, theme::Tokens, widgets};
 use crate::sim::{Column, ElementSet};
 use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 
-/// Larger selections are described by their size alone: counting would show in the frame time.
+/// Larger selections show their size only: counting categories would exceed the frame budget.
 const MAX_COUNTED: usize = 20_000;
 
 /// Draws the section when something is selected.
@@ -25,24 +25,24 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
         }
         ui.add_space(4.0);
-        deeds_ui(ui, app, queue);
+        commands_ui(ui, app, queue);
         actions::ui(ui, app, set.name);
     });
 }
 
-/// What can be done to any selection.
-fn deeds_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+/// Commands on any selection.
+fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         let has_sets = interventions::can_select(app.session.project.model.params());
-        let deeds = [
+        let commands = [
             (true, icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
             (true, icons::SCISSORS, "Silence", UiCommand::Silence),
             (false, icons::CROSSHAIR, "Probe", UiCommand::Probe),
             (true, icons::SELECTION, "Save", UiCommand::SaveSelection),
         ];
-        // What needs a named set is not offered where the kind has none.
-        let offered = deeds.into_iter().filter(|(needs_sets, ..)| has_sets || !needs_sets);
+        // Commands that need named groups are hidden where the kind has none.
+        let offered = commands.into_iter().filter(|(needs_sets, ..)| has_sets || !needs_sets);
         for (_, glyph, word, command) in offered {
             let button = Button::new((icons::rich(glyph).size(13.0), word));
             let why_not = command.why_not(app);

@@ -2,8 +2,8 @@
 
 use super::{EditAcks, Live, LiveEvent, RunLog};
 use crate::{
-    app::{checkpoints::DeviceFailure, commands::UiCommand, log::Level, views::Trouble},
-    engine::{Command, Engine, Event, LoggedCommand},
+    app::{commands::UiCommand, log::Level, rescue::Fault, views::StopReason},
+    engine::{Command, Engine, Event, Logged},
     sim::{Frame, SimError},
 };
 use std::time::Instant;
@@ -94,11 +94,11 @@ impl Live {
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
         match event {
-            Event::Loaded(schema) => {
-                self.schema = schema;
-                (self.playback, self.trouble) = (None, None);
-                self.checkpoints.forget();
-                self.subscribed.clear();
+            Event::Loaded(exhibit) => {
+                self.exhibit = exhibit;
+                (self.recorded, self.stop_reason) = (None, None);
+                self.rescue.forget();
+                self.watched.clear();
                 self.latency.forget();
                 if std::mem::take(&mut self.play_when_loaded) {
                     self.send(Command::Play);
@@ -109,18 +109,18 @@ impl Live {
                 self.running = running;
                 self.clock = clock;
                 if running {
-                    self.trouble = None;
+                    self.stop_reason = None;
                 }
                 if !running {
                     self.target = None;
                 }
                 self.pace.forget();
             }
-            Event::Applied(_, LoggedCommand::Rewind) => {
-                self.run_log = self.sent.clone().map(|project| RunLog { project, log: vec![] });
-                self.checkpoints.forget_states();
-                self.trouble = None;
-                message(Level::Info, "Rewound to step 0".into());
+            Event::Applied(_, Logged::Rewind) => {
+                self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
+                self.rescue.forget_states();
+                self.stop_reason = None;
+                say(Level::Info, "Rewound to step 0".into());
             }
             Event::Applied(step, what) => {
                 match &what {
@@ -148,11 +148,11 @@ impl Live {
             Event::Failed(error) => {
                 // The engine has closed the recording.
                 self.recording = None;
-                let way_out = match error.is_device() {
-                    true => ("Continue on the CPU", UiCommand::ContinueOnCpu),
+                let remedy = match error.is_device() {
+                    true => ("Continue on CPU", UiCommand::ContinueOnCpu),
                     false => ("Rewind", UiCommand::Rewind),
                 };
-                self.trouble = Some(Trouble { why: error.to_string().into(), way_out });
+                self.stop_reason = Some(StopReason { why: error.to_string().into(), remedy });
                 if error.is_device() {
                     let failure = DeviceFailure { text: error.to_string(), stopped: true, play: self.running };
                     self.checkpoints.failure = Some(failure);

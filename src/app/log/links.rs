@@ -1,4 +1,4 @@
-//! What a line of the log is about, so that a click leads there.
+//! Links from log lines to parameters, elements and runs.
 
 use crate::{
     app::App,
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Where a click on a line leads.
+/// The target of a click on a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
     /// A parameter.
@@ -19,7 +19,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// What a line names: a run, a parameter by its path, an element as in `neuron 12`.
+    /// The run, parameter path or element (as in `neuron 12`) that a line names.
     pub fn of(app: &App, text: &str) -> Option<Self> {
         if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
@@ -29,7 +29,7 @@ impl Link {
         param.or_else(|| element(&app.session.live.schema.sets, text))
     }
 
-    /// Goes there.
+    /// Shows the target.
     pub fn follow(self, ctx: &egui::Context, app: &mut App) {
         match self {
             Self::Param(id) => {

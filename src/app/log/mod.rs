@@ -1,43 +1,43 @@
-//! What happened, for the log panel: a bounded list of lines, and which of them are shown.
+//! The log: a bounded list of lines, and the filter of the log panel.
 
+pub mod capture;
 mod links;
 pub mod panel;
-pub mod ring;
 
 pub use links::Link;
 
 use std::{collections::VecDeque, time::Instant};
 
-/// How bad it is.
+/// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Good to know.
+    /// Information.
     Info,
-    /// Something was put right or left out.
+    /// An input was corrected or ignored.
     Warning,
-    /// Something the user wanted did not happen.
+    /// A requested operation failed.
     Error,
 }
 
 /// One line.
 pub struct Line {
-    /// When, seconds since the start.
+    /// Seconds since the start.
     pub secs: f64,
-    /// How bad.
+    /// Severity.
     pub level: Level,
-    /// Who says so.
+    /// Source: module or crate.
     pub target: String,
-    /// What.
+    /// Message.
     pub text: String,
     is_problem: bool,
 }
 
-/// What is shown of the log.
+/// Filter of the log panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
-    /// Lines at least this bad.
+    /// Minimum severity.
     pub least: Level,
-    /// Lines of this target; all when empty.
+    /// Source; empty for all.
     pub target: String,
     /// Lines containing this.
     pub text: String,
@@ -51,7 +51,7 @@ impl Filter {
     }
 }
 
-/// Without making another text of each of a hundred thousand lines.
+/// Case-insensitive search without an allocation per line.
 fn contains(text: &str, needle: &str) -> bool {
     let (text, needle) = (text.as_bytes(), needle.as_bytes());
     text.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
@@ -60,17 +60,17 @@ fn contains(text: &str, needle: &str) -> bool {
 /// The log.
 pub struct Log {
     start: Instant,
-    /// Lines kept.
+    /// Maximum number of lines.
     pub limit: usize,
     lines: VecDeque<Line>,
-    /// Number of the oldest line that is kept.
+    /// Number of the oldest kept line.
     first: u64,
     problems: usize,
-    /// Who has said anything, in order of their first line.
+    /// Sources, in order of their first line.
     pub targets: Vec<String>,
-    /// What is wanted.
+    /// The filter.
     pub filter: Filter,
-    /// Numbers of the lines that pass, and the filter they passed.
+    /// Numbers of the lines that match, and the filter they matched.
     shown: VecDeque<u64>,
     shown_by: Filter,
 }
@@ -93,18 +93,18 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Adds a line of the window's own, which also goes where the program's log goes.
+    /// Adds a line of the window, which is also written to the program's log.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         match level {
-            Level::Info => tracing::info!(target: ring::SHOWN, "{text}"),
-            Level::Warning => tracing::warn!(target: ring::SHOWN, "{text}"),
-            Level::Error => tracing::error!(target: ring::SHOWN, "{text}"),
+            Level::Info => tracing::info!(target: capture::SHOWN, "{text}"),
+            Level::Warning => tracing::warn!(target: capture::SHOWN, "{text}"),
+            Level::Error => tracing::error!(target: capture::SHOWN, "{text}"),
         }
         self.push(level, "window", text, true);
     }
 
-    /// Adds a line. Only what the program itself complains of is a problem of the user's.
+    /// Adds a line. Warnings and errors of dependencies do not count as problems.
     pub fn push(&mut self, level: Level, target: &str, text: String, is_own: bool) {
         if !self.targets.iter().any(|t| t == target) {
             self.targets.push(target.to_owned());
@@ -128,14 +128,14 @@ impl Log {
         }
     }
 
-    /// Takes up what other parts of the program have said since.
+    /// Adds the events captured since the last call.
     pub fn drain(&mut self) {
-        for said in ring::take() {
-            self.push(said.level, &said.target, said.text, said.is_own);
+        for event in capture::take() {
+            self.push(event.level, &event.target, event.text, event.is_own);
         }
     }
 
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.first += self.lines.len() as u64;
         self.lines.clear();
@@ -143,17 +143,17 @@ impl Log {
         self.problems = 0;
     }
 
-    /// How many warnings and errors there are.
+    /// Number of warnings and errors.
     pub fn problems(&self) -> usize {
         self.problems
     }
 
-    /// How many lines are kept.
+    /// Number of lines.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// How many lines pass the filter. All lines are looked at only when the filter was changed.
+    /// Number of lines that match the filter. All lines are tested only when the filter has changed.
     pub fn n_shown(&mut self) -> usize {
         if self.shown_by != self.filter {
             self.shown_by = self.filter.clone();
@@ -163,7 +163,7 @@ impl Log {
         self.shown.len()
     }
 
-    /// The line at a place among those that are shown.
+    /// A matching line by index.
     pub fn shown(&self, at: usize) -> Option<&Line> {
         let number = self.shown.get(at)?;
         self.lines.get((number - self.first) as usize)
@@ -187,8 +187,8 @@ mod tests {
         log.filter.least = Level::Warning;
         assert_eq!(log.n_shown(), 100);
         log.push(Level::Error, "engine", "LINE of trouble".into(), false);
-        assert_eq!(log.problems(), 100, "what others complain of is no problem");
-        assert_eq!(log.n_shown(), 101, "what comes in later passes the same filter");
+        assert_eq!(log.problems(), 100, "warnings of dependencies are no problems");
+        assert_eq!(log.n_shown(), 101, "later lines pass the same filter");
         log.filter = Filter { least: Level::Info, target: "engine".into(), text: "line 100".into() };
         let mut found: Vec<&str> = vec![];
         for i in 0..log.n_shown() {

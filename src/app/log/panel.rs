@@ -1,4 +1,4 @@
-//! The log, at the bottom.
+//! The log panel at the bottom.
 
 use super::{Level, Line, Link};
 use crate::app::{App, focus, icons, side, theme::Tokens, widgets};
@@ -32,8 +32,8 @@ fn head_ui(ui: &mut Ui, app: &mut App) {
                 ui.selectable_value(&mut filter.least, level, level_name(level));
             }
         });
-        response.response.accessible_name("Least level");
-        let all = "everything";
+        response.response.accessible_name("Minimum level");
+        let all = "All sources";
         let shown = if filter.target.is_empty() { all } else { &filter.target };
         let source = ComboBox::from_id_salt("target").width(100.0).selected_text(shown.to_owned());
         let response = source.show_ui(ui, |ui| {
@@ -42,19 +42,19 @@ fn head_ui(ui: &mut Ui, app: &mut App) {
                 ui.selectable_value(&mut filter.target, target.clone(), target);
             }
         });
-        response.response.accessible_name("Who says so");
+        response.response.accessible_name("Source");
         let field = TextEdit::singleline(&mut filter.text).hint_text("Filter").desired_width(180.0);
-        ui.add(field.id(focus::filter_id("log"))).accessible_name("Filter the log");
+        ui.add(field.id(focus::filter_id("log"))).accessible_name("Filter log");
         let (n, of) = (app.log.n_shown(), app.log.count());
         ui.label(widgets::sub(ui, format!("{n} of {of} lines")).small());
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if widgets::icon_button(ui, icons::CLOSE, "Close the log").clicked() {
+            if widgets::icon_button(ui, icons::CLOSE, "Close log").clicked() {
                 app.panels.log = false;
             }
-            if widgets::icon_button(ui, icons::TRASH, "Empty the log").clicked() {
+            if widgets::icon_button(ui, icons::TRASH, "Clear log").clicked() {
                 app.log.clear();
             }
-            if widgets::icon_button(ui, icons::COPY, "Copy the lines that are shown").clicked() {
+            if widgets::icon_button(ui, icons::COPY, "Copy shown lines").clicked() {
                 let lines: Vec<String> = (0..n).filter_map(|i| app.log.shown(i)).map(written).collect();
                 ui.copy_text(lines.join("\n"));
             }
@@ -65,7 +65,7 @@ fn head_ui(ui: &mut Ui, app: &mut App) {
 fn lines_ui(ui: &mut Ui, app: &mut App, t: &Tokens) {
     let n = app.log.n_shown();
     if n == 0 {
-        let why = if app.log.count() == 0 { "What happens appears here" } else { "No line passes the filter" };
+        let why = if app.log.count() == 0 { "No messages yet" } else { "No matching lines" };
         ui.label(widgets::sub(ui, why));
         return;
     }
@@ -84,13 +84,13 @@ fn lines_ui(ui: &mut Ui, app: &mut App, t: &Tokens) {
             let label = Label::new(text).selectable(false).extend().sense(Sense::click());
             let response = ui.add(label);
             response.context_menu(|ui| {
-                if ui.button("Copy the line").clicked() {
+                if ui.button("Copy line").clicked() {
                     ui.copy_text(written(line));
                     ui.close();
                 }
             });
             if link.is_some() {
-                let response = response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text("Click to go there");
+                let response = response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text("Click to show");
                 if response.clicked() {
                     followed = link;
                 }

@@ -1,4 +1,5 @@
-//! Elements by id, name or category: more than a hundred thousand of them, so they are looked through on a thread.
+//! Search for elements by id, name or category. A set may hold more than 100,000 elements, so the search runs on a
+//! worker thread.
 
 use super::score::score;
 use crate::sim::ElementSet;
@@ -9,37 +10,37 @@ const MAX_ELEMENTS: usize = 12;
 /// Categories offered at most.
 const MAX_CATEGORIES: usize = 12;
 
-/// Something of the model that can be selected.
+/// A search hit in the model that can be selected.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum SearchHit {
     /// One element.
     Element {
-        /// Of this set.
+        /// Its set.
         set: &'static str,
         /// Its index.
         element: u32,
-        /// What it is called.
+        /// Its label.
         text: String,
-        /// What is known about it.
+        /// Set, categories and index.
         aside: String,
     },
     /// All elements of a category.
     Category {
-        /// Of this set.
+        /// Its set.
         set: &'static str,
-        /// Which column, which code.
+        /// The column.
         column: usize,
-        /// Which code of the column.
+        /// The code in the column.
         code: u16,
-        /// How it is called.
+        /// Its label.
         text: String,
-        /// How many there are.
+        /// Number of elements.
         count: u32,
     },
 }
 
-/// Looks through sets for what was typed, best first.
-pub fn search(sets: &[Arc<ElementSet>], query: &str) -> Vec<Found> {
+/// Searches sets for a query, best hits first.
+pub fn search(sets: &[Arc<ElementSet>], query: &str) -> Vec<SearchHit> {
     let mut categories = vec![];
     let mut elements = vec![];
     for set in sets {
@@ -49,24 +50,24 @@ pub fn search(sets: &[Arc<ElementSet>], query: &str) -> Vec<Found> {
                 let text = format!("{} = {label}", c.name);
                 if let Some(score) = score(label, query).max(score(&text, query)) {
                     let (code, count) = (code as u16, counts[code]);
-                    categories.push((score, Found::Category { set: set.name, column, code, text, count }));
+                    categories.push((score, SearchHit::Category { set: set.name, column, code, text, count }));
                 }
             }
         }
         let found = elements_of(set, query).into_iter();
         elements.extend(found.map(|(score, element)| {
-            let (text, aside) = (set.label(element), about(set, element));
-            (score, Found::Element { set: set.name, element, text, aside })
+            let (text, aside) = (set.label(element), describe(set, element));
+            (score, SearchHit::Element { set: set.name, element, text, aside })
         }));
     }
-    let best = |mut list: Vec<(i32, Found)>, n: usize| {
+    let best = |mut list: Vec<(i32, SearchHit)>, n: usize| {
         list.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         list.into_iter().take(n).map(|(_, found)| found)
     };
     best(categories, MAX_CATEGORIES).chain(best(elements, MAX_ELEMENTS)).collect()
 }
 
-/// By index or the beginning of an id, and by what a name contains.
+/// Matches the index, the prefix of an id, or a part of a name.
 fn elements_of(set: &ElementSet, query: &str) -> Vec<(i32, u32)> {
     let mut found: Vec<(i32, u32)> = vec![];
     if let Ok(number) = query.trim_start_matches('#').parse::<u64>() {
@@ -85,13 +86,13 @@ fn elements_of(set: &ElementSet, query: &str) -> Vec<(i32, u32)> {
     found
 }
 
-/// Without making another text of each of a hundred thousand names.
+/// Case-insensitive search without an allocation per name.
 fn contains(name: &str, needle: &str) -> bool {
     let (name, needle) = (name.as_bytes(), needle.as_bytes());
     !needle.is_empty() && name.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
 }
 
-fn about(set: &ElementSet, element: u32) -> String {
+fn describe(set: &ElementSet, element: u32) -> String {
     let labels = set.columns.iter().map(|c| c.label(element)).filter(|l| !l.is_empty()).take(3);
     let words: Vec<&str> = std::iter::once(set.name).chain(labels).collect();
     format!("{} · #{element}", words.join(" · "))
@@ -113,15 +114,15 @@ mod tests {
             ..ElementSet::default()
         };
         let found = |query: &str| search(&[Arc::new(set.clone())], query);
-        let element = |query: &str| match found(query).into_iter().find(|f| matches!(f, Found::Element { .. })) {
-            Some(Found::Element { element, .. }) => Some(element),
+        let element = |query: &str| match found(query).into_iter().find(|f| matches!(f, SearchHit::Element { .. })) {
+            Some(SearchHit::Element { element, .. }) => Some(element),
             _ => None,
         };
         assert_eq!(element("mn9"), Some(0));
         assert_eq!(element("LC6"), Some(2));
         assert_eq!(element("720575941"), Some(1));
         assert_eq!(element("#2"), Some(2));
-        let Some(Found::Category { text, count, .. }) = found("visu").into_iter().next() else { panic!("nothing") };
+        let Some(SearchHit::Category { text, count, .. }) = found("visu").into_iter().next() else { panic!("nothing") };
         assert_eq!((text.as_str(), count), ("class = visual", 2));
         assert!(found("nothing of the kind").is_empty());
     }

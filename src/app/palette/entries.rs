@@ -1,6 +1,6 @@
-//! What the palette offers: commands, settings, parameters, lists of the project, runs, and what was found of the model.
+//! Entries of the palette: commands, settings, parameters, lists of the project, runs, and elements of the model.
 
-use super::{elements::Found, score::score};
+use super::{elements::SearchHit, score::score};
 use crate::{
     app::{App, commands::UiCommand, icons, inspector, interventions, text},
     params::{Change, ParamId, Params, path},
@@ -9,19 +9,19 @@ use std::path::PathBuf;
 
 /// Entries shown at most.
 const MAX_SHOWN: usize = 60;
-/// How much more something counts that was used lately.
+/// Score bonus of recently used entries.
 const RECENT: i32 = 400;
 
-/// What an entry does.
+/// The action of an entry.
 #[derive(Clone)]
 pub enum Entry {
-    /// As from the menu.
+    /// Runs a command.
     Command(UiCommand),
     /// Shows a parameter in the inspector.
     Show(ParamId),
     /// Sets a parameter.
     Set(Change),
-    /// Shows a setting in its dialog.
+    /// Opens a setting in its dialog.
     Setting(String),
     /// Selects a named set of the project.
     SelectSet(String),
@@ -29,28 +29,28 @@ pub enum Entry {
     Group(&'static str),
     /// Shows a run.
     Run(PathBuf),
-    /// Selects something of the model.
-    Select(Found),
-    /// Cannot be carried out.
-    Wrong,
+    /// Selects elements of the model.
+    Select(SearchHit),
+    /// Cannot be executed.
+    Invalid,
 }
 
 /// A line of the palette.
 pub struct Row {
-    /// What it does.
+    /// Its action.
     pub entry: Entry,
     /// Its glyph.
     pub glyph: &'static str,
-    /// What it is called.
+    /// Its label.
     pub text: String,
-    /// Keys, value, what it is of.
+    /// Shortcut, value or origin.
     pub aside: String,
-    /// Why it cannot be chosen now.
+    /// Why it is disabled.
     pub why_not: Option<&'static str>,
 }
 
-/// What fits the query, best first; without one, what was used lately and then the commands.
-pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[Found]) -> Vec<Row> {
+/// Entries that match the query, best first; without a query, recent entries and then all commands.
+pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]) -> Vec<Row> {
     let query = query.trim();
     if query.contains('=') && !query.contains(" = ") {
         return vec![assignment(app.session.project.model.params(), query)];
@@ -75,7 +75,7 @@ pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[Found]) ->
 fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     for command in UiCommand::all(app) {
         let text = command.text(app);
-        let Some(score) = score(&text, query).max(in_words(command.tooltip(), query)) else { continue };
+        let Some(score) = score(&text, query).max(match_sentence(command.tooltip(), query)) else { continue };
         let aside = app.keymap.text(ctx, &command);
         let (glyph, why_not) = (command.icon(), command.why_not(app));
         rows.push((score, Row { entry: Entry::Command(command), glyph, text, aside, why_not }));
@@ -84,7 +84,7 @@ fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Ro
 
 fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     let params = app.session.project.model.params();
-    for (id, score) in fitting(params, query) {
+    for (id, score) in matching_params(params, query) {
         let Some(spec) = params.spec(id) else { continue };
         let aside = path::show(spec, &params.get(id));
         let row = Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: params.path(id), aside, why_not: None };
@@ -93,7 +93,7 @@ fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
 }
 
 fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for (id, score) in fitting(&app.settings, query) {
+    for (id, score) in matching_params(&app.settings, query) {
         let Some(spec) = app.settings.spec(id) else { continue };
         let name = app.settings.path(id);
         let text = format!("Setting: {}", spec.label().to_lowercase());
@@ -102,23 +102,23 @@ fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-/// A sentence fits only with the words as they were typed: single letters in order are in most sentences.
-fn in_words(sentence: &str, query: &str) -> Option<i32> {
+/// Sentences match by substring only: most sentences contain the letters of any short query in order.
+fn match_sentence(sentence: &str, query: &str) -> Option<i32> {
     let is_there = query.len() > 2 && sentence.to_lowercase().contains(&query.to_lowercase());
     is_there.then_some(300)
 }
 
-/// Parameters whose path or first sentence fits.
-fn fitting(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
+/// Parameters whose path or first sentence matches.
+fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
     let fits = |id: ParamId| {
         let spec = params.spec(id).filter(|_| params.is_shown(id))?;
-        let by_docs = in_words(&text::first_sentence(spec.docs), query);
+        let by_docs = match_sentence(&text::first_sentence(spec.docs), query);
         Some((id, score(&params.path(id), query).max(by_docs)?))
     };
     params.ids().into_iter().filter_map(fits).collect()
 }
 
-/// Named selections, stimuli and whatever else the project lists.
+/// Items of the project's lists: named groups, stimuli and others.
 fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     let params = app.session.project.model.params();
     for set in interventions::named(params).into_iter().filter(|s| !s.name.is_empty()) {
@@ -151,10 +151,10 @@ fn runs(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     }
 }
 
-fn element(found: &Found, query: &str) -> (i32, Row) {
+fn element(found: &SearchHit, query: &str) -> (i32, Row) {
     let (glyph, text, aside) = match found {
-        Found::Element { text, aside, .. } => (icons::CROSSHAIR, text.clone(), aside.clone()),
-        Found::Category { set, text, count, .. } => {
+        SearchHit::Element { text, aside, .. } => (icons::CROSSHAIR, text.clone(), aside.clone()),
+        SearchHit::Category { set, text, count, .. } => {
             (icons::SELECTION, text.clone(), format!("select {} {set}", text::count(u64::from(*count))))
         }
     };
@@ -169,7 +169,7 @@ fn assignment(params: &dyn Params, query: &str) -> Row {
             let text = format!("Set {} to {value}", params.path(change.id));
             (Entry::Set(change), text, None)
         }
-        Err(e) => (Entry::Wrong, e.to_string(), Some("")),
+        Err(e) => (Entry::Invalid, e.to_string(), Some("")),
     };
     Row { entry, glyph: icons::SLIDERS, text, aside: String::new(), why_not }
 }

@@ -5,7 +5,7 @@ mod elements;
 mod entries;
 mod score;
 
-pub use elements::Found;
+pub use elements::SearchHit;
 
 use super::{App, commands::UiCommand, icons, jobs::JobResult, preferences, theme::Tokens, views, widgets};
 use egui::{
@@ -21,21 +21,21 @@ pub struct Palette {
     query: String,
     at: usize,
     opened: bool,
-    /// What was asked of the thread that looks through the model, and what it found.
-    asked: String,
-    found: (String, Vec<Found>),
+    /// The query sent to the search thread, and its last result.
+    sent: String,
+    hits: (String, Vec<SearchHit>),
 }
 
 impl Palette {
-    /// With something typed already.
+    /// Opens with a query.
     pub fn with(query: &str) -> Self {
         Self { query: query.to_owned(), ..Self::default() }
     }
 
-    /// What was found of the model; late answers to other questions are no use.
-    pub fn take(&mut self, query: String, found: Vec<Found>) {
-        if query == self.asked {
-            self.found = (query, found);
+    /// Stores a search result, unless the query has changed since.
+    pub fn set_hits(&mut self, query: String, hits: Vec<SearchHit>) {
+        if query == self.sent {
+            self.hits = (query, hits);
         }
     }
 }
@@ -43,24 +43,24 @@ impl Palette {
 /// Draws the palette when it is open.
 pub fn ui(ctx: &egui::Context, app: &mut App, queue: &mut Vec<UiCommand>) {
     let Some(mut palette) = app.palette.take() else { return };
-    let rows = entries::matching(ctx, app, &palette.query, &palette.found.1);
+    let rows = entries::matching(ctx, app, &palette.query, &palette.hits.1);
     let area = Area::new(Id::unique("palette")).order(Order::Foreground).anchor(Align2::CENTER_TOP, vec2(0.0, 60.0));
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(8)).corner_radius(8);
     let modal = Modal::new(Id::unique("palette modal")).area(area).frame(frame).show(ctx, |ui| {
         ui.set_width(600.0_f32.min(ctx.content_rect().width() - 60.0));
         palette.ui(ui, &rows)
     });
-    palette.look(app);
+    palette.search(app);
     let chosen = modal.inner;
     if chosen.is_none() && !modal.should_close() {
         app.palette = Some(palette);
     }
     if let Some(row) = chosen.and_then(|i| rows.into_iter().nth(i)) {
-        take(ctx, app, row, queue);
+        execute(ctx, app, row, queue);
     }
 }
 
-fn take(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
+fn execute(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>) {
     app.used.add(row.text);
     match row.entry {
         Entry::Command(command) => queue.push(command),
@@ -81,16 +81,16 @@ fn take(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiCommand>
         }
         Entry::Run(folder) => app.show_run(&folder),
         Entry::Select(found) => select(ctx, app, &found),
-        Entry::Wrong => {}
+        Entry::Invalid => {}
     }
 }
 
-/// Selects what was found and asks the spatial views to frame it.
-fn select(ctx: &egui::Context, app: &mut App, found: &Found) {
+/// Selects a search hit and frames it in the spatial views.
+fn select(ctx: &egui::Context, app: &mut App, found: &SearchHit) {
     let (set, elements) = match *found {
-        Found::Element { set, element, .. } => (set, vec![element]),
-        Found::Category { set, column, code, .. } => {
-            let sets = &app.session.live.schema.sets;
+        SearchHit::Element { set, element, .. } => (set, vec![element]),
+        SearchHit::Category { set, column, code, .. } => {
+            let sets = &app.session.live.exhibit.sets;
             let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
             let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
             (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())
@@ -101,15 +101,15 @@ fn select(ctx: &egui::Context, app: &mut App, found: &Found) {
 }
 
 impl Palette {
-    /// Asks for elements that fit when the query has changed. One letter fits too many.
-    fn look(&mut self, app: &mut App) {
+    /// Starts a search for elements when the query has changed. One letter matches too many elements.
+    fn search(&mut self, app: &mut App) {
         let query = self.query.trim().to_owned();
-        if query == self.asked {
+        if query == self.sent {
             return;
         }
-        self.asked.clone_from(&query);
+        self.sent.clone_from(&query);
         if query.len() < 2 {
-            return self.found = Default::default();
+            return self.hits = Default::default();
         }
         let sets: Vec<Arc<crate::sim::ElementSet>> = app.session.live.schema.sets.clone();
         let job = move || JobResult::Found(query.clone(), elements::search(&sets, &query));
@@ -118,7 +118,7 @@ impl Palette {
         }
     }
 
-    /// Search field and list; the index of what was chosen.
+    /// Search field and list; the index of the executed row.
     fn ui(&mut self, ui: &mut Ui, rows: &[Row]) -> Option<usize> {
         let (down, up, enter) = ui.input_mut(|i| {
             let mut key = |k| i.consume_key(egui::Modifiers::NONE, k);
@@ -149,7 +149,7 @@ impl Palette {
                 }
             }
             if rows.is_empty() {
-                ui.label(widgets::sub(ui, "Nothing has this name"));
+                ui.label(widgets::sub(ui, "No matches"));
             }
         });
         chosen

@@ -1,6 +1,6 @@
-//! How well a name fits what was typed.
+//! Fuzzy matching score of a name and a query.
 
-/// The letters in order; runs and word starts count more, a whole word most. `None` when they are not all there.
+/// Letters must occur in order; runs and word starts score higher, whole words highest. `None` without a match.
 pub fn score(text: &str, query: &str) -> Option<i32> {
     if query.is_empty() {
         return Some(0);
@@ -37,7 +37,7 @@ mod tests {
         assert!(score("lif.tau_m", "tau").unwrap() > score("Show traces, autumn", "tau").unwrap());
         assert!(score("Reset layout", "rl").is_some());
         assert!(score("Reset layout", "layout reset").is_some(), "words in any order");
-        assert!(score("Layout", "layout").unwrap() > score("Undo the layout change", "layout").unwrap());
+        assert!(score("Layout", "layout").unwrap() > score("Undo layout change", "layout").unwrap());
         assert_eq!(score("Run", "xyz"), None);
     }
 }

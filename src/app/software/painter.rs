@@ -1,5 +1,5 @@
-//! Paints what egui has laid out with a shader that suits a software renderer. It puts one callback of ours in the
-//! place of egui's shapes, between those of others, which keep their place.
+//! Draws egui's output with a shader suited to software renderers. One callback replaces each run of egui's meshes;
+//! other callbacks keep their order.
 
 use egui::{
     ClippedPrimitive, Color32, Context, FullOutput, Mesh, PaintCallbackInfo, Plugin, Rect, Shape, TextureId,
@@ -12,19 +12,19 @@ use egui_wgpu::{
 use std::{ops::Range, sync::Arc};
 
 /// The shader.
-pub const LEAN_WGSL: &str = include_str!("lean.wgsl");
+pub const WINDOW_WGSL: &str = include_str!("window.wgsl");
 
-/// Opaque triangles from this size on, square points, are drawn without texture and blending. Telling more of them
-/// apart costs more changes between the two ways than it saves.
+/// Opaque triangles of at least this area, in square points, are drawn without texture and blending. A lower limit costs
+/// more pipeline switches than it saves.
 const SOLID_FROM: f32 = 500.0;
 
-/// The painter, as a plugin of egui.
-pub struct LeanPainter {
+/// The painter, an egui plugin.
+pub struct SoftwarePainter {
     renderer: Arc<RwLock<Renderer>>,
 }
 
-impl LeanPainter {
-    /// Prepares the device. `None` for a window that wants linear colours, which this shader does not make.
+impl SoftwarePainter {
+    /// Prepares the device. `None` for an sRGB target, which this shader does not support.
     pub fn new(state: &RenderState) -> Option<Self> {
         if state.target_format.is_srgb() {
             return None;
@@ -35,29 +35,29 @@ impl LeanPainter {
     }
 
     fn repack(&self, screen: Rect, primitives: Vec<ClippedPrimitive>) -> Vec<ClippedShape> {
-        let mut picture = Picture::default();
+        let mut frame_mesh = FrameMesh::default();
         let mut others = vec![];
         for ClippedPrimitive { clip_rect, primitive } in primitives {
             match primitive {
-                Primitive::Mesh(mesh) => picture.add(clip_rect, mesh),
-                Primitive::Callback(other) => others.push((picture.draws.len(), clip_rect, other)),
+                Primitive::Mesh(mesh) => frame_mesh.add(clip_rect, mesh),
+                Primitive::Callback(other) => others.push((frame_mesh.draws.len(), clip_rect, other)),
             }
         }
-        let picture = Arc::new(picture);
-        let ours = |draws: Range<usize>| {
-            let part = Part { picture: picture.clone(), draws, renderer: self.renderer.clone() };
+        let frame_mesh = Arc::new(frame_mesh);
+        let callback = |draws: Range<usize>| {
+            let part = Part { frame_mesh: frame_mesh.clone(), draws, renderer: self.renderer.clone() };
             shape(screen, egui_wgpu::Callback::new_paint_callback(screen, part))
         };
         let (mut shapes, mut done) = (vec![], 0);
         for (until, clip, other) in others {
             if done < until {
-                shapes.push(ours(done..until));
+                shapes.push(callback(done..until));
             }
             shapes.push(shape(clip, other));
             done = until;
         }
-        if done < picture.draws.len() {
-            shapes.push(ours(done..picture.draws.len()));
+        if done < frame_mesh.draws.len() {
+            shapes.push(callback(done..frame_mesh.draws.len()));
         }
         shapes
     }
@@ -67,9 +67,9 @@ fn shape(clip_rect: Rect, callback: PaintCallback) -> ClippedShape {
     ClippedShape { clip_rect, shape: Shape::Callback(callback), transform_after_tessellation: Default::default() }
 }
 
-impl Plugin for LeanPainter {
+impl Plugin for SoftwarePainter {
     fn debug_name(&self) -> &'static str {
-        "lean painter"
+        "software painter"
     }
 
     fn output_hook(&mut self, ctx: &Context, output: &mut FullOutput) {
@@ -78,10 +78,9 @@ impl Plugin for LeanPainter {
     }
 }
 
-/// The triangles of a frame. Meshes stay as egui made them until they are copied to the device, all of them into one
-/// buffer.
+/// The triangles of a frame. Meshes are copied to the device as they are, all into one buffer.
 #[derive(Default)]
-struct Picture {
+struct FrameMesh {
     meshes: Vec<Mesh>,
     n_vertices: u32,
     n_indices: u32,
@@ -92,12 +91,12 @@ struct Draw {
     clip: Rect,
     texture: TextureId,
     is_solid: bool,
-    /// Where the vertices of its mesh begin.
+    /// First vertex of its mesh.
     base: u32,
     indices: Range<u32>,
 }
 
-impl Picture {
+impl FrameMesh {
     fn add(&mut self, clip: Rect, mesh: Mesh) {
         let (base, texture) = (self.n_vertices, mesh.texture_id);
         let mut open = None;
@@ -115,13 +114,13 @@ impl Picture {
     }
 }
 
-/// Whether a triangle of egui's own texture is a large piece of opaque colour.
+/// Whether a triangle of egui's texture is opaque, untextured and large.
 fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
     let is_opaque = |i: &u32| {
         let v = &vertices[*i as usize];
         v.uv == WHITE_UV && v.color.a() == Color32::BLACK.a()
     };
-    // Nearly all triangles are of text: their first corner says so.
+    // Nearly all triangles are text, rejected by their first corner.
     if !corners.iter().all(is_opaque) {
         return false;
     }
@@ -130,11 +129,11 @@ fn is_solid(vertices: &[Vertex], corners: &[u32]) -> bool {
     (ab.x * ac.y - ab.y * ac.x).abs() * 0.5 > SOLID_FROM
 }
 
-/// What of the picture lies between two callbacks of others.
+/// The draws between two other callbacks.
 struct Part {
-    picture: Arc<Picture>,
+    frame_mesh: Arc<FrameMesh>,
     draws: Range<usize>,
-    /// Has the textures.
+    /// Holds the textures.
     renderer: Arc<RwLock<Renderer>>,
 }
 
@@ -147,9 +146,9 @@ impl CallbackTrait for Part {
         _: &mut wgpu::CommandEncoder,
         resources: &mut CallbackResources,
     ) -> Vec<wgpu::CommandBuffer> {
-        // The first part brings everything.
+        // The first part uploads the whole frame.
         if let Some(pipelines) = resources.get_mut::<Pipelines>().filter(|_| self.draws.start == 0) {
-            pipelines.upload(device, queue, &self.picture, screen);
+            pipelines.upload(device, queue, &self.frame_mesh, screen);
         }
         vec![]
     }
@@ -162,9 +161,9 @@ impl CallbackTrait for Part {
         pass.set_bind_group(0, &pipelines.locals_bind, &[]);
         pass.set_vertex_buffer(0, pipelines.vertices.slice(..));
         pass.set_index_buffer(pipelines.indices.slice(..), wgpu::IndexFormat::Uint32);
-        // What stays from one draw to the next is not said again: every word is checked and written down.
+        // State is set only when it changes: wgpu validates and records every call.
         let mut now = (None, None, None);
-        for draw in &self.picture.draws[self.draws.clone()] {
+        for draw in &self.frame_mesh.draws[self.draws.clone()] {
             let clip = PaintCallbackInfo { clip_rect: draw.clip, ..info }.clip_rect_in_pixels();
             if clip.width_px <= 0 || clip.height_px <= 0 {
                 continue;
@@ -186,7 +185,7 @@ impl CallbackTrait for Part {
     }
 }
 
-/// What is kept on the device.
+/// Pipelines and buffers on the device.
 struct Pipelines {
     textured: wgpu::RenderPipeline,
     solid: wgpu::RenderPipeline,
@@ -213,11 +212,17 @@ impl Pipelines {
         Self { textured, solid, locals, locals_bind, vertices, indices }
     }
 
-    fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, picture: &Picture, screen: &ScreenDescriptor) {
+    fn upload(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        frame_mesh: &FrameMesh,
+        screen: &ScreenDescriptor,
+    ) {
         let size = screen.size_in_pixels.map(|px| px as f32 / screen.pixels_per_point);
         queue.write_buffer(&self.locals, 0, bytemuck::cast_slice(&size));
-        let vertices = || picture.meshes.iter().map(|m| bytemuck::cast_slice(&m.vertices));
-        let indices = || picture.meshes.iter().map(|m| bytemuck::cast_slice(&m.indices));
+        let vertices = || frame_mesh.meshes.iter().map(|m| bytemuck::cast_slice(&m.vertices));
+        let indices = || frame_mesh.meshes.iter().map(|m| bytemuck::cast_slice(&m.indices));
         fill(device, queue, &mut self.vertices, vertices, wgpu::BufferUsages::VERTEX);
         fill(device, queue, &mut self.indices, indices, wgpu::BufferUsages::INDEX);
     }
@@ -228,7 +233,7 @@ fn buffer(device: &wgpu::Device, contents: &[u8], usage: wgpu::BufferUsages) -> 
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("window"), contents, usage })
 }
 
-/// Writes parts into a buffer one after the other, or into a larger one in its place.
+/// Writes parts one after the other into a buffer, which is replaced by a larger one when needed.
 fn fill<'a, P: Iterator<Item = &'a [u8]>>(
     device: &wgpu::Device,
     queue: &wgpu::Queue,
@@ -270,8 +275,8 @@ fn uniform(n_bytes: u64, stages: wgpu::ShaderStages) -> (wgpu::BindingType, wgpu
     )
 }
 
-/// That of egui's own textures, the flags included that this shader does without: a group fits the pipelines of an
-/// equal layout.
+/// The layout of egui's texture bind groups, including the flags this shader ignores: a bind group requires an equal
+/// layout.
 fn texture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let stages = wgpu::ShaderStages::FRAGMENT;
     let texture = wgpu::BindingType::Texture {
@@ -291,8 +296,8 @@ fn pipeline(
     is_blended: bool,
 ) -> wgpu::RenderPipeline {
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some("lean.wgsl"),
-        source: wgpu::ShaderSource::Wgsl(LEAN_WGSL.into()),
+        label: Some("window.wgsl"),
+        source: wgpu::ShaderSource::Wgsl(WINDOW_WGSL.into()),
     });
     let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label: Some("window"),

@@ -1,19 +1,18 @@
-//! The threads that compute pixels give way to the one that lays out the window and listens to the user: a picture may
-//! come a little later, the next one is begun at once. The engine's threads stand behind both.
+//! Thread priorities under software rendering: rasteriser threads have a lower priority than the window's thread, engine
+//! threads a lower one than both.
 
-/// How the threads of Mesa's software renderer are called.
+/// Name prefix of the threads of Mesa's software renderer.
 #[cfg(target_os = "linux")]
 const NAME: &str = "llvmpipe";
-/// Between the window, at 0, and the engine. Whoever gets a turn keeps it until the next tick of the system's clock, up
-/// to 4 ms and so as much as the window's whole work on a frame: turns of these two have to be rare.
+/// Between the window, at 0, and the engine. A scheduled thread keeps its core for up to 4 ms, as long as the window needs
+/// for a whole frame, so these threads must be scheduled rarely.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 12;
-/// How far the engine gives way.
+/// Nice value of the engine's threads.
 pub const ENGINE_NICE: i32 = 14;
 
-/// Lowers the priority of the renderer's threads; they exist as soon as there is a device. Whatever cannot be found
-/// stays as it is.
-pub(super) fn rasteriser_gives_way() {
+/// Lowers the priority of the renderer's threads, which exist once the device is created.
+pub(super) fn lower_rasteriser_priority() {
     #[cfg(target_os = "linux")]
     for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
         let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();

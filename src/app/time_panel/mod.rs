@@ -75,12 +75,12 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     ui.horizontal(|ui| {
         let is_playing = app.time.player.is_playing;
         let (glyph, name) =
-            if is_playing { (icons::PAUSE, "Pause the playback") } else { (icons::PLAY, "Play from the cursor") };
+            if is_playing { (icons::PAUSE, "Pause playback") } else { (icons::PLAY, "Play from cursor") };
         if widgets::icon_toggle(ui, glyph, name, is_playing).clicked() {
             queue.push(UiCommand::PlayPast);
         }
         let is_looping = app.time.axis.is_looping;
-        if widgets::icon_toggle(ui, icons::LOOP, "Loop the range", is_looping).clicked() {
+        if widgets::icon_toggle(ui, icons::LOOP, "Loop range", is_looping).clicked() {
             queue.push(UiCommand::Loop);
         }
         if !app.time.axis.is_recorded {

@@ -27,7 +27,7 @@ type Counted = Vec<(ProbeId, Figures)>;
 #[derive(Default)]
 pub struct Stats {
     shown: Option<(Key, Counted)>,
-    errand: pool::Errand<Key, Counted>,
+    pool_job: pool::PoolJob<Key, Counted>,
 }
 
 fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
@@ -47,10 +47,10 @@ fn count(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> Figures {
 
 impl Stats {
     fn update(&mut self, ctx: &egui::Context, app: &App, key: Key) {
-        if let Some(counted) = self.errand.arrived() {
+        if let Some(counted) = self.pool_job.poll() {
             self.shown = Some(counted);
         }
-        if !self.errand.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
+        if !self.pool_job.is_free(&key) || self.shown.as_ref().is_some_and(|(of, _)| *of == key) {
             return;
         }
         let schema = &app.session.live.schema;
@@ -67,7 +67,7 @@ impl Stats {
                 Some((id, chunks, relative(key.0), relative(key.1), schema.set(over)?.len as usize))
             })
             .collect();
-        self.errand.begin(ctx, key, move || {
+        self.pool_job.start(ctx, key, move || {
             parts.iter().map(|(id, chunks, from, to, n)| (*id, count(chunks, *from, *to, *n))).collect()
         });
     }
@@ -109,7 +109,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
             );
         });
     }
-    if stats.errand.is_busy() {
+    if stats.pool_job.is_busy() {
         ui.spinner();
     }
     app.time_panel.stats = stats;

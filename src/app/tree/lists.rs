@@ -1,21 +1,21 @@
-//! The lists of the document: selections, stimuli, lesions. Items are renamed, doubled, taken out and switched.
+//! The lists of the document: named groups, stimuli and others. Items are renamed, duplicated, deleted and enabled.
 
 use super::{leaf, section};
 use crate::{
-    app::{App, commands::UiCommand, icons, inspector, log::Level, sets, text, widgets},
+    app::{App, commands::UiCommand, icons, inspector, log::Level, sets, widgets},
     params::{Change, ParamId, Params, Value, ValueType},
 };
 use egui::{Button, Id, Response, TextEdit, Ui};
 
-/// An item of a list: which list, which place.
+/// An item of a list: index of the group and of the item.
 pub type Item = (usize, usize);
 
-/// Every list group of the kind, whatever it declares.
+/// Every list group of the kind.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let groups = app.session.project.model.params().groups();
     for (g, group) in groups.iter().enumerate().filter(|(_, g)| g.list) {
         let n = app.session.project.model.params().len(g as u8);
-        let title = list_title(group.name);
+        let title = group.label();
         let wanted: Vec<usize> = (0..n)
             .filter(|i| app.outline.wants(&inspector::item_name(app.session.project.model.params(), g, *i)))
             .collect();
@@ -32,18 +32,15 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             if app.outline.is_filtered() {
                 return;
             }
-            if leaf(ui, icons::PLUS, &format!("Add to {}", title.to_lowercase()), false, |_| {}).clicked() {
+            if leaf(ui, icons::PLUS, &format!("Add {}", inspector::item_noun(*group).to_lowercase()), false, |_| {})
+                .clicked()
+            {
                 app.session.project.model.params_mut().push(g as u8);
                 app.panels.inspector = true;
                 app.inspector.show_group(group.name);
             }
         });
     }
-}
-
-/// How a list is called: by its name, except for the one whose name says less than its field does.
-fn list_title(name: &str) -> String {
-    if name == "interventions" { "Stimuli and lesions".to_owned() } else { text::title(name) }
 }
 
 fn field(params: &dyn Params, (group, item): Item, name: &str) -> Option<ParamId> {
@@ -121,7 +118,7 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
     }
 }
 
-/// Lesions and stimuli are told apart by the words of their effect.
+/// Silencing effects and stimuli differ by the name of their effect.
 fn glyph(params: &dyn Params, at: Item) -> &'static str {
     let Some(id) = field(params, at, "effect") else { return icons::SELECTION };
     match (params.spec(id).map(|s| s.kind), params.get(id)) {
@@ -134,20 +131,20 @@ fn glyph(params: &dyn Params, at: Item) -> &'static str {
 }
 
 impl App {
-    /// The item of the tree that commands are for, while it is there.
+    /// The selected item, while it exists.
     pub(crate) fn tree_item(&self) -> Option<Item> {
         let params = self.session.project.model.params();
         self.outline.selected.filter(|_| !self.sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
     }
 
-    /// A field in place of the name.
+    /// Starts renaming the selected item.
     pub(crate) fn rename_item(&mut self) {
         let params = self.session.project.model.params();
         self.outline.renaming = self.tree_item().map(|at| (at, inspector::item_name(params, at.0, at.1)));
         self.panels.tree = true;
     }
 
-    /// One more of the same.
+    /// Duplicates the selected item.
     pub(crate) fn duplicate_item(&mut self) {
         let Some((group, item)) = self.tree_item() else { return };
         let (params, id) = (self.session.project.model.params_mut(), ParamId::list(group));
@@ -158,13 +155,13 @@ impl App {
         self.outline.selected = Some((group, item + 1));
     }
 
-    /// Takes it out; undo brings it back.
+    /// Deletes the selected item; undo restores it.
     pub(crate) fn delete_item(&mut self) {
         let Some((group, item)) = self.tree_item() else { return };
         let params = self.session.project.model.params_mut();
         let name = inspector::item_name(params, group, item);
-        inspector::take_out(params, group, item);
+        inspector::remove_item(params, group, item);
         self.outline.selected = None;
-        self.notify(Level::Info, format!("Deleted “{name}”. Undo brings it back"));
+        self.say(Level::Info, format!("Deleted “{name}”. Undo restores it"));
     }
 }

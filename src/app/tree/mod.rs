@@ -12,11 +12,11 @@ use egui::{
     WidgetInfo, accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
 
-/// What the tree remembers.
+/// State of the tree.
 #[derive(Default)]
 pub struct Outline {
     filter: String,
-    /// What commands are for.
+    /// The item that commands apply to.
     selected: Option<lists::Item>,
     renaming: Option<(lists::Item, String)>,
 }
@@ -52,7 +52,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// A foldable section with a count at the right.
+/// A collapsible section with a count at the right.
 fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     let t = Tokens::of(ui.ctx());
     let mut state = CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("tree section", title)), true);
@@ -75,7 +75,7 @@ fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
     state.show_body_unindented(ui, body);
 }
 
-/// One line: glyph, name, something at the right.
+/// One row: icon, name, widgets at the right.
 pub(super) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
     let t = Tokens::of(ui.ctx());
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
@@ -96,7 +96,7 @@ pub(super) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: im
     response
 }
 
-/// The bar at the left of what commands are for.
+/// Highlights the selected row.
 fn mark(ui: &Ui, rect: egui::Rect) {
     let t = Tokens::of(ui.ctx());
     ui.painter().rect_filled(rect, 0, Tokens::fade(t.accent, 0.14));
@@ -124,7 +124,7 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
     });
 }
 
-/// Who holds how much memory.
+/// Memory by owner.
 fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
     egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
         for (owner, bytes) in owners.iter().filter(|(_, bytes)| *bytes > 0) {
@@ -135,12 +135,12 @@ fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
     });
 }
 
-/// What can be shown; the switch says whether it is recorded.
+/// Probes; the switch records them.
 fn probes_ui(ui: &mut Ui, app: &mut App) {
     let live = app.session.live.schema.probes;
     let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
     let record = &mut app.session.project.record;
-    let is = |wish: &String, name: &str| wish.split('[').next().map(str::trim) == Some(name);
+    let is = |entry: &String, name: &str| entry.split('[').next().map(str::trim) == Some(name);
     let n = probes.iter().filter(|p| record.iter().any(|w| is(w, p.name))).count();
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
         for probe in probes {
@@ -159,7 +159,7 @@ fn probes_ui(ui: &mut Ui, app: &mut App) {
             }
         }
         if probes.is_empty() {
-            leaf(ui, icons::WAVE, "Nothing to show yet", false, |_| {});
+            leaf(ui, icons::WAVE, "No probes", false, |_| {});
         }
     });
 }
@@ -201,8 +201,8 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             response.on_hover_text(format!("Open this run\n{}", run.folder.display()));
         }
         if app.library.runs.is_empty() {
-            let hint = leaf(ui, icons::RECORD, "Finished runs appear here", false, |_| {});
-            if hint.on_hover_text("Record starts one").clicked() {
+            let hint = leaf(ui, icons::RECORD, "No runs yet", false, |_| {});
+            if hint.on_hover_text("Click to start a recording").clicked() {
                 queue.push(UiCommand::Record);
             }
         }

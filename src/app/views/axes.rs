@@ -1,4 +1,4 @@
-//! Axes of plots and the values they are marked at.
+//! Axes of plots and their ticks.
 
 use super::{kit::LINE, numbers::reading};
 use crate::app::theme::Tokens;
@@ -55,19 +55,19 @@ pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
     let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
     let digits = tick_digits(&marks);
-    // One number is no scale: of a low plot the ends are told.
+    // A low plot with a single tick labels its ends instead.
     let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
-    let told = |v: f64| if is_low { reading(v as f32) } else { format!("{v:.digits$}") };
+    let label = |v: f64| if is_low { reading(v as f32) } else { format!("{v:.digits$}") };
     for v in if is_low { vec![min, max] } else { marks } {
         let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
         painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
         let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
-        painter.text(at, Align2::RIGHT_CENTER, told(v), font.clone(), tokens.text_sub);
+        painter.text(at, Align2::RIGHT_CENTER, label(v), font.clone(), tokens.text_sub);
     }
     if !title.is_empty() {
         let galley = painter.layout_no_wrap(title.to_owned(), font.clone(), tokens.text_sub);
         let at = plot.left_top() + Vec2::new(6.0, 2.0);
-        // What is drawn may reach as high.
+        // The title gets a background: curves may reach it.
         let ground = Rect::from_min_size(at, galley.size()).expand2(Vec2::new(3.0, 0.0));
         painter.rect_filled(ground, 2.0, Tokens::fade(tokens.canvas, 0.85));
         painter.galley(at, galley, tokens.text_sub);

@@ -1,7 +1,7 @@
 //! Points in a plane, one per element: what the phase circle and the scatter share. They are placed on the pool when
 //! they are many; drawn one by one up to ten thousand; hovered, clicked, caught with a rectangle or a lasso.
 
-use super::{Subject, ViewCtx, kit, menu, pool};
+use super::{MenuTarget, ViewCtx, kit, menu, pool};
 use crate::{
     sim::ElementSet,
     view3d::{Vec2, inside_polygon},
@@ -41,7 +41,7 @@ pub struct Cloud<T> {
     key: Option<Key>,
     /// Counts up with every new placing.
     pub generation: u64,
-    errand: pool::Errand<Key, Placed<T>>,
+    pool_job: pool::PoolJob<Key, Placed<T>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
@@ -55,7 +55,7 @@ impl<T: Default> Default for Cloud<T> {
             placed: Placed::default(),
             key: None,
             generation: 0,
-            errand: pool::Errand::default(),
+            pool_job: pool::PoolJob::default(),
             lasso: vec![],
             is_rectangle: false,
             under_pointer: None,
@@ -71,17 +71,17 @@ impl<T: Default + Send + 'static> Cloud<T> {
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
     {
-        if let Some(arrived) = self.errand.arrived() {
+        if let Some(arrived) = self.pool_job.poll() {
             self.take(arrived);
         }
-        if self.key == Some(key) || !self.errand.is_free(&key) {
+        if self.key == Some(key) || !self.pool_job.is_free(&key) {
             return;
         }
         let place = job();
         if n <= AT_ONCE {
             return self.take((key, place()));
         }
-        self.errand.begin(ctx, key, place);
+        self.pool_job.start(ctx, key, place);
     }
 
     fn take(&mut self, (key, placed): (Key, Placed<T>)) {
@@ -128,7 +128,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
             self.menu_element = self.under_pointer;
         }
         response.context_menu(|ui| {
-            let subject = Subject::at(ctx, set, self.menu_element);
+            let subject = MenuTarget::at(ctx, set, self.menu_element);
             menu::ui(ui, ctx, set, &subject);
         });
     }

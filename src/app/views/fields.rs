@@ -1,6 +1,6 @@
 //! The latest values of some fields over one set: what views of several fields at once hold.
 
-use super::{ViewCtx, colors, filter::Shown, kit, probes_where, tints::Tints};
+use super::{ViewCtx, colors, filter::FilterMask, kit, probes_where, tints::Tints};
 use crate::{
     engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -148,13 +148,13 @@ impl Part {
     }
 
     /// By a mask as it was some time, and the filter.
-    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &Shown) -> Self {
+    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &FilterMask) -> Self {
         Self { mask, shown: filter.shared(set) }
     }
 
     /// By the latest values of the mask of a set, and the filter.
-    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &Shown) -> Self {
-        let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
+    pub fn of(exhibit: &Exhibit, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
+        let mask = mask(exhibit, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }
     }
 

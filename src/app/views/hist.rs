@@ -1,6 +1,6 @@
 //! The distribution of a field: all elements, and the selected among them.
 
-use super::{Selection, Subject, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
+use super::{MenuTarget, Selection, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
 use crate::{
     engine::SimSchema,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -245,10 +245,10 @@ impl View for Histogram {
         let Some(set) = ctx.schema.set(over).cloned() else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
-            ctx.selection.catch(set.name, self.members(bins, super::brain::is_time_since(probe)), modifiers);
+            ctx.selection.apply_area(set.name, self.members(bins, super::brain::is_time_since(probe)), modifiers);
         }
         response.context_menu(|ui| {
-            let subject = Subject::at(ctx, &set, None);
+            let subject = MenuTarget::at(ctx, &set, None);
             menu::ui(ui, ctx, &set, &subject);
         });
     }

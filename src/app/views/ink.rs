@@ -3,7 +3,7 @@
 use super::{
     bar,
     colors::{self, Ramp, Table},
-    heat::short,
+    heatmap::short,
     kit,
 };
 use crate::app::theme::Tokens;

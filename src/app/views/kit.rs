@@ -1,4 +1,4 @@
-//! What every view is made of: toolbar, caption, empty state, legend rows; and by its name numbers and axes.
+//! Building blocks of views: toolbar, caption, empty state, legend rows; re-exports numbers and axes.
 
 use super::ViewCtx;
 use crate::app::{icons, theme::Tokens};
@@ -11,12 +11,12 @@ pub const BAR: f32 = 28.0;
 /// Height of a caption, points.
 pub const CAPTION: f32 = 20.0;
 
-/// Labels of an axis nearer to each other would overlap, points.
+/// Minimum distance of axis labels, points.
 pub const LINE: f32 = 11.0;
-/// A canvas as low as this has the room of the caption, and as low as the second, that of the toolbar.
+/// Below the first canvas height the caption is hidden, below the second the toolbar.
 const LOW: (f32, f32) = (60.0, 34.0);
 
-/// Toolbar, canvas and caption of a panel. What frames the canvas gives way when there is little room.
+/// Toolbar, canvas and caption of a panel. Low panels drop the caption, then the toolbar.
 fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
     let has_bar = all.height() >= BAR + LOW.1;
     let has_caption = has_caption && all.height() >= BAR + LOW.0 + CAPTION;
@@ -25,8 +25,7 @@ fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
     (has_bar.then_some(top), canvas, has_caption.then_some(bottom))
 }
 
-/// A panel: toolbar on top, caption at the bottom, canvas between. Returns the canvas rectangle; nothing that is drawn
-/// from then on leaves it.
+/// A panel: toolbar on top, caption at the bottom, canvas between. Returns the canvas rectangle and clips to it.
 pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: impl FnOnce(&mut Ui)) -> Rect {
     let all = ui.available_rect_before_wrap();
     ui.advance_cursor_after_rect(all);
@@ -44,7 +43,7 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
         ui.painter().hline(all.x_range(), bottom.top() + 0.5, (1.0, tokens.line));
         let area = UiBuilder::new().max_rect(bottom.shrink2(Vec2::new(8.0, 1.0)));
         ui.scope_builder(area.layout(Layout::left_to_right(Align::Center)), |ui| {
-            // What is cut off is in the tooltip.
+            // Truncated text is in the tooltip.
             let text = RichText::new(text).small().color(tokens.text_sub);
             ui.add(egui::Label::new(text).selectable(false).truncate());
         });
@@ -56,10 +55,10 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     canvas
 }
 
-/// Points at the end of a toolbar for the button that moves it.
+/// Width of a toolbar's scroll button, points.
 const ARROW: f32 = 20.0;
 
-/// A toolbar. One longer than its panel is moved by a button at its end, or by the wheel.
+/// A toolbar. If wider than its panel, a button at its end or the wheel scrolls it.
 fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut Ui)) {
     let inner = top.shrink2(Vec2::new(8.0, 2.0));
     let id = ui.scope_id().with("toolbar");
@@ -77,10 +76,10 @@ fn toolbar_ui(ui: &mut Ui, tokens: &Tokens, top: Rect, toolbar: impl FnOnce(&mut
     ui.data_mut(|d| d.insert_temp(id, (is_long, moved)));
 }
 
-/// The button at the end of a long toolbar; how far that is moved now.
+/// The scroll button of a long toolbar; returns the new offset.
 fn arrow_ui(ui: &mut Ui, tokens: &Tokens, inner: Rect, (moved, most): (f32, f32)) -> f32 {
     let at_end = moved >= most - 1.0;
-    let (text, name) = if at_end { ("«", "Start of this toolbar") } else { ("»", "Rest of this toolbar") };
+    let (text, name) = if at_end { ("«", "Scroll toolbar to start") } else { ("»", "Scroll toolbar") };
     let area = inner.with_min_x(inner.right() - ARROW + 2.0);
     let button = egui::Button::new(RichText::new(text).color(tokens.text_strong)).frame(false);
     if ui.put(area, button).accessible_name(name).on_hover_text(name).clicked() {
@@ -95,14 +94,14 @@ pub fn is_tiny(canvas: Rect) -> bool {
     canvas.width() < 150.0 || canvas.height() < 60.0
 }
 
-/// Where a canvas is too small, that is said in place of the picture; whether it is.
+/// Draws a notice where the canvas is too small; returns whether it is.
 pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     if !is_tiny(canvas) {
         return false;
     }
     let painter = ui.painter_at(canvas);
     painter.rect_filled(canvas, 0.0, tokens.canvas);
-    let text = elide(&painter, "Too small to draw: enlarge or maximise", &small(ui), canvas.width() - 16.0);
+    let text = elide(&painter, "Too small: enlarge or maximise", &small(ui), canvas.width() - 16.0);
     painter.text(canvas.center(), Align2::CENTER_CENTER, text, small(ui), tokens.text_sub);
     true
 }
@@ -112,19 +111,18 @@ pub fn small(ui: &Ui) -> FontId {
     TextStyle::Small.resolve(ui.style())
 }
 
-/// The font of numbers that change.
+/// The font of changing numbers.
 pub fn mono(ui: &Ui) -> FontId {
     FontId { size: small(ui).size, ..TextStyle::Monospace.resolve(ui.style()) }
 }
 
-/// The state before there is anything to show: what the view shows, how to get data, and a button for it.
-/// Returns whether the button was pressed.
+/// The empty state: title, how to get data, and a button. Returns whether the button was pressed.
 pub fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, title: &str, how: &str, button: Option<&str>) -> bool {
     let ink = Tokens::fade(ctx.tokens.text_sub, 0.4);
     notice_ui(ui, canvas, ctx.tokens, (ctx.icon, ink), [title, how], button)
 }
 
-/// The same where something has gone wrong: what, and a button for the way out.
+/// The error state: what failed, and a button to recover.
 pub fn failed_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, title: &str, why: &str, button: Option<&str>) -> bool {
     notice_ui(ui, canvas, ctx.tokens, (icons::ERROR, ctx.tokens.error), [title, why], button)
 }
@@ -161,7 +159,7 @@ fn notice_ui(
     pressed
 }
 
-/// The same in one line, where there is no room for more.
+/// The same in one line, for low panels.
 fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&str; 2], button: Option<&str>) -> bool {
     let size = Vec2::new(canvas.width() - 24.0, 24.0);
     let area = UiBuilder::new().max_rect(Rect::from_center_size(canvas.center(), size).intersect(canvas));
@@ -185,7 +183,7 @@ pub fn choice_ui<T: PartialEq + Clone>(
     options: &[(T, String)],
 ) -> bool {
     let before = value.clone();
-    // In a narrow toolbar the value speaks for itself.
+    // Narrow toolbars omit the label.
     let is_narrow = ui.max_rect().width() < 460.0 && ui.layout().is_horizontal();
     if !is_narrow {
         ui.label(RichText::new(label).small().color(tokens.text_sub));
@@ -200,13 +198,13 @@ pub fn choice_ui<T: PartialEq + Clone>(
     *value != before
 }
 
-/// The rest of a toolbar: in place when this many points are left for it, else behind a `…` button.
+/// The rest of a toolbar: in place if this many points are left, else behind a `…` button.
 pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
     if ui.available_width() >= needs {
         return add(ui);
     }
-    let button = ui.button("…").on_hover_text("More of this toolbar");
-    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More of this toolbar"));
+    let button = ui.button("…").on_hover_text("More options");
+    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More options"));
     egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
         add(ui);
@@ -224,8 +222,8 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     }
 }
 
-/// LIVE and link of a time view: whether it follows the newest data, and whether it shares the axis of the others.
-pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::TimeLink) {
+/// LIVE and link toggles of a time view: follow the newest data, share the time axis.
+pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::Link) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
     let mut follow = link.line(axis).follow;
     if !axis.is_recorded {
@@ -238,8 +236,8 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::
         }
     }
     let (glyph, name) = match link.is_linked() {
-        true => (crate::app::icons::LINK, "Unlink times: this view keeps its own"),
-        false => (crate::app::icons::UNLINK, "Link times: the same as the other views"),
+        true => (crate::app::icons::LINK, "Unlink time axis from other views"),
+        false => (crate::app::icons::UNLINK, "Link time axis to other views"),
     };
     let ink = if link.is_linked() { tokens.text_sub } else { tokens.warn };
     let button = egui::Button::new(crate::app::icons::rich(glyph).color(ink)).frame(false);
@@ -268,8 +266,7 @@ pub fn swatch_ui(ui: &mut Ui, color: Color32, filled: bool) -> egui::Response {
     response
 }
 
-/// A legend row that is a button: swatch, label, count; where there is no room for both, the label. Click and Alt-click
-/// are the caller's business.
+/// A clickable legend row: swatch, label, count; narrow rows omit the count. The caller handles clicks.
 pub fn legend_row_ui(
     ui: &mut Ui,
     tokens: &Tokens,
@@ -295,7 +292,7 @@ pub fn legend_row_ui(
     let number = painter.layout_no_wrap(count.to_owned(), mono(ui), tokens.text_sub);
     let mut room = Rect::from_min_max(Pos2::new(rect.left() + 18.0, rect.top()), rect.max - Vec2::new(5.0, 0.0));
     let beside = room.right() - number.size().x - 6.0;
-    // All rows of a legend are alike.
+    // The same for all rows of a legend.
     if rect.width() > 118.0 {
         let at = Pos2::new(room.right() - number.size().x, rect.center().y - number.size().y / 2.0);
         painter.galley(at, number, tokens.text_sub);
@@ -306,7 +303,7 @@ pub fn legend_row_ui(
     response
 }
 
-/// A text cut to a width, with an ellipsis when something is missing.
+/// A text truncated to a width, with an ellipsis.
 pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> String {
     let measure = |t: &str| painter.layout_no_wrap(t.to_owned(), font.clone(), Color32::WHITE).size().x;
     if measure(text) <= width {
@@ -323,7 +320,7 @@ pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> 
     String::new()
 }
 
-/// What a tooltip says of an element: its name, and its categories.
+/// The tooltip of an element: its name and categories.
 pub fn element_ui(
     ui: &mut Ui,
     ctx: &ViewCtx<'_>,
@@ -353,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_low_panel_has_less_around_its_canvas() {
+    fn low_panels_drop_caption_then_toolbar() {
         let parts = |height| {
             let (top, canvas, bottom) = parts(Rect::from_min_size(Pos2::new(5.0, 7.0), Vec2::new(300.0, height)), true);
             assert_eq!(
@@ -371,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_in_a_panel_stays_between_its_bars() {
+    fn the_clip_rectangle_is_the_canvas() {
         egui::__run_test_ui(|ui| {
             let all = ui.available_rect_before_wrap();
             let canvas = panel_ui(ui, &Tokens::dark(), Some("n = 5"), |_| {});

@@ -3,7 +3,7 @@
 use super::{
     Selection, View, ViewCtx,
     colors::Ramp,
-    heat::{Heat, Name, Picture},
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
     ink::Inks,
     kit, probes_where, run_ui, tap,
     tints::Tints,
@@ -14,18 +14,18 @@ use crate::{
 };
 use egui::{Sense, Ui};
 
-/// Cells drawn at most; larger matrices are averaged in square blocks.
-const MOST: usize = 512;
+/// Rows and columns drawn at most; larger matrices are averaged in square blocks.
+const MAX_CELLS: usize = 512;
 
 /// The matrix view.
 #[derive(Default)]
 pub struct Matrix {
     chosen: Option<&'static str>,
     is_log: bool,
-    heat: Option<Heat>,
+    heat: Option<Heatmap>,
     size: (usize, usize),
     generation: u64,
-    picture: Picture,
+    picture: HeatmapTexture,
 }
 
 fn is_matrix(shape: &Shape) -> bool {
@@ -45,19 +45,19 @@ impl Matrix {
         }
         self.size = (values.len() / columns, columns);
         let (per_block, rows, columns, values) = blocks(values, columns);
-        let named = |n: usize| (0..n).map(|i| Name { text: (i * per_block).to_string(), color: None }).collect();
+        let named = |n: usize| (0..n).map(|i| AxisLabel { text: (i * per_block).to_string(), color: None }).collect();
         let is_signed = values.iter().any(|v| *v < 0.0);
         let inks = if is_signed { Inks::Signed } else { Inks::Ramp(Ramp::Magma) };
         let (rows, columns) = (named(rows), named(columns));
-        self.heat = Some(Heat { rows, columns, values, inks, span: None, is_log: self.is_log });
+        self.heat = Some(Heatmap { rows, columns, values, inks, span: None, is_log: self.is_log });
         self.generation += 1;
     }
 }
 
-/// A matrix in blocks so large that it can be drawn: how large, rows, columns, means.
+/// Averages a matrix in blocks: block size, rows, columns, means.
 fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
     let rows = values.len() / columns;
-    let per_block = rows.max(columns).div_ceil(MOST).max(1);
+    let per_block = rows.max(columns).div_ceil(MAX_CELLS).max(1);
     let (n_rows, n_columns) = (rows.div_ceil(per_block), columns.div_ceil(per_block));
     if per_block == 1 {
         return (1, rows, columns, values[..rows * columns].to_vec());
@@ -105,27 +105,23 @@ impl View for Matrix {
         let caption = format!("{rows} {} × {columns} {}{unit}", self.size.0, self.size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let all: Vec<_> =
-                probes_where(ctx.schema, is_matrix).map(|(_, p)| (Some(p.name), kit::spaced(p.name))).collect();
+                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), p.label().into_owned())).collect();
             let mut chosen = Some(probe.name);
             if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
                 (self.chosen, self.heat) = (chosen, None);
             }
-            if ui
-                .toggle_value(&mut self.is_log, "Log")
-                .on_hover_text("Equal ratios are equal steps of colour")
-                .changed()
-            {
+            if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic colour scale").changed() {
                 if let Some(heat) = &mut self.heat {
                     heat.is_log = self.is_log;
                 }
                 self.generation += 1;
             }
-            if let Some(range) = self.heat.as_ref().and_then(Heat::range) {
+            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range) {
                 ctx.tints.range_ui(ui, probe.name, range);
             }
         });
         let Some(heat) = &self.heat else {
-            return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see the matrix");
+            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the matrix");
         };
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -134,7 +130,7 @@ impl View for Matrix {
         self.picture.fixed = ctx.tints.of(probe.name).range;
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heat map"));
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
         heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
         if let Some((row, column)) = hovered {
@@ -152,7 +148,7 @@ impl View for Matrix {
 
     fn help(&self) -> &'static str {
         "# Matrix\n\nThe latest values of a small matrix: couplings, attention, router use. Large matrices are averaged in \
-         square blocks; the caption has the true size. Values on both sides of zero are drawn away from it."
+         square blocks; the caption shows the full size. Values of both signs use a diverging colormap."
     }
 }
 

@@ -1,5 +1,5 @@
-//! The one context menu of elements, the same in every view: Select · Show in · Plot · Stimulate or silence (or Actions,
-//! where nothing can be driven) · Parameters · Copy id · Export.
+//! The context menu of elements, shared by all views: Select · Show in · Plot · Stimulate or silence (or Actions) ·
+//! Parameters · Copy id · Export.
 
 use super::{ViewCtx, ViewRequest, kit};
 use crate::{
@@ -9,18 +9,18 @@ use crate::{
 use egui::{RichText, Ui};
 use std::{fmt::Write as _, sync::Arc};
 
-/// Elements a menu is about.
+/// The elements a menu applies to.
 #[derive(Clone, Debug)]
-pub struct Subject {
-    /// The one under the pointer, when there is one.
+pub struct MenuTarget {
+    /// The element under the pointer, if any.
     pub element: Option<u32>,
-    /// All it is about.
+    /// All elements.
     pub elements: Arc<Vec<u32>>,
-    /// How they are called.
+    /// Their label.
     pub name: String,
 }
 
-impl Subject {
+impl MenuTarget {
     /// The selection when the pointer is on part of it or on nothing, else the element under the pointer.
     pub fn at(ctx: &ViewCtx<'_>, set: &ElementSet, element: Option<u32>) -> Self {
         if let Some(one) = element.filter(|e| !ctx.selection.contains(set.name, *e)) {
@@ -35,44 +35,44 @@ impl Subject {
     }
 }
 
-/// The most lines copied or written.
-const MOST_LINES: usize = 200_000;
+/// Lines copied or written at most.
+const MAX_LINES: usize = 200_000;
 
-/// Draws the menu of a subject.
-pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
+/// Draws the menu.
+pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     ui.set_min_width(190.0);
-    ui.label(RichText::new(&subject.name).strong().color(ctx.tokens.text_strong));
-    if subject.elements.is_empty() {
-        ui.label(RichText::new("Select something, or point at it").small().color(ctx.tokens.text_sub));
+    ui.label(RichText::new(&target.name).strong().color(ctx.tokens.text_strong));
+    if target.elements.is_empty() {
+        ui.label(RichText::new("Nothing selected").small().color(ctx.tokens.text_sub));
     }
     ui.separator();
-    let is_empty = subject.elements.is_empty();
+    let is_empty = target.elements.is_empty();
     ui.add_enabled_ui(!is_empty || !ctx.selection.of(set.name).is_empty(), |ui| {
-        ui.menu_button("Select", |ui| select_ui(ui, ctx, set, subject));
+        ui.menu_button("Select", |ui| select_ui(ui, ctx, set, target));
     });
     ui.add_enabled_ui(!is_empty, |ui| {
-        ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, subject));
-        ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, subject));
-        ui.add_enabled_ui(!ctx.abilities.effects.is_empty() || !ctx.abilities.actions.is_empty(), |ui| {
-            let word = if ctx.abilities.effects.is_empty() { "Actions" } else { "Stimulate or silence" };
-            ui.menu_button(word, |ui| deeds_ui(ui, ctx, set, subject));
+        ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, target));
+        ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, target));
+        ui.add_enabled_ui(!ctx.features.effects.is_empty() || !ctx.features.actions.is_empty(), |ui| {
+            let word = if ctx.features.effects.is_empty() { "Actions" } else { "Stimulate or silence" };
+            ui.menu_button(word, |ui| effects_ui(ui, ctx, set, target));
         });
-        if ui.button("Parameters…").on_hover_text("What is known about them, and what is done to them").clicked() {
-            take(ctx, set, subject);
+        if ui.button("Parameters…").on_hover_text("Show in the inspector").clicked() {
+            select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Parameters);
         }
         ui.separator();
-        let word = if subject.elements.len() == 1 { "Copy id" } else { "Copy ids" };
+        let word = if target.elements.len() == 1 { "Copy id" } else { "Copy ids" };
         if ui.button(word).clicked() {
-            let ids: Vec<String> = subject.elements.iter().take(MOST_LINES).map(|e| id(set, *e)).collect();
+            let ids: Vec<String> = target.elements.iter().take(MAX_LINES).map(|e| id(set, *e)).collect();
             ui.ctx().copy_text(ids.join("\n"));
         }
         ui.menu_button("Export", |ui| {
             if ui.button("Copy as CSV").clicked() {
-                ui.ctx().copy_text(csv(set, &subject.elements));
+                ui.ctx().copy_text(csv(set, &target.elements));
             }
             if ui.button("Save as CSV…").clicked() {
-                let text = csv(set, &subject.elements);
+                let text = csv(set, &target.elements);
                 ctx.requests.push(ViewRequest::SaveText { name: format!("{}.csv", set.name), text });
             }
         });
@@ -84,47 +84,47 @@ fn id(set: &ElementSet, element: u32) -> String {
     set.ids.get(element as usize).map_or_else(|| element.to_string(), u64::to_string)
 }
 
-/// What is done to a subject is done to the selection, so that everyone sees to whom.
-fn take(ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
-    ctx.selection.replace_shared(set.name, subject.elements.clone());
+/// Selects the target first, so that every view shows what the command applies to.
+fn select_target(ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
+    ctx.selection.replace_shared(set.name, target.elements.clone());
 }
 
-fn select_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
-    let n = subject.elements.len();
+fn select_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
+    let n = target.elements.len();
     if n > 0 {
-        if ui.button(if n == 1 { "Only this" } else { "Only these" }).clicked() {
-            take(ctx, set, subject);
+        if ui.button(if n == 1 { "Select only this" } else { "Select only these" }).clicked() {
+            select_target(ctx, set, target);
         }
-        if ui.button("Add to the selection").clicked() {
-            ctx.selection.extend(set.name, &subject.elements);
+        if ui.button("Add to selection").clicked() {
+            ctx.selection.extend(set.name, &target.elements);
         }
-        if ui.button("Take from the selection").clicked() {
-            ctx.selection.remove(set.name, &subject.elements);
+        if ui.button("Remove from selection").clicked() {
+            ctx.selection.remove(set.name, &target.elements);
         }
     }
-    if let Some(element) = subject.element {
+    if let Some(element) = target.element {
         alike_ui(ui, ctx, set, element);
     }
     if n > 0 && ctx.schema.connectivity.as_ref().is_some_and(|w| w.over == set.name) {
         ui.separator();
         for (word, inputs) in [("Inputs of these", true), ("Outputs of these", false)] {
-            if ui.button(word).on_hover_text("Everyone connected by at least one synapse").clicked() {
-                let of = subject.elements.clone();
+            if ui.button(word).on_hover_text("Elements connected by at least one synapse").clicked() {
+                let of = target.elements.clone();
                 ctx.requests.push(ViewRequest::SelectPartners { of, inputs });
             }
         }
     }
     ui.separator();
-    if ui.button("All others").clicked() {
+    if ui.button("Invert selection").clicked() {
         let mut is_in = vec![false; set.len as usize];
         ctx.selection.of(set.name).iter().for_each(|e| is_in[*e as usize] = true);
         ctx.selection.replace(set.name, (0..set.len).filter(|e| !is_in[*e as usize]).collect());
     }
-    if n > 0 && ctx.abilities.can_name && ui.button("Save as a set").clicked() {
-        take(ctx, set, subject);
+    if n > 0 && ctx.features.can_name && ui.button("Save as group").clicked() {
+        select_target(ctx, set, target);
         ctx.requests.push(ViewRequest::Command(UiCommand::SaveSelection));
     }
-    if ui.button("Nothing").clicked() {
+    if ui.button("Clear selection").clicked() {
         ctx.selection.replace(set.name, vec![]);
     }
 }
@@ -141,7 +141,7 @@ fn alike_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, element: u32) 
     }
 }
 
-fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
+fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     let views = [
         ("brain", "3D view"),
         ("raster", "Raster"),
@@ -152,7 +152,7 @@ fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
     let fits = super::suggest(ctx.schema);
     for (name, word) in views.iter().filter(|(name, _)| fits.contains(name)) {
         if ui.button(*word).clicked() {
-            take(ctx, set, subject);
+            select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Command(UiCommand::ShowView(name)));
             if *name == "brain" {
                 super::ask_focus(ui.ctx());
@@ -160,44 +160,44 @@ fn show_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subje
         }
     }
     ui.separator();
-    if ui.button("Nothing else").on_hover_text("Hides all others in every view; the filter says so").clicked() {
-        ctx.filter.narrow(crate::query::of_elements(&subject.elements));
+    if ui.button("Hide others").on_hover_text("Filters all views to these elements").clicked() {
+        ctx.filter.narrow(crate::query::of_elements(&target.elements));
     }
 }
 
-fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
+fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
     let plots = [
-        ("traces", "Traces of these", UiCommand::Probe),
-        ("statistics", "Statistics of these", UiCommand::ShowView("statistics")),
+        ("traces", "Traces", UiCommand::Probe),
+        ("statistics", "Statistics", UiCommand::ShowView("statistics")),
         ("histogram", "Histogram", UiCommand::ShowView("histogram")),
         ("bands", "Distribution over time", UiCommand::ShowView("bands")),
     ];
     let fits = super::suggest(ctx.schema);
     for (_, word, command) in plots.into_iter().filter(|(name, ..)| fits.contains(name)) {
         if ui.button(word).clicked() {
-            take(ctx, set, subject);
+            select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Command(command));
         }
     }
 }
 
-fn deeds_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, subject: &Subject) {
-    for (i, effect) in ctx.abilities.effects.iter().enumerate() {
+fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
+    for (i, effect) in ctx.features.effects.iter().enumerate() {
         let word = effect.label();
         if ui.button(word).on_hover_text(text::unwrap(effect.docs)).clicked() {
-            take(ctx, set, subject);
+            select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Intervene(i as u16));
         }
     }
-    let actions = ctx.abilities.actions.iter().filter(|a| a.over == set.name);
+    let actions = ctx.features.actions.iter().filter(|a| a.over == set.name);
     for (i, action) in actions.enumerate() {
-        if i == 0 && !ctx.abilities.effects.is_empty() {
+        if i == 0 && !ctx.features.effects.is_empty() {
             ui.separator();
         }
         let word = format!("{} once", action.label());
         if ui.button(word).on_hover_text(text::unwrap(action.docs)).clicked() {
-            take(ctx, set, subject);
-            let elements = subject.elements.to_vec();
+            select_target(ctx, set, target);
+            let elements = target.elements.to_vec();
             let action = Action { name: action.name.to_owned(), elements, values: vec![] };
             ctx.requests.push(ViewRequest::Act(action));
         }
@@ -221,7 +221,7 @@ fn csv(set: &ElementSet, elements: &[u32]) -> String {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     };
-    for e in elements.iter().take(MOST_LINES) {
+    for e in elements.iter().take(MAX_LINES) {
         // Writing to a string does not fail.
         let _ = write!(out, "{e}");
         if let Some(id) = set.ids.get(*e as usize) {

@@ -1,22 +1,21 @@
 //! The views: one folder or file each, one list of them.
 //!
-//! A view accepts *shapes* of probes (spikes, series, fields, sets, kernel times), never a kind: whatever a
-//! simulation publishes in these shapes is shown by all of them. A view asks for what it needs with
-//! [`View::taps`] while it is visible, takes new data in [`View::absorb`] and draws in [`View::ui`], within 2 ms
-//! at 138,639 elements and 8 M spikes; everything slower runs on the pool and comes in when it is done.
+//! A view accepts *shapes* of probes (spikes, series, fields, sets, kernel times), never a kind. It requests data with
+//! [`View::taps`] while it is visible, receives it in [`View::absorb`] and draws in [`View::ui`], within 2 ms at
+//! 138,639 elements and 8 M spikes; slower work runs on the pool.
 
+pub mod area_select;
 pub mod axes;
 pub mod bands;
 mod bar;
 pub mod brain;
-pub mod catch;
 pub mod circle;
 pub mod cloud;
 pub mod colors;
 pub mod connectivity;
 pub mod fields;
 pub mod filter;
-pub mod heat;
+pub mod heatmap;
 pub mod hist;
 pub mod ink;
 pub mod kit;
@@ -26,6 +25,7 @@ pub mod matrix;
 pub mod menu;
 mod numbers;
 pub mod phases;
+pub mod placeholder;
 pub mod plot;
 pub mod pool;
 pub mod profile;
@@ -33,17 +33,16 @@ pub mod raster;
 pub mod runs;
 pub mod scatter;
 mod selection;
-pub mod states;
 pub mod statistics;
+mod stop_reason;
 pub mod table;
 pub mod tints;
-mod trouble;
 pub mod weights;
 
-pub use menu::Subject;
+pub use menu::MenuTarget;
 pub use selection::Selection;
-pub use trouble::Trouble;
-pub(crate) use trouble::run_ui;
+pub use stop_reason::StopReason;
+pub(crate) use stop_reason::run_ui;
 
 use super::{commands::UiCommand, workspace::Page};
 use crate::{
@@ -54,149 +53,148 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What a view is given to draw with.
+/// Context of a view while it draws.
 pub struct ViewCtx<'a> {
     /// Probes, lanes and sets of the running simulation.
-    pub schema: &'a crate::engine::SimSchema,
-    /// Where the simulation is.
+    pub exhibit: &'a crate::engine::Exhibit,
+    /// Step and time of the simulation.
     pub clock: crate::sim::Clock,
-    /// Whether it runs.
+    /// Whether the simulation runs.
     pub running: bool,
-    /// Why it does not go on by itself.
-    pub trouble: Option<&'a Trouble>,
+    /// Why the simulation stopped by itself.
+    pub stop_reason: Option<&'a StopReason>,
     /// [`View::icon`] of the view that is drawn.
     pub icon: &'static str,
     /// The recorded runs of the project.
     pub runs: &'a mut crate::app::library::Library,
-    /// The only colours and spacings.
+    /// Colours and spacings of the theme.
     pub tokens: &'a crate::app::theme::Tokens,
-    /// The one selection, shared by all views.
+    /// The selection, shared by all views.
     pub selection: &'a mut Selection,
-    /// The one time, shared by all views that are not unlinked: what is in view, the cursor, what is remembered.
+    /// Time axis, cursor and history, shared by all linked views.
     pub time: &'a mut crate::app::time::Time,
-    /// Which elements are shown, in all views.
+    /// The element filter, shared by all views.
     pub filter: &'a mut filter::Filter,
-    /// Named sets, and what can be done to the selection.
-    pub abilities: &'a Abilities,
-    /// How the values of variables become colours, in all views.
+    /// Named groups, effects and actions of the kind.
+    pub features: &'a KindFeatures,
+    /// Colour scales of variables, shared by all views.
     pub tints: &'a mut tints::Tints,
-    /// Places that spatial views were looked at from, kept with the project.
+    /// Saved cameras of spatial views.
     pub kept_views: &'a mut Vec<brain::Kept>,
-    /// The device the window draws with; `None` in headless logic tests.
+    /// Graphics device of the window; `None` in headless tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
-    /// What a row of the timings is, when the kind says.
+    /// Description of a timing row, where the kind has one.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
-    /// Where the time goes: shared by the Profile panels.
+    /// Profile data, shared by the Profile panels.
     pub profile: &'a mut profile::Profile,
-    /// What the view wants of the shell.
+    /// Requests to the window.
     pub requests: &'a mut Vec<ViewRequest>,
 }
 
 impl ViewCtx<'_> {
-    /// When what is shown was: at the cursor, else now.
+    /// The time shown: the cursor, else the present.
     pub fn shown_clock(&self) -> crate::sim::Clock {
         crate::sim::Clock { step: self.time.shown(self.clock.step), ..self.clock }
     }
 }
 
-/// What a view wants of the shell.
+/// A request of a view to the window.
 pub enum ViewRequest {
-    /// As if chosen from the menu.
+    /// Run a command.
     Command(UiCommand),
-    /// Do this to the selection from now on: an index into [`Abilities::effects`].
+    /// Add an intervention on the selection: an index into [`KindFeatures::effects`].
     Intervene(u16),
-    /// Do this now. Without values it takes those last typed.
+    /// Run an action now. Without values it uses those last entered.
     Act(Action),
-    /// Keep what a query means as a named set.
+    /// Save a query as a named group.
     SaveSet(String),
-    /// Select everyone with connections onto these (`inputs`), or from them.
+    /// Select the elements connected to these (`inputs`: presynaptic, else postsynaptic).
     SelectPartners {
-        /// Whose partners.
+        /// Elements whose partners are selected.
         of: Arc<Vec<u32>>,
-        /// Those that lead to them.
+        /// Whether to select their inputs.
         inputs: bool,
     },
-    /// Show what is known about the selection and done to it.
+    /// Show the selection in the inspector.
     Parameters,
-    /// Write a text to a file of the user's choice.
+    /// Save a text to a file.
     SaveText {
-        /// Proposed name of the file.
+        /// Proposed file name.
         name: String,
-        /// What is written.
+        /// Contents.
         text: String,
     },
-    /// Tell the user.
+    /// Show a message.
     Toast(String),
 }
 
-/// Finds the elements listed in a file.
-pub type Listed = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
+/// Reads the elements listed in a file.
+pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
 
-/// What the kind lets be named and done.
+/// Named groups, effects and actions that the kind offers.
 #[derive(Clone)]
-pub struct Abilities {
-    /// Named sets of the project.
+pub struct KindFeatures {
+    /// Named groups of the project.
     pub named: Arc<[Named]>,
-    /// Whether more can be named.
+    /// Whether groups can be added.
     pub can_name: bool,
-    /// What an intervention can do to its target.
+    /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
-    /// What can be done at once.
+    /// Actions on the running simulation.
     pub actions: &'static [ActionSpec],
     /// Seed of random choices.
     pub seed: u64,
     /// Reads lists of elements.
-    pub listed: Listed,
+    pub listed: ElementListReader,
 }
 
-impl Default for Abilities {
+impl Default for KindFeatures {
     fn default() -> Self {
-        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: no files are read here")));
+        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
         Self { named: Arc::new([]), can_name: false, effects: &[], actions: &[], seed: 0, listed }
     }
 }
 
 /// A panel of the workbench.
 pub trait View {
-    /// Stable: layout files.
+    /// Stable name, stored in layout files.
     fn name(&self) -> &'static str;
-    /// On its tab.
-    fn title(&self, schema: &SimSchema) -> String;
-    /// What it needs while visible.
-    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
+    /// Tab title.
+    fn title(&self, exhibit: &Exhibit) -> String;
+    /// Taps it needs while visible.
+    fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap>;
     /// Whether it shows [`ViewCtx::profile`], which is only filled while such a view is visible.
     fn profiles(&self) -> bool {
         false
     }
-    /// A new simulation or a new epoch: starts over.
-    fn reset(&mut self, schema: &SimSchema);
-    /// New data (called also while hidden, when there are no taps of its own).
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
+    /// Resets the view for a new simulation or epoch.
+    fn reset(&mut self, exhibit: &Exhibit);
+    /// Receives new data, also while hidden (then without its own taps).
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame);
     /// Draws.
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
     fn help(&self) -> &'static str;
-    /// Its glyph, on its empty state.
+    /// Its icon, shown on its empty state.
     fn icon(&self) -> &'static str {
         crate::app::icons::GRID
     }
-    /// What the pointer does here, for the status bar: gesture and effect.
+    /// Pointer gestures and their effects, for the status bar.
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
-    /// What its elements can be coloured by, and which of it they are.
-    fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
-        let _ = schema;
+    /// Colour options, and the index of the current one.
+    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+        let _ = exhibit;
         (vec![], 0)
     }
-    /// Colours them by the one at this place of [`View::colorings`].
-    fn color_by(&mut self, schema: &SimSchema, at: usize) {
-        let _ = (schema, at);
+    /// Selects a colour option of [`View::colorings`].
+    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+        let _ = (exhibit, at);
     }
-    /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
-    /// colours have no range.
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut tints::Tints) -> Option<bool> {
-        let _ = (schema, tints);
+    /// Locks or unlocks the colour range; returns whether it is locked. `None` when the colours have no range.
+    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut tints::Tints) -> Option<bool> {
+        let _ = (exhibit, tints);
         None
     }
     /// Whether a second panel with it makes sense.
@@ -205,7 +203,7 @@ pub trait View {
     }
 }
 
-/// The only list of views: one default instance of each.
+/// All views, one default instance of each.
 pub fn all() -> Vec<Box<dyn View>> {
     vec![
         Box::<brain::Brain>::default(),
@@ -235,7 +233,7 @@ pub fn all() -> Vec<Box<dyn View>> {
     ]
 }
 
-/// Where a view belongs, and which simulations it fits: by the shapes of their probes.
+/// The pages of a view, and the simulations it fits, by the shapes of their probes.
 struct Fit {
     view: &'static str,
     pages: &'static [Page],
@@ -246,23 +244,23 @@ fn has(schema: &SimSchema, wanted: fn(&Shape) -> bool) -> bool {
     schema.probes.iter().any(|p| wanted(&p.shape))
 }
 
-/// Where elements have phases, how these agree comes first.
-fn has_phases(schema: &SimSchema) -> bool {
-    has(schema, |s| s.meaning() == Some(Meaning::Angle))
+/// Whether elements have phases.
+fn has_phases(exhibit: &Exhibit) -> bool {
+    has(exhibit, |s| s.meaning() == Some(Meaning::Angle))
 }
 
 fn has_curves(schema: &SimSchema) -> bool {
     has(schema, |s| matches!(s, Shape::Series { of: "" }))
 }
 
-/// Fields whose values lie on a line.
-fn has_values(schema: &SimSchema) -> bool {
-    has(schema, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::TimeSince)))
+/// Whether there are fields of numbers.
+fn has_values(exhibit: &Exhibit) -> bool {
+    has(exhibit, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::Since)))
 }
 
-/// Where elements come and go, the distribution over all of them is what one watches.
-fn has_generations(schema: &SimSchema) -> bool {
-    has(schema, |s| matches!(s, Shape::Lineage { .. }))
+/// Whether elements are born and die.
+fn has_generations(exhibit: &Exhibit) -> bool {
+    has(exhibit, |s| matches!(s, Shape::Lineage { .. }))
 }
 
 /// Whether there are two fields to compare.
@@ -345,7 +343,7 @@ pub(crate) fn probes_where(
     chosen.into_iter().map(|(i, p)| (i as ProbeId, p))
 }
 
-/// A wish for all of a probe.
+/// A tap of all elements of a probe.
 pub(crate) fn tap(probe: ProbeId) -> Tap {
     Tap { probe, elements: vec![] }
 }
@@ -354,32 +352,32 @@ fn pin_id() -> egui::Id {
     egui::Id::unique("views: pin the selection")
 }
 
-/// Asks the traces to keep the selected elements: what the shell's probe command does after showing them.
+/// Asks the traces view to pin the selected elements, after the probe command.
 pub fn ask_pin(ctx: &egui::Context) {
     let now = ctx.cumulative_pass_nr();
     ctx.data_mut(|d| d.insert_temp(pin_id(), now));
     ctx.request_repaint();
 }
 
-/// Whether pinning was asked for a moment ago; answers once.
+/// Whether pinning was requested in the last passes; true once.
 pub(crate) fn take_pin(ctx: &egui::Context) -> bool {
     let now = ctx.cumulative_pass_nr();
-    ctx.data_mut(|d| d.remove_temp::<u64>(pin_id())).is_some_and(|asked| now.saturating_sub(asked) <= 3)
+    ctx.data_mut(|d| d.remove_temp::<u64>(pin_id())).is_some_and(|since| now.saturating_sub(since) <= 3)
 }
 
 fn focus_id() -> egui::Id {
     egui::Id::unique("views: focus the selection")
 }
 
-/// Asks the spatial views to frame the selection.
+/// Asks spatial views to frame the selection.
 pub(crate) fn ask_focus(ctx: &egui::Context) {
     let now = ctx.cumulative_pass_nr();
     ctx.data_mut(|d| d.insert_temp(focus_id(), now));
     ctx.request_repaint();
 }
 
-/// Whether framing was asked for in this pass or the last.
+/// Whether framing was requested in this pass or the last.
 pub(crate) fn is_focus_asked(ctx: &egui::Context) -> bool {
     let now = ctx.cumulative_pass_nr();
-    ctx.data(|d| d.get_temp::<u64>(focus_id())).is_some_and(|asked| now.saturating_sub(asked) <= 1)
+    ctx.data(|d| d.get_temp::<u64>(focus_id())).is_some_and(|since| now.saturating_sub(since) <= 1)
 }

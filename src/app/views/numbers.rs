@@ -1,4 +1,4 @@
-//! How numbers, times and durations are written.
+//! Formatting of numbers, times and durations.
 
 /// A value with three to four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {
@@ -17,7 +17,7 @@ pub fn value(v: f64) -> String {
     }
 }
 
-/// A value that changes: three significant digits, of large ones all before the point.
+/// A changing value: three significant digits, large values without decimals.
 pub fn reading(v: f32) -> String {
     let v = f64::from(v);
     value(if v.abs() < 100.0 { round3(v) } else { v.round() })
@@ -28,10 +28,10 @@ pub fn with_unit(v: f64, unit: &str) -> String {
     if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
 }
 
-/// How a simulation counts: in seconds, or in steps when a step has no length.
+/// Unit of simulated time: seconds, or steps when a step has no duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
-    /// What a second (or step) is multiplied by.
+    /// Factor from seconds (or steps).
     pub scale: f64,
     /// `ms`, `s` or `steps`.
     pub name: &'static str,
@@ -49,7 +49,7 @@ impl TimeUnit {
         }
     }
 
-    /// A time with this unit and enough digits to tell steps of `resolution_secs` apart.
+    /// A time in this unit, with enough digits to distinguish steps of `resolution_secs`.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
         format!("{:.digits$} {}", secs * self.scale, self.name)
@@ -65,7 +65,7 @@ pub fn duration(secs: f64) -> String {
     }
 }
 
-/// What seconds are multiplied by to be read at this size, and the unit.
+/// Factor from seconds to the natural unit of this size, and the unit.
 pub fn duration_unit(secs: f64) -> (f64, &'static str) {
     match secs.abs() {
         a if a < 1e-6 => (1e9, "ns"),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_formatted() {
         assert_eq!(value(0.0125), "0.0125");
         assert_eq!(value(-52.0), "-52");
         assert_eq!(value(1234.5), "1234");

@@ -1,4 +1,4 @@
-//! One job at a time on the pool, its progress, and the last result.
+//! Background jobs of views: a thread pool, one job at a time per owner, its progress, and its last result.
 
 use crate::{
     engine::{give_way, why_of},
@@ -15,38 +15,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How far the pool's threads give way to the window's, at 0: on two cores a job that sorts or counts would else take
-/// turns of 4 ms out of every frame.
+/// Nice value of the pool's threads; the window's is 0. On two cores a job of equal priority would take 4 ms time slices
+/// out of every frame.
 const NICE: i32 = 10;
 
-/// Runs a job on the pool of the views, and has the window look what came of it. A job that panics gives no result.
+/// Runs a job on the pool and requests a repaint when it ends. A panicking job has no result.
 pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
-    let (wake, left) = (ctx.clone(), jobs_of(ctx));
-    left.fetch_add(1, Ordering::AcqRel);
+    let (wake, pending) = (ctx.clone(), jobs_of(ctx));
+    pending.fetch_add(1, Ordering::AcqRel);
     run(move || {
-        // A panic on the pool would end the program.
+        // An unwinding pool thread would abort the program.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-            tracing::error!("a job of a view met a fault inside the program: {}", why_of(&*panic));
+            tracing::error!("a background job failed with an internal error: {}", why_of(&*panic));
         }
-        left.fetch_sub(1, Ordering::AcqRel);
+        pending.fetch_sub(1, Ordering::AcqRel);
         wake.request_repaint();
     });
 }
 
-/// Whether the pool still works for this window.
+/// Whether jobs of this window are pending.
 pub fn is_busy(ctx: &egui::Context) -> bool {
     jobs_of(ctx).load(Ordering::Acquire) > 0
 }
 
-/// How many jobs of a window are not done.
+/// Number of pending jobs of a window.
 fn jobs_of(ctx: &egui::Context) -> Arc<AtomicUsize> {
     let id = egui::Id::unique("views: jobs on the pool");
     ctx.data_mut(|d| d.get_temp_mut_or_default::<Arc<AtomicUsize>>(id).clone())
 }
 
-/// Frees what is large on the pool: giving back a hundred megabytes takes longer than drawing a frame.
-pub fn discard(what: impl Send + 'static) {
-    run(move || drop(what));
+/// Drops a large value on the pool: freeing 100 MB takes longer than drawing a frame.
+pub fn discard(value: impl Send + 'static) {
+    run(move || drop(value));
 }
 
 fn run(job: impl FnOnce() + Send + 'static) {
@@ -57,25 +57,25 @@ fn run(job: impl FnOnce() + Send + 'static) {
     };
     match POOL.get_or_init(make) {
         Some(pool) => pool.spawn(job),
-        None => rayon::spawn(job), // no threads for one more pool
+        None => rayon::spawn(job), // the pool could not be created
     }
 }
 
-/// One job on the pool at a time, for whoever keeps the results. A key whose job failed is not worked on again by itself.
-pub struct Errand<K, T> {
+/// One job on the pool at a time; the caller stores the results. A failed key is not retried automatically.
+pub struct PoolJob<K, T> {
     job: Option<(K, mpsc::Receiver<T>)>,
     failed: Option<K>,
 }
 
-impl<K, T> Default for Errand<K, T> {
+impl<K, T> Default for PoolJob<K, T> {
     fn default() -> Self {
         Self { job: None, failed: None }
     }
 }
 
-impl<K: PartialEq, T: Send + 'static> Errand<K, T> {
-    /// What is finished since this was asked last.
-    pub fn arrived(&mut self) -> Option<(K, T)> {
+impl<K: PartialEq, T: Send + 'static> PoolJob<K, T> {
+    /// The result finished since the last call.
+    pub fn poll(&mut self) -> Option<(K, T)> {
         let (key, receiver) = self.job.take()?;
         match receiver.try_recv() {
             Ok(result) => return Some((key, result)),
@@ -85,42 +85,42 @@ impl<K: PartialEq, T: Send + 'static> Errand<K, T> {
         None
     }
 
-    /// Whether a job for that key may begin.
+    /// Whether a job for this key may start.
     pub fn is_free(&self, key: &K) -> bool {
         self.job.is_none() && self.failed.as_ref() != Some(key)
     }
 
-    /// Begins a job, in place of the one that is on its way.
-    pub fn begin(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
+    /// Starts a job and abandons the running one.
+    pub fn start(&mut self, ctx: &egui::Context, key: K, job: impl FnOnce() -> T + Send + 'static) {
         let (sender, receiver) = mpsc::channel();
         spawn(ctx, move || {
-            sender.send(job()).ok(); // the view may be gone by then
+            sender.send(job()).ok(); // the view may have been dropped
         });
         (self.job, self.failed) = (Some((key, receiver)), None);
     }
 
-    /// Whether a job is on its way.
+    /// Whether a job is running.
     pub fn is_busy(&self) -> bool {
         self.job.is_some()
     }
 }
 
-/// A result that is made on the pool whenever what it is made of, the key, changes. The last one stays until the next
-/// is there.
-pub struct Pooled<K, T> {
+/// A result computed on the pool whenever its inputs, the key, change. The last result stays until the next one is
+/// ready.
+pub struct PooledResult<K, T> {
     done: Option<(K, Arc<T>)>,
     at: Option<Instant>,
     job: Option<Job<K, T>>,
-    /// The key whose job came to nothing, and why: it is not started again by itself.
-    ended: Option<(K, Ended)>,
+    /// The key whose job was stopped or failed; it is not restarted automatically.
+    ended: Option<(K, JobEnd)>,
 }
 
-/// Why a job came to nothing.
+/// Why a job ended without a result.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ended {
-    /// The user stopped it.
+pub enum JobEnd {
+    /// Stopped by the user.
     Stopped,
-    /// A fault inside the program, in words.
+    /// Internal error, with its message.
     Failed(String),
 }
 
@@ -128,89 +128,89 @@ struct Job<K, T> {
     key: K,
     progress: Arc<Progress>,
     since: Instant,
-    /// None when it was cancelled; what it died of otherwise.
+    /// `None` when cancelled; the message when it panicked.
     result: mpsc::Receiver<Result<Option<T>, String>>,
 }
 
-impl<K, T> Default for Pooled<K, T> {
+impl<K, T> Default for PooledResult<K, T> {
     fn default() -> Self {
         Self { done: None, at: None, job: None, ended: None }
     }
 }
 
-impl<K, T> Drop for Pooled<K, T> {
+impl<K, T> Drop for PooledResult<K, T> {
     fn drop(&mut self) {
         self.cancel();
     }
 }
 
-impl<K, T> Pooled<K, T> {
+impl<K, T> PooledResult<K, T> {
     /// The last result.
     pub fn get(&self) -> Option<&Arc<T>> {
         self.done.as_ref().map(|(_, result)| result)
     }
 
-    /// What the last result was made of.
+    /// The key of the last result.
     pub fn key(&self) -> Option<&K> {
         self.done.as_ref().map(|(key, _)| key)
     }
 
-    /// When the last result came in.
+    /// Age of the last result.
     pub fn age(&self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.elapsed())
     }
 
-    /// Stops the job at its next look.
+    /// Cancels the job at its next progress report.
     pub fn cancel(&mut self) {
         if let Some(job) = self.job.take() {
             job.progress.cancel();
         }
     }
 
-    /// Forgets everything.
+    /// Clears result and job.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// How far the job is, once it has taken long enough to be worth telling.
+    /// Progress of the job, once it takes longer than 100 ms.
     pub fn progress(&self) -> Option<f32> {
         let job = self.job.as_ref().filter(|job| job.since.elapsed() > Duration::from_millis(100))?;
         Some(job.progress.now().1)
     }
 }
 
-impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
-    /// Stops the job for good: the same is not started again before [`Pooled::retry`].
+impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
+    /// Stops the job; its key is not restarted before [`PooledResult::retry`].
     pub fn stop(&mut self) {
         if let Some(job) = &self.job {
-            self.ended = Some((job.key.clone(), Ended::Stopped));
+            self.ended = Some((job.key.clone(), JobEnd::Stopped));
         }
         self.cancel();
     }
 
-    /// What has become of the last job, when it came to nothing.
-    pub fn ended(&self) -> Option<&Ended> {
+    /// How the last job ended, when it has no result.
+    pub fn ended(&self) -> Option<&JobEnd> {
         self.ended.as_ref().map(|(_, ended)| ended)
     }
 
-    /// What came to nothing is started again.
+    /// Allows a stopped or failed job to restart.
     pub fn retry(&mut self) {
         self.ended = None;
     }
 
-    /// Whether the last result is made of something else.
+    /// Whether the last result has another key.
     pub fn is_stale(&self, key: &K) -> bool {
         self.key() != Some(key)
     }
 
-    /// Takes what has come in. `true` when something has.
+    /// Takes a finished result; `true` when there was one.
     pub fn poll(&mut self) -> bool {
         let Some(job) = &self.job else { return false };
         let result = match job.result.try_recv() {
             Err(mpsc::TryRecvError::Empty) => return false,
             Ok(Ok(result)) => result,
             Ok(Err(why)) => {
-                self.ended = Some((job.key.clone(), Ended::Failed(why)));
+                self.ended = Some((job.key.clone(), JobEnd::Failed(why)));
                 None
             }
             Err(mpsc::TryRecvError::Disconnected) => None,
@@ -223,8 +223,8 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         true
     }
 
-    /// Has the pool make what belongs to the key, unless it is there or being made. A job for another key is
-    /// cancelled. `make` gives `None` when it was cancelled.
+    /// Requests the result of a key, unless it is present or running. A job for another key is cancelled. `make` returns
+    /// `None` when cancelled.
     pub fn want(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.poll();
         if self.job.as_ref().is_some_and(|job| job.key == key) || (self.job.is_none() && !self.is_stale(&key)) {
@@ -236,17 +236,16 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
         self.start(ctx, key, make);
     }
 
-    /// The same although the key has not changed: for what lives.
+    /// Starts the job even if the key has not changed, for live data.
     pub fn start(&mut self, ctx: &egui::Context, key: K, make: impl FnOnce(&Progress) -> Option<T> + Send + 'static) {
         self.cancel();
         let (sender, result) = mpsc::channel();
         let progress = Arc::new(Progress::default());
-        let theirs = progress.clone();
+        let of_job = progress.clone();
         spawn(ctx, move || {
-            // Here it is known whose panic it is.
-            let made = catch_unwind(AssertUnwindSafe(|| if theirs.is_cancelled() { None } else { make(&theirs) }));
-            // Whoever asked may be gone by then.
-            sender.send(made.map_err(|panic| format!("a fault inside the program: {}", why_of(&*panic)))).ok();
+            let made = catch_unwind(AssertUnwindSafe(|| if of_job.is_cancelled() { None } else { make(&of_job) }));
+            // The receiver may have been dropped.
+            sender.send(made.map_err(|panic| format!("internal error: {}", why_of(&*panic)))).ok();
         });
         self.job = Some(Job { key, progress, since: Instant::now(), result });
     }
@@ -261,7 +260,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> Pooled<K, T> {
 mod tests {
     use super::*;
 
-    fn wait<K: Clone + PartialEq>(pooled: &mut Pooled<K, u32>) {
+    fn wait<K: Clone + PartialEq>(pooled: &mut PooledResult<K, u32>) {
         let since = Instant::now();
         while pooled.is_busy() && since.elapsed().as_secs() < 20 {
             pooled.poll();
@@ -270,31 +269,31 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_panics_ends_alone() {
+    fn a_panicking_job_is_isolated() {
         let ctx = egui::Context::default();
         spawn(&ctx, || panic!("on purpose"));
         let since = Instant::now();
         while is_busy(&ctx) {
-            assert!(since.elapsed() < Duration::from_secs(10), "nobody waits for it for ever");
+            assert!(since.elapsed() < Duration::from_secs(10), "the job ends");
             std::thread::yield_now();
         }
     }
 
     #[test]
-    fn an_errand_that_failed_is_over() {
+    fn a_failed_pool_job_is_not_retried() {
         let ctx = egui::Context::default();
-        let mut errand = Errand::default();
-        let mut run = |key: u32, job: fn() -> u32| {
-            assert!(errand.is_free(&key));
-            errand.begin(&ctx, key, job);
-            assert!(!errand.is_free(&key));
+        let mut job = PoolJob::default();
+        let mut run = |key: u32, make: fn() -> u32| {
+            assert!(job.is_free(&key));
+            job.start(&ctx, key, make);
+            assert!(!job.is_free(&key));
             let since = Instant::now();
-            while errand.is_busy() && since.elapsed() < Duration::from_secs(10) {
-                if let Some(arrived) = errand.arrived() {
-                    return (Some(arrived), errand.is_free(&key));
+            while job.is_busy() && since.elapsed() < Duration::from_secs(10) {
+                if let Some(arrived) = job.poll() {
+                    return (Some(arrived), job.is_free(&key));
                 }
             }
-            (None, errand.is_free(&key))
+            (None, job.is_free(&key))
         };
         assert_eq!(run(1, || 7), (Some((1, 7)), true));
         assert_eq!(run(2, || panic!("a test")), (None, false), "the same again would fail again");
@@ -302,9 +301,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_or_failed_is_not_started_again_by_itself() {
+    fn stopped_and_failed_jobs_are_not_restarted() {
         let ctx = egui::Context::default();
-        let mut pooled = Pooled::default();
+        let mut pooled = PooledResult::default();
         pooled.want(&ctx, 1, |progress| {
             while progress.report("", 0.5).is_ok() {
                 std::thread::yield_now();
@@ -313,21 +312,21 @@ mod tests {
         });
         pooled.stop();
         pooled.want(&ctx, 1, |_| unreachable!("it was stopped"));
-        assert_eq!((pooled.is_busy(), pooled.ended()), (false, Some(&Ended::Stopped)));
+        assert_eq!((pooled.is_busy(), pooled.ended()), (false, Some(&JobEnd::Stopped)));
         pooled.retry();
         pooled.want(&ctx, 1, |_| panic!("on purpose"));
         wait(&mut pooled);
-        assert!(matches!(pooled.ended(), Some(Ended::Failed(_))));
+        assert!(matches!(pooled.ended(), Some(JobEnd::Failed(_))));
         pooled.want(&ctx, 1, |_| unreachable!("it has failed"));
         pooled.want(&ctx, 2, |_| Some(20));
         wait(&mut pooled);
-        assert_eq!((pooled.get().map(|r| **r), pooled.ended()), (Some(20), None), "another is another matter");
+        assert_eq!((pooled.get().map(|r| **r), pooled.ended()), (Some(20), None), "another key starts");
     }
 
     #[test]
-    fn the_last_wish_wins_and_the_last_result_stays() {
+    fn the_last_request_wins_and_the_last_result_stays() {
         let ctx = egui::Context::default();
-        let mut pooled = Pooled::default();
+        let mut pooled = PooledResult::default();
         pooled.want(&ctx, 1, |_| Some(10));
         wait(&mut pooled);
         assert_eq!(pooled.get().map(|r| **r), Some(10));

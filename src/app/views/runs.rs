@@ -1,6 +1,6 @@
 //! The recorded runs of the project, one row each.
 
-use super::{Selection, View, ViewCtx, ViewRequest, kit, states};
+use super::{Selection, View, ViewCtx, ViewRequest, kit, placeholder};
 use crate::{
     app::{
         commands::UiCommand,
@@ -25,7 +25,7 @@ pub struct Runs {
     filter: String,
     sort: usize,
     is_descending: bool,
-    /// The note being typed: of which run.
+    /// The note being edited: index of the run and text.
     editing: Option<(usize, String)>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Runs {
     }
 }
 
-/// A column: its head, its width, what stands in it, and what it is sorted by.
+/// A column: header, width, cell text and sort order.
 struct Field {
     head: &'static str,
     width: f32,
@@ -44,54 +44,54 @@ struct Field {
     order: fn(&Run, &Run) -> Ordering,
 }
 
-/// All columns but the note, which can be edited.
+/// All columns except the editable note.
 const FIELDS: [Field; 9] = [
-    Field { head: "name", width: 150.0, is_number: false, text: |r| r.name.clone(), order: |a, b| a.name.cmp(&b.name) },
-    Field { head: "kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
+    Field { head: "Name", width: 150.0, is_number: false, text: |r| r.name.clone(), order: |a, b| a.name.cmp(&b.name) },
+    Field { head: "Kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
     Field {
-        head: "status",
+        head: "Status",
         width: 82.0,
         is_number: false,
         text: |r| r.status_text().to_owned(),
         order: |a, b| a.status_text().cmp(b.status_text()),
     },
     Field {
-        head: "started (UTC)",
+        head: "Started (UTC)",
         width: 138.0,
         is_number: false,
         text: |r| r.started.replace('T', " ").trim_end_matches('Z').to_owned(),
         order: |a, b| a.started.cmp(&b.started),
     },
     Field {
-        head: "simulated",
+        head: "Simulated",
         width: 84.0,
         is_number: true,
         text: Run::duration_text,
         order: |a, b| a.secs.total_cmp(&b.secs),
     },
     Field {
-        head: "took",
+        head: "Wall time",
         width: 58.0,
         is_number: true,
         text: |r| crate::app::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
         order: |a, b| a.wall_secs.total_cmp(&b.wall_secs),
     },
     Field {
-        head: "seed",
+        head: "Seed",
         width: 48.0,
         is_number: true,
         text: |r| r.seed.to_string(),
         order: |a, b| a.seed.cmp(&b.seed),
     },
     Field {
-        head: "digest",
+        head: "Hash",
         width: 76.0,
         is_number: true,
         text: |r| r.digest.clone(),
         order: |a, b| a.digest.cmp(&b.digest),
     },
     Field {
-        head: "differs from the open project",
+        head: "Changes",
         width: 220.0,
         is_number: false,
         text: |r| r.changes.join(", "),
@@ -100,7 +100,7 @@ const FIELDS: [Field; 9] = [
 ];
 
 impl Runs {
-    /// Which runs are shown, in order.
+    /// Indices of the shown runs, sorted.
     fn rows(&self, library: &Library) -> Vec<usize> {
         let needle = self.filter.trim().to_lowercase();
         let fits = |i: &usize| needle.split_whitespace().all(|word| library.runs[*i].search_text().contains(word));
@@ -117,26 +117,26 @@ impl Runs {
         let field = TextEdit::singleline(&mut self.filter).hint_text("Filter runs").desired_width(200.0);
         let field = field.id(focus::filter_id("runs"));
         ui.add(field).accessible_name("Filter runs");
-        if ui.button("Refresh").on_hover_text("Reads the folder again").clicked() {
+        if ui.button("Refresh").on_hover_text("Reads the runs folder again").clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::RefreshRuns));
         }
-        let chosen = ctx.runs.selected.clone();
-        let open = ui.add_enabled(chosen.is_some(), egui::Button::new("Open folder"));
+        let selected = ctx.runs.selected.clone();
+        let open = ui.add_enabled(selected.is_some(), egui::Button::new("Open folder"));
         let again =
-            ui.add_enabled(chosen.is_some() && ctx.runs.replaying.is_none(), egui::Button::new("Run again exactly"));
-        let hint = "From its folder alone, with every live edit at its step; every event is compared";
-        if again.on_hover_text(hint).on_disabled_hover_text("No run is chosen, or one is being run again").clicked() {
-            ctx.requests.extend(chosen.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
+            ui.add_enabled(selected.is_some() && ctx.runs.again.is_none(), egui::Button::new("Replay and verify"));
+        let hint = "Runs the folder again with every logged edit and compares every event";
+        if again.on_hover_text(hint).on_disabled_hover_text("No run selected, or a replay is running").clicked() {
+            ctx.requests.extend(selected.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
         }
         if let Some(again) = &ctx.runs.replaying {
             ui.add(egui::ProgressBar::new(again.progress.now().1).desired_width(80.0).desired_height(6.0));
-            if ui.button("Cancel").on_hover_text(format!("Stops running {} again", again.name)).clicked() {
+            if ui.button("Cancel").on_hover_text(format!("Cancels the replay of {}", again.name)).clicked() {
                 ctx.requests.push(ViewRequest::Command(UiCommand::CancelReplay));
             }
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
         }
-        if open.on_disabled_hover_text("No run is chosen").clicked() {
-            ctx.requests.extend(chosen.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
+        if open.on_disabled_hover_text("No run selected").clicked() {
+            ctx.requests.extend(selected.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
         }
     }
 
@@ -151,7 +151,7 @@ impl Runs {
             for (i, field) in FIELDS.iter().enumerate() {
                 header.col(|ui| self.head_ui(ui, ctx.tokens, i, field));
             }
-            header.col(|ui| drop(ui.label(widgets::sub(ui, "note").small())));
+            header.col(|ui| drop(ui.label(widgets::sub(ui, "Note").small())));
         });
         let mut clicked = None;
         table.body(|body| {
@@ -193,7 +193,7 @@ impl Runs {
         }
     }
 
-    /// The user's own words; kept when the field is left.
+    /// The editable note; saved when the field loses the focus.
     fn note_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         let is_here = self.editing.as_ref().is_some_and(|(row, _)| *row == at);
         let mut text = if is_here { self.editing.take().map(|(_, t)| t).unwrap_or_default() } else { run.note.clone() };
@@ -211,7 +211,7 @@ impl Runs {
 
 fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
     let color = match (&run.problem, &run.status) {
-        _ if field.head != "status" => t.text,
+        _ if field.head != "Status" => t.text,
         (Some(_), _) | (None, Status::Failed(_)) => t.error,
         (None, Status::Complete) => t.ok,
         (None, Status::Interrupted { .. } | Status::Running | Status::Unclosed) => t.warn,
@@ -227,7 +227,7 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
 
 fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
     ui.set_min_width(150.0);
-    if ui.button("Open to scrub").clicked() {
+    if ui.button("Open").clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::OpenRun(at)));
         ui.close();
     }
@@ -235,8 +235,8 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::RevealRun(run.folder.clone())));
         ui.close();
     }
-    let is_free = ctx.runs.replaying.is_none();
-    if ui.add_enabled(is_free, egui::Button::new("Run again exactly")).clicked() {
+    let is_free = ctx.runs.again.is_none();
+    if ui.add_enabled(is_free, egui::Button::new("Replay and verify")).clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
         ui.close();
     }
@@ -268,12 +268,12 @@ impl View for Runs {
         let caption = format!("{} of {} runs in {}", rows.len(), ctx.runs.runs.len(), ctx.runs.folder.display());
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if ctx.runs.is_reading {
-            states::busy_ui(ui, canvas, ctx.tokens, "", None);
+            placeholder::busy_ui(ui, canvas, ctx.tokens, "", None);
             return;
         }
         if ctx.runs.runs.is_empty() {
-            let how = "A recording keeps the chosen probes and every edit, so that the run can be replayed";
-            let title = "Finished runs appear here";
+            let how = "A recording stores the selected probes and every edit, so that the run can be replayed";
+            let title = "No runs yet";
             if kit::empty_ui(ui, canvas, ctx, title, how, Some("Record")) {
                 ctx.requests.push(ViewRequest::Command(UiCommand::Record));
             }
@@ -290,13 +290,13 @@ impl View for Runs {
     }
 
     fn help(&self) -> &'static str {
-        "# Runs\n\nOne row per run folder beside the project. *Differs* names what a run had that the open project \
-         has not.\n\n- click a head: sort · click a row: choose it · double-click: open it in the views\n- *Run again exactly* runs it from its folder alone and compares every event\n- right-click: open its folder, copy its path\n\
-         - type into the last column to keep a note with the run"
+        "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
+         the open project.\n\n- click a header: sort · click a row: select · double-click: open\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions\n\
+         - edit the last column to store a note with the run"
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "choose"), ("double-click", "open"), ("right-click", "folder"), ("click a head", "sort")]
+        &[("click", "select"), ("double-click", "open"), ("right-click", "actions"), ("click a header", "sort")]
     }
 
     fn can_repeat(&self) -> bool {

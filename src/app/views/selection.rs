@@ -1,13 +1,13 @@
-//! Who is selected, in all views.
+//! The selection, shared by all views.
 
 use std::sync::Arc;
 
-/// The one selection.
+/// The selected elements.
 #[derive(Clone, Default, PartialEq)]
 pub struct Selection {
-    /// The set the elements are of; empty when nothing was ever selected.
+    /// The set of the elements; empty before the first selection.
     pub set: &'static str,
-    /// Sorted, without doubles.
+    /// Sorted, without duplicates.
     pub elements: Arc<Vec<u32>>,
     /// The element under the pointer in some view.
     pub hovered: Option<u32>,
@@ -16,7 +16,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Replaces the selection; sorts and removes doubles.
+    /// Replaces the selection; sorts and removes duplicates.
     pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
         elements.sort_unstable();
         elements.dedup();
@@ -26,15 +26,15 @@ impl Selection {
         }
     }
 
-    /// The same for an answer that was asked for when [`Selection::generation`] was this: it comes too late when something
-    /// else has been selected since.
-    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, asked_at: u64) {
-        if self.generation == asked_at {
+    /// The same for the result of a job started at this [`Selection::generation`]; ignored when the selection has changed
+    /// since.
+    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, started_at: u64) {
+        if self.generation == started_at {
             self.replace(set, elements);
         }
     }
 
-    /// The same with elements that are sorted, without doubles and shared.
+    /// The same with shared elements, already sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
@@ -46,19 +46,19 @@ impl Selection {
         }
     }
 
-    /// Takes elements out.
+    /// Removes elements.
     pub fn remove(&mut self, set: &'static str, less: &[u32]) {
         let less: std::collections::HashSet<&u32> = less.iter().collect();
         let kept = self.of(set).iter().filter(|e| !less.contains(e)).copied().collect();
         self.replace(set, kept);
     }
 
-    /// What an area catches: replaces, with Ctrl adds, with Ctrl and Alt takes out.
-    pub fn catch(&mut self, set: &'static str, caught: Vec<u32>, modifiers: egui::Modifiers) {
+    /// Applies an area selection: replaces; with Ctrl adds, with Ctrl and Alt removes.
+    pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
         match (modifiers.command, modifiers.alt) {
-            (true, true) => self.remove(set, &caught),
-            (true, false) => self.extend(set, &caught),
-            _ => self.replace(set, caught),
+            (true, true) => self.remove(set, &inside),
+            (true, false) => self.extend(set, &inside),
+            _ => self.replace(set, inside),
         }
     }
 
@@ -79,7 +79,7 @@ impl Selection {
         self.replace(set, elements);
     }
 
-    /// The selected elements of a set; none when the selection is of another.
+    /// The selected elements of a set; empty when the selection is of another set.
     pub fn of(&self, set: &str) -> &[u32] {
         if self.set == set { &self.elements } else { &[] }
     }
@@ -89,7 +89,7 @@ impl Selection {
         self.of(set).binary_search(&element).is_ok()
     }
 
-    /// The hovered element, when it is of this set.
+    /// The hovered element, if it is of this set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
     }

@@ -1,11 +1,11 @@
-//! The centre: workspaces, each a tree of panels. Layouts are suggested from the shapes of what the simulation can
-//! show, rearranged by dragging, and saved with the project or as layouts of their own.
+//! The centre: workspaces, each a tree of panels. Default layouts follow from the shapes of the simulation's probes;
+//! the user rearranges them by dragging and saves them with the project or as named layouts.
 
-mod one;
+mod arrangement;
 mod page;
 pub mod saved;
-mod shell;
 pub mod tabs;
+mod tiles;
 
 pub use page::Page;
 pub use saved::{Layout, Target};
@@ -19,38 +19,37 @@ use crate::{
     engine::SimSchema,
     sim::{Frame, Tap},
 };
+use arrangement::{Arrangement, Workspace};
 use egui::{Id, Ui};
 use egui_tiles::Tree;
-use one::{Arrangement, Workspace};
 use page::suggested;
 use saved::Saved;
 use std::collections::BTreeMap;
 
-/// Which view a panel shows, and which panel with it: `raster`, `raster#2`. Panels of the same name in two workspaces
-/// share one view.
+/// The view of a panel and its number: `raster`, `raster#2`. Panels of the same name in two workspaces share one view.
 type Pane = String;
 
-/// Workspaces with a key of their own.
+/// Workspaces with a shortcut.
 pub const WITH_KEYS: usize = 6;
 
 /// All workspaces and the views in them.
 pub struct Workspaces {
     list: Vec<Workspace>,
     active: usize,
-    /// The page to begin with lies over them.
+    /// Whether the welcome page covers them.
     pub is_home: bool,
     views: BTreeMap<Pane, Box<dyn View>>,
-    /// One of each view, for names and titles.
+    /// One instance of each view, for names and titles.
     samples: Vec<Box<dyn View>>,
-    /// Panels that keep a selection of their own.
+    /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
     epoch: u64,
-    /// Where the panel that keys are for was drawn last.
+    /// Area of the focused panel in the last frame.
     pub focused_area: Option<egui::Rect>,
-    /// As the project came with it, and as it was saved last.
+    /// Layout as opened with the project, and as saved last.
     opened: Option<Saved>,
     stored: Option<Saved>,
-    /// Layouts kept under a name: those of the project, then those of the user.
+    /// Named layouts: the project's, then the user's.
     pub layouts: saved::Layouts,
     rename: tabs::Rename,
     /// How the values of variables become colours.
@@ -59,7 +58,7 @@ pub struct Workspaces {
     pub kept_views: Vec<Kept>,
 }
 
-/// How a view is called, by name.
+/// The title of a view, by name.
 pub fn view_title(app: &App, name: &str) -> String {
     let sample = app.workspace.samples.iter().find(|v| v.name() == name);
     sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
@@ -90,7 +89,7 @@ impl Default for Workspaces {
             tints: Tints::default(),
             kept_views: vec![],
         };
-        fresh.fetch_views(&schema);
+        fresh.sync_views(&exhibit);
         fresh
     }
 }
@@ -108,8 +107,8 @@ fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
 }
 
 impl Workspaces {
-    /// A new simulation: the saved layout if there is one and it can be read, else one that fits.
-    pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
+    /// Lays out a new simulation: the saved layout if it is readable, else the suggested one.
+    pub fn open(&mut self, saved: Option<&str>, exhibit: &Exhibit) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.tints.clone_from(&saved.tints);
@@ -122,14 +121,14 @@ impl Workspaces {
             *workspace =
                 Workspace::new(Arrangement { tree: suggested(workspace.now.page, schema), ..workspace.now.clone() });
         }
-        self.fetch_views(schema);
-        self.pins.retain(|_, pinned| schema.set(pinned.set).is_some());
+        self.sync_views(exhibit);
+        self.pins.retain(|_, pinned| exhibit.set(pinned.set).is_some());
         for view in self.views.values_mut() {
             view.reset(schema);
         }
     }
 
-    /// Workspaces as they were saved; what the program has besides them stays.
+    /// Restores saved workspaces; pages missing there get their default.
     fn arrange(&mut self, saved: Saved) {
         let missing = |page: &Page| !saved.workspaces.iter().any(|w| w.page == *page);
         let others: Vec<Page> = Page::ALL.into_iter().filter(missing).collect();
@@ -139,14 +138,14 @@ impl Workspaces {
         self.active = saved.active.min(self.list.len() - 1);
     }
 
-    /// Forgets the layout of a document that was closed; the user's own layouts stay.
+    /// Clears the layout of a closed document; the user's named layouts stay.
     pub fn clear(&mut self) {
         let user = std::mem::take(&mut self.layouts.user);
         *self = Self::default();
         self.layouts.user = user;
     }
 
-    /// The workspace in front.
+    /// The active workspace.
     fn now(&self) -> &Workspace {
         &self.list[self.active.min(self.list.len() - 1)]
     }
@@ -156,12 +155,12 @@ impl Workspaces {
         &mut self.list[at]
     }
 
-    /// Which page is in front.
+    /// The active page.
     pub fn page(&self) -> Page {
         self.now().now.page
     }
 
-    /// Titles of the workspaces, in the order of their tabs.
+    /// Titles of the workspaces, in tab order.
     pub fn titles(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|w| w.now.title.as_str())
     }
@@ -180,7 +179,7 @@ impl Workspaces {
         }
     }
 
-    /// A copy of the workspace in front, to be arranged otherwise.
+    /// Copies the active workspace.
     pub fn duplicate(&mut self) {
         let now = self.now().now.clone();
         let taken = |title: &str| self.list.iter().any(|w| w.now.title == title);
@@ -189,13 +188,13 @@ impl Workspaces {
         self.show(self.list.len() - 1);
     }
 
-    /// Whether the workspace in front is a copy that may be closed.
+    /// Whether the active workspace is a copy and can be closed.
     pub fn can_close(&self) -> bool {
         let page = self.page();
         self.list.iter().filter(|w| w.now.page == page).count() > 1
     }
 
-    /// Closes the workspace in front.
+    /// Closes the active workspace.
     pub fn close(&mut self) {
         if self.can_close() {
             self.list.remove(self.active);
@@ -203,8 +202,8 @@ impl Workspaces {
         }
     }
 
-    /// Views for the panels there are; those that no panel shows any more are dropped.
-    fn fetch_views(&mut self, schema: &SimSchema) {
+    /// Creates views for new panels and drops views without a panel.
+    fn sync_views(&mut self, exhibit: &Exhibit) {
         let panes: Vec<Pane> = self.list.iter().flat_map(|w| w.panes().cloned()).collect();
         self.views.retain(|pane, _| panes.contains(pane));
         self.pins.retain(|pane, _| panes.contains(pane));
@@ -218,9 +217,9 @@ impl Workspaces {
         }
     }
 
-    /// Hands new data to all views. A new epoch starts them over. While the cursor is in the past they are told no states of
-    /// the present.
-    pub fn absorb(&mut self, schema: &SimSchema, time: &mut Time, frame: &mut Frame) {
+    /// Passes new data to all views. A new epoch resets them. While the cursor is in the past, states of the present are
+    /// withheld.
+    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, frame: &mut Frame) {
         if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
             time.reset();
             self.views.values_mut().for_each(|view| view.reset(schema));
@@ -230,22 +229,22 @@ impl Workspaces {
             let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
             frame.readings.retain(|(id, _)| !is_state(*id));
         }
-        self.tell(schema, frame);
+        self.publish(exhibit, frame);
     }
 
-    /// Shows the states where the cursor is.
-    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) {
-        if let Some(frame) = time.states_to_show(schema, clock) {
-            self.tell(schema, &frame);
+    /// Shows the states at the cursor.
+    pub fn follow_cursor(&mut self, exhibit: &Exhibit, time: &mut Time, clock: crate::sim::Clock) {
+        if let Some(frame) = time.states_to_show(exhibit, clock) {
+            self.publish(exhibit, &frame);
         }
     }
 
-    fn tell(&mut self, schema: &SimSchema, frame: &Frame) {
-        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
+    fn publish(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        self.views.values_mut().for_each(|view| view.absorb(exhibit, frame));
     }
 
-    /// What the visible views need. A hidden view costs nothing anywhere.
-    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
+    /// Taps of the visible views.
+    pub fn taps(&self, exhibit: &Exhibit, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         if self.is_home {
             return union;
@@ -270,13 +269,13 @@ impl Workspaces {
         union
     }
 
-    /// Whether a visible view shows where the time goes.
+    /// Whether a visible view shows the profile.
     pub fn profiles(&self) -> bool {
         let view = |tile: &egui_tiles::TileId| self.views.get(self.now().pane(*tile)?);
         !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.profiles())
     }
 
-    /// The view that keys are for: the panel last clicked.
+    /// The view of the focused panel: the one last clicked.
     pub fn focused_view(&mut self) -> Option<&mut dyn View> {
         let pane = self.focused()?.clone();
         self.views.get_mut(&pane).map(|v| &mut **v as &mut dyn View)
@@ -286,29 +285,29 @@ impl Workspaces {
         self.now().pane(self.now().focused_tile()?)
     }
 
-    /// What the panel that keys are for can be coloured by, and which of it it is.
-    pub fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
+    /// Colour options of the focused panel, and the index of the current one.
+    pub fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
         let view = self.focused().and_then(|pane| self.views.get(pane));
         view.map(|v| v.colorings(schema)).unwrap_or_default()
     }
 
-    /// Colours it by one of them.
-    pub fn color_by(&mut self, schema: &SimSchema, at: usize) {
+    /// Selects a colour option of the focused panel.
+    pub fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
         if let Some(view) = self.focused_view() {
             view.color_by(schema, at);
         }
     }
 
-    /// See [`View::toggle_range`], of the panel that keys are for.
-    pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
+    /// See [`View::toggle_range`]; applies to the focused panel.
+    pub fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
         let mut tints = std::mem::take(&mut self.tints);
         let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut tints));
         self.tints = tints;
         is_kept
     }
 
-    /// Brings a view to the front: where it is, else in the workspace that is made for it.
-    pub fn show_view(&mut self, name: &str, schema: &SimSchema) {
+    /// Brings a view to the front, in its workspace; adds it where there is none.
+    pub fn show_view(&mut self, name: &str, exhibit: &Exhibit) {
         self.is_home = false;
         let has = |w: &Workspace| w.panel_of(name).is_some();
         let page = views::page_of(name);
@@ -324,8 +323,8 @@ impl Workspaces {
         }
     }
 
-    /// One more panel with a view, in the workspace in front.
-    pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
+    /// Adds a panel with a view to the active workspace.
+    pub fn open_another(&mut self, name: &str, exhibit: &Exhibit) {
         self.is_home = false;
         let taken = |pane: &str| self.list.iter().any(|w| w.panes().any(|p| p == pane));
         let more = (2..).map(|n| format!("{name}#{n}")).find(|p| !taken(p));
@@ -337,10 +336,10 @@ impl Workspaces {
         let workspace = self.now_mut();
         let id = tree_id(&workspace.now.title);
         workspace.add(pane, |pane| Tree::new_tabs(id, vec![pane]));
-        self.fetch_views(schema);
+        self.sync_views(exhibit);
     }
 
-    /// The panel with the keyboard fills the centre, or goes back to its place.
+    /// Maximises or restores the focused panel.
     pub fn maximise(&mut self) {
         let workspace = self.now_mut();
         workspace.maximised = match workspace.maximised_tile() {
@@ -349,13 +348,13 @@ impl Workspaces {
         };
     }
 
-    /// Hands the keyboard to the next panel, or the one before; `None` past the last.
+    /// Focuses the next or previous panel; `false` past the last.
     pub fn next_panel(&mut self, ctx: &egui::Context, back: bool, from_outside: bool) -> bool {
         if self.is_home {
             return false;
         }
         let workspace = self.now_mut();
-        let mut order = workspace.by_place(workspace.visible());
+        let mut order = workspace.by_position(workspace.visible());
         if back {
             order.reverse();
         }
@@ -369,46 +368,46 @@ impl Workspaces {
         true
     }
 
-    /// Layout steps that can be undone and redone.
+    /// Number of layout changes that can be undone and redone.
     pub fn steps(&self) -> (usize, usize) {
         self.now().steps()
     }
 
-    /// One layout step back or forward.
-    pub fn travel(&mut self, back: bool, schema: &SimSchema) {
+    /// Undoes (`back`) or redoes a layout change.
+    pub fn travel(&mut self, back: bool, exhibit: &Exhibit) {
         self.now_mut().travel(back);
-        self.fetch_views(schema);
+        self.sync_views(exhibit);
     }
 
     /// Draws the panels.
     pub fn ui(&mut self, ui: &mut Ui, ctx: ViewCtx<'_>) {
         let schema = ctx.schema;
         let at = self.active.min(self.list.len() - 1);
-        let mut wish = shell::Wish::default();
-        let panels = shell::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
-        shell::ui(ui, &mut self.list[at], panels, ctx, &mut wish);
-        self.focused_area = wish.focused_area;
+        let mut requests = tiles::TileRequests::default();
+        let panels = tiles::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
+        tiles::ui(ui, &mut self.list[at], panels, ctx, &mut requests);
+        self.focused_area = requests.focused_area;
         let workspace = &mut self.list[at];
-        if let Some(tile) = wish.focus {
+        if let Some(tile) = requests.focus {
             workspace.focus = Some(tile);
         }
-        if let Some(tile) = wish.maximise {
+        if let Some(tile) = requests.maximise {
             workspace.maximised = if workspace.maximised_tile().is_some() { None } else { Some(tile) };
         }
-        if let Some(tile) = wish.close {
+        if let Some(tile) = requests.close {
             workspace.close(tile);
         }
-        if wish.edited {
-            workspace.touch();
+        if requests.edited {
+            workspace.mark_edited();
         }
         if !ui.input(|i| i.pointer.any_down()) {
-            workspace.cut();
+            workspace.commit();
         }
-        if let Some(name) = wish.another {
-            self.open_another(&name, schema);
+        if let Some(name) = requests.another {
+            self.open_another(&name, exhibit);
         }
-        if wish.close.is_some() {
-            self.fetch_views(schema);
+        if requests.close.is_some() {
+            self.sync_views(exhibit);
         }
     }
 }

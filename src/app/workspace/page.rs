@@ -1,27 +1,27 @@
-//! What workspaces there are, and the layouts that fit what a simulation can show.
+//! The pages of the window, and the default layout of each.
 
 use super::{Pane, tree_id};
 use crate::{app::icons, app::views, engine::SimSchema};
 use egui_tiles::{Container, Tile, TileId, Tiles, Tree};
 
-/// What a workspace is for.
+/// The purpose of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Page {
-    /// To run a model and watch it.
+    /// Run a model and watch it.
     Simulate,
-    /// To look into what it is made of.
+    /// Inspect the model's structure.
     Explore,
-    /// To see where the time goes.
+    /// Profile time and memory.
     Profile,
-    /// What was recorded.
+    /// Recorded runs.
     Runs,
 }
 
 impl Page {
-    /// All, in the order of their tabs.
+    /// All pages, in tab order.
     pub const ALL: [Self; 4] = [Self::Simulate, Self::Explore, Self::Profile, Self::Runs];
 
-    /// On its tab.
+    /// Tab title.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Simulate => "Simulate",
@@ -31,7 +31,7 @@ impl Page {
         }
     }
 
-    /// Its glyph.
+    /// Its icon.
     pub const fn icon(self) -> &'static str {
         match self {
             Self::Simulate => icons::PLAY,
@@ -41,29 +41,29 @@ impl Page {
         }
     }
 
-    /// One sentence.
+    /// Tooltip.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Simulate => "Run the model and watch it",
-            Self::Explore => "Look into what the model is made of",
-            Self::Profile => "See where the time and the memory go",
-            Self::Runs => "What was recorded",
+            Self::Explore => "Inspect the model's structure",
+            Self::Profile => "Profile time and memory",
+            Self::Runs => "Recorded runs",
         }
     }
 
-    /// Whether it shows something without a simulation.
+    /// Whether it works without a simulation.
     pub const fn needs_no_simulation(self) -> bool {
         matches!(self, Self::Runs)
     }
 }
 
-/// As many tabs as have room below a panel.
+/// Tabs that fit below a panel.
 const TABS: usize = 4;
 
-/// The layout that fits. A profile reads from top to bottom: steps, what is in them, what it means. Elsewhere the first
-/// view is large at the left with the rest as tabs below it, the second and third at the right; where the rest are many,
-/// half of them are tabs behind the third.
-pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
+/// The default layout. The profile page has three rows: steps, timeline and kernels, summaries. Elsewhere the first view
+/// is large at the left with the rest as tabs below it, the second and third at the right; with many views, half of the
+/// rest are tabs behind the third.
+pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, schema);
     let mut tiles = Tiles::default();

@@ -1,6 +1,6 @@
-//! Layouts in files: the workspaces of a project, and arrangements kept under a name.
+//! Layouts in files: the workspaces of a project, and named layouts.
 
-use super::{Pane, Workspaces, arrangement, one::Arrangement};
+use super::{Pane, Workspaces, arrangement, arrangement::Arrangement};
 use crate::{
     app::views::{self, brain::Kept, tints::Tints},
     engine::SimSchema,
@@ -9,37 +9,37 @@ use crate::{
 use egui_tiles::{Tile, Tree};
 use std::path::{Path, PathBuf};
 
-/// What a layout is reset to.
+/// The layout to reset to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// What fits the simulation.
+    /// The default for the simulation.
     Workspace,
-    /// What the project came with.
+    /// As opened with the project.
     Project,
-    /// What was saved last.
+    /// As saved last.
     Saved,
 }
 
 impl Target {
-    /// All, the farthest first.
+    /// All targets.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Project, Self::Saved];
 }
 
-/// A layout under a name.
+/// A named layout.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The layout.
     pub arrangement: Arrangement,
 }
 
-/// Layouts kept under a name.
+/// Named layouts.
 #[derive(Clone, Default)]
 pub struct Layouts {
-    /// In the project.
+    /// Stored in the project.
     pub project: Vec<Layout>,
-    /// In the user's folder.
+    /// Stored in the user's folder.
     pub user: Vec<Layout>,
 }
 
@@ -50,25 +50,25 @@ impl Layouts {
     }
 }
 
-/// What a project keeps of the window.
+/// The window state stored in a project.
 #[derive(Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Saved {
-    /// Which workspace is in front.
+    /// Index of the active workspace.
     pub active: usize,
     /// The workspaces.
     pub workspaces: Vec<Arrangement>,
-    /// Layouts under a name.
+    /// Named layouts.
     pub layouts: Vec<Layout>,
-    /// How the values of variables become colours.
+    /// Colour scales of variables.
     #[serde(skip_serializing_if = "Tints::is_empty")]
     pub tints: Tints,
-    /// Places that spatial views were looked at from.
+    /// Saved cameras of spatial views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<Kept>,
 }
 
-/// Reads what a project keeps. A layout that shows nothing known is none.
+/// Reads the stored window state; layouts without a known view are dropped.
 pub fn read(text: &str) -> Option<Saved> {
     let mut saved: Saved = project::from_ron(text).ok()?;
     saved.workspaces.retain(|w| is_known(&w.tree));
@@ -81,7 +81,7 @@ fn is_known(tree: &Tree<Pane>) -> bool {
         && tree.tiles.tiles().any(|t| matches!(t, Tile::Pane(p) if views::by_name(super::view_of(p)).is_some()))
 }
 
-/// Reads the user's own layouts; what cannot be read is left out.
+/// Reads the user's named layouts; unreadable files are skipped.
 pub fn read_folder(folder: &Path) -> Vec<Layout> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -94,7 +94,7 @@ pub fn read_folder(folder: &Path) -> Vec<Layout> {
     files.into_iter().filter_map(read).collect()
 }
 
-/// Writes one of the user's own layouts.
+/// Writes one of the user's named layouts.
 pub fn write_to_folder(folder: &Path, layout: &Layout) -> Result<PathBuf, String> {
     std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -115,19 +115,19 @@ impl Workspaces {
         }
     }
 
-    /// The workspaces as a project keeps them; `None` while there is nothing to keep.
+    /// The window state as stored in a project; `None` while it is the default.
     pub fn to_text(&self) -> Option<String> {
         let saved = self.saved();
         let is_more = self.list.iter().any(|w| w.panes().any(|p| p != "runs"));
         if is_more { project::to_ron(&saved).ok() } else { None }
     }
 
-    /// The project was saved with the workspaces as they are now.
-    pub fn stored_now(&mut self) {
+    /// Records the present layout as the one saved last.
+    pub fn mark_saved(&mut self) {
         self.stored = Some(self.saved());
     }
 
-    /// Whether there is something to reset to.
+    /// Whether this reset target exists.
     pub fn can_reset(&self, target: Target) -> bool {
         self.arrangement_of(target, &SimSchema::default()).is_some()
     }
@@ -145,16 +145,16 @@ impl Workspaces {
         }
     }
 
-    /// The workspace in front, as it was.
-    pub fn reset_layout(&mut self, target: Target, schema: &SimSchema) {
-        if let Some(then) = self.arrangement_of(target, schema) {
+    /// Resets the active workspace.
+    pub fn reset_layout(&mut self, target: Target, exhibit: &Exhibit) {
+        if let Some(then) = self.arrangement_of(target, exhibit) {
             self.now_mut().replace(then.tree);
-            self.fetch_views(schema);
+            self.sync_views(exhibit);
         }
     }
 
-    /// The workspace in front under a name, for the project or for the user.
-    pub fn keep(&mut self, name: &str, in_project: bool) -> Layout {
+    /// Saves the active workspace as a named layout, of the project or of the user.
+    pub fn save_layout(&mut self, name: &str, in_project: bool) -> Layout {
         let layout = Layout { name: name.to_owned(), arrangement: self.now().now.clone() };
         let list = if in_project { &mut self.layouts.project } else { &mut self.layouts.user };
         list.retain(|l| l.name != name);
@@ -162,14 +162,14 @@ impl Workspaces {
         layout
     }
 
-    /// A layout that was kept, in the workspace it was made for.
-    pub fn apply(&mut self, name: &str, schema: &SimSchema) {
+    /// Applies a named layout, in the workspace of its page.
+    pub fn apply(&mut self, name: &str, exhibit: &Exhibit) {
         let Some(layout) = self.layouts.iter().find(|l| l.name == name).cloned() else { return };
         if self.page() != layout.arrangement.page {
             self.show_page(layout.arrangement.page);
         }
         self.is_home = false;
         self.now_mut().replace(layout.arrangement.tree);
-        self.fetch_views(schema);
+        self.sync_views(exhibit);
     }
 }

@@ -1,4 +1,4 @@
-//! The strip of workspaces: home, one tab each, one more, and what can be done to the layout.
+//! The workspace tab bar: home, tabs, new workspace, layout menu.
 
 use super::Workspaces;
 use crate::app::{App, commands::UiCommand, icons, theme::Tokens, widgets};
@@ -9,14 +9,14 @@ use egui::{
 
 const HEIGHT: f32 = 30.0;
 
-/// The tab whose title is being typed.
+/// The tab being renamed.
 #[derive(Default)]
 pub struct Rename {
     at: Option<usize>,
     text: String,
 }
 
-/// Draws the strip.
+/// Draws the tab bar.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(8, 0));
@@ -27,8 +27,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             for at in 0..app.workspace.list.len() {
                 tab_ui(ui, app, at, queue);
             }
-            let more = widgets::icon_button(ui, icons::PLUS, "Another workspace");
-            if more.on_hover_text("A copy of this workspace, to be arranged otherwise").clicked() {
+            let more = widgets::icon_button(ui, icons::PLUS, "New workspace");
+            if more.on_hover_text("Copies the current workspace").clicked() {
                 queue.push(UiCommand::NewWorkspace);
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| layout_ui(ui, app, queue));
@@ -78,7 +78,7 @@ fn tab_ui(ui: &mut Ui, app: &mut App, at: usize, queue: &mut Vec<UiCommand>) {
     }
 }
 
-/// A title with a line of the accent below when it is in front.
+/// A tab with an accent line when active.
 fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
     let t = Tokens::of(ui.ctx());
     let ink = if is_active { t.text_strong } else { t.text_sub };
@@ -97,7 +97,7 @@ fn tab(ui: &mut Ui, glyph: &str, title: &str, is_active: bool) -> Response {
 
 fn rename_ui(ui: &mut Ui, workspaces: &mut Workspaces, at: usize) {
     let field = TextEdit::singleline(&mut workspaces.rename.text).desired_width(110.0).id(Id::unique("rename tab"));
-    let response = ui.add(field).accessible_name("Title of the workspace");
+    let response = ui.add(field).accessible_name("Workspace title");
     if response.lost_focus() {
         let title = workspaces.rename.text.trim().to_owned();
         let is_free = workspaces.titles().all(|other| other != title);

@@ -25,13 +25,13 @@ fn a_layout_survives_the_file() {
 }
 
 #[test]
-fn arranging_can_be_undone() {
-    let schema = schema();
+fn layout_changes_can_be_undone() {
+    let exhibit = exhibit();
     let mut w = Workspaces::default();
     w.open(None, &schema);
     let before = w.now().now.tree.clone();
-    w.open_another("raster", &schema);
-    w.now_mut().cut();
+    w.open_another("raster", &exhibit);
+    w.now_mut().commit();
     assert_eq!(w.steps(), (1, 0));
     w.travel(true, &schema);
     assert!(w.now().now.tree == before);
@@ -43,13 +43,13 @@ fn arranging_can_be_undone() {
 }
 
 #[test]
-fn layouts_are_kept_under_a_name() {
-    let schema = schema();
+fn layouts_are_saved_under_a_name() {
+    let exhibit = exhibit();
     let folder = std::env::temp_dir().join(format!("neuropil-layouts-{}", std::process::id()));
     let mut w = Workspaces::default();
-    w.open(None, &schema);
-    w.open_another("raster", &schema);
-    let layout = w.keep("Two rasters", false);
+    w.open(None, &exhibit);
+    w.open_another("raster", &exhibit);
+    let layout = w.save_layout("Two rasters", false);
     let wanted = w.now().now.tree.clone();
     saved::write_to_folder(&folder, &layout).unwrap();
     std::fs::write(folder.join("broken.ron"), "no layout").unwrap();
@@ -64,8 +64,8 @@ fn layouts_are_kept_under_a_name() {
 }
 
 #[test]
-fn three_targets_of_a_reset() {
-    let schema = schema();
+fn a_layout_resets_to_three_targets() {
+    let exhibit = exhibit();
     let mut w = Workspaces::default();
     w.open(None, &schema);
     let fits = w.now().now.tree.clone();
@@ -74,8 +74,8 @@ fn three_targets_of_a_reset() {
     let mut w = Workspaces::default();
     w.open(Some(&text), &schema);
     let shipped = w.now().now.tree.clone();
-    w.open_another("rates", &schema);
-    w.stored_now();
+    w.open_another("rates", &exhibit);
+    w.mark_saved();
     let stored = w.now().now.tree.clone();
     w.open_another("rates", &schema);
     for (target, tree) in [(Target::Saved, stored), (Target::Project, shipped), (Target::Workspace, fits)] {

@@ -5,7 +5,7 @@ use super::{
     thinned::Thinned,
 };
 use crate::{
-    app::views::{fields::is_flat, pool::Errand},
+    app::views::{fields::is_flat, pool::PoolJob},
     sim::ProbeId,
 };
 
@@ -32,24 +32,18 @@ pub struct SummarySeries {
     front: Option<Summary>,
     /// The generation of the last summarised values.
     taken: Option<u64>,
-    errand: Errand<(u64, u64), Vec<Option<Summary>>>,
-    /// Increments with every restart: results of earlier jobs are dropped.
+    pool_job: PoolJob<(u64, u64), Vec<Option<Summary>>>,
+    /// Counts up with every start: what was begun before is of no use.
     start: u64,
     /// Increments with every change.
     pub generation: u64,
 }
 
-impl SummarySeries {
-    /// Summarises new states. `values` is the generation of the values; `raws` returns the states after a step, the
-    /// displayed one last.
-    pub fn update(
-        &mut self,
-        ctx: &egui::Context,
-        of: Source,
-        values: u64,
-        raws: impl FnOnce(Option<u64>) -> Vec<RawState>,
-    ) {
-        let arrived = self.errand.arrived();
+impl Course {
+    /// Catches up. `values` is a number that changes with the values, and `raws` are those after a step, the ones that
+    /// are shown last.
+    pub fn update(&mut self, ctx: &egui::Context, of: Of, values: u64, raws: impl FnOnce(Option<u64>) -> Vec<Raw>) {
+        let arrived = self.pool_job.poll();
         if self.of != Some(of) {
             self.clear();
             self.of = Some(of);
@@ -58,7 +52,7 @@ impl SummarySeries {
             self.take(taken, found);
         }
         let key = (self.start, values);
-        if self.taken == Some(values) || !self.errand.is_free(&key) {
+        if self.taken == Some(values) || !self.pool_job.is_free(&key) {
             return;
         }
         let raws = raws(self.history.last());
@@ -67,7 +61,7 @@ impl SummarySeries {
         if n <= MAX_INLINE {
             self.take(values, work());
         } else {
-            self.errand.begin(ctx, key, work);
+            self.pool_job.start(ctx, key, work);
         }
     }
 
@@ -97,9 +91,9 @@ impl SummarySeries {
         self.front.as_ref()
     }
 
-    /// Whether the first states are being computed.
-    pub fn is_computing_first(&self) -> bool {
-        self.errand.is_busy() && self.history.entries().is_empty()
+    /// Whether the first states are still being worked out.
+    pub fn is_coming(&self) -> bool {
+        self.pool_job.is_busy() && self.history.entries().is_empty()
     }
 
     /// Whether all values were equal in every kept state.

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     app::{
         theme::Tokens,
-        views::{Subject, ViewCtx, fields, kit, menu},
+        views::{MenuTarget, ViewCtx, fields, kit, menu},
     },
     sim::{ElementSet, ProbeSpec},
 };
@@ -147,7 +147,7 @@ fn work(
         *opened = Some(member.element);
     }
     response.context_menu(|ui| {
-        let subject = Subject::at(ctx, set, *opened);
+        let subject = MenuTarget::at(ctx, set, *opened);
         menu::ui(ui, ctx, set, &subject);
     });
     let value = (fields::label(probe), kit::with_unit(member.value.into(), probe.unit));

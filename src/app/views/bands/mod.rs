@@ -10,9 +10,9 @@ mod text;
 mod thinned;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     fields::{self, Fields, Part},
-    kit, menu, probes_where, run_ui, scatter, states, tap,
+    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
 };
 use crate::{
     app::time::{TimeLink, paint},
@@ -165,7 +165,7 @@ impl Bands {
         let chart = Chart { plot, scale, line: &line };
         self.paint(ui, canvas, &chart, seen, probe, ctx);
         response.context_menu(|ui| {
-            let subject = Subject::at(ctx, set, None);
+            let subject = MenuTarget::at(ctx, set, None);
             menu::ui(ui, ctx, set, &subject);
         });
         let style = (ctx.clock, &kit::mono(ui), ctx.tokens);
@@ -281,8 +281,8 @@ impl View for Bands {
         self.add_new_states(ui, (id, probe), ctx);
         let caption = self.caption(&set, ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
-        if self.course.is_computing_first() {
-            states::busy_ui(ui, canvas, ctx.tokens, "Computing quantiles", None);
+        if self.course.is_coming() {
+            placeholder::busy_ui(ui, canvas, ctx.tokens, "Working out quantiles", None);
             return;
         }
         if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {

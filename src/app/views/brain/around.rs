@@ -6,7 +6,7 @@ use crate::{
         ViewCtx, colors,
         connectivity::ego::{self, Ego},
         kit,
-        pool::Pooled,
+        pool::PooledResult,
     },
     sim::{Connectivity, ElementSet},
     view3d::{End, Mesh, Scene, shell},
@@ -42,9 +42,9 @@ impl Edges {
 pub(super) struct Around {
     /// As chosen; else where there are enough points at places of their own.
     has_shell: Option<bool>,
-    shell: Pooled<u64, Mesh>,
+    shell: PooledResult<u64, Mesh>,
     edges: Edges,
-    ego: Pooled<(u64, Arc<Vec<u32>>), Ego>,
+    ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
     /// What is on the device: the set of the surface, and whose connections.
     sent: (Option<u64>, Option<Sent>),
     /// Connections drawn, of how many.
@@ -101,7 +101,7 @@ impl Brain {
         if (1..=MOST_SELECTED).contains(&n) {
             let (links, of) = (wiring.connections.clone(), ctx.selection.elements.clone());
             let key = (self.set_generation, of.clone());
-            self.around.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
+            self.around.ego.want(ui.ctx(), key, move |progress| ego::read_ego(&*links, &of, progress));
         }
     }
 

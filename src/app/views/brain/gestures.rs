@@ -2,7 +2,7 @@
 
 use super::{Brain, pixels};
 use crate::{
-    app::views::{Subject, ViewCtx, menu},
+    app::views::{MenuTarget, ViewCtx, menu},
     sim::ElementSet,
     view3d::{Preset, Projector, Vec2},
 };
@@ -75,16 +75,16 @@ impl Brain {
         let (modifiers, scale) = (ui.input(|i| i.modifiers), ui.pixels_per_point());
         let moved = response.drag_delta() * scale;
         let moved = Vec2::new(moved.x, moved.y);
-        if let Some(area) = self.catch.update(ui, response, canvas) {
+        if let Some(area) = self.area_select.update(ui, response, canvas) {
             let to_px = |p: &Vec2| Vec2::new(p.x - canvas.left(), p.y - canvas.top()) * scale;
             let polygon: Vec<Vec2> = area.outline.iter().map(to_px).collect();
             let projector = Projector::new(&self.camera, size_px);
             let shown = |i: usize| self.is_shown(set, i) && ctx.filter.shown().shows(set.name, i as u32);
             let caught = projector.inside(self.places(set), shown, &polygon);
-            ctx.selection.catch(set.name, caught, modifiers);
+            ctx.selection.apply_area(set.name, caught, modifiers);
         } else if response.dragged_by(PointerButton::Middle) || response.dragged_by(PointerButton::Secondary) {
             self.camera.pan(moved, size_px.y);
-        } else if response.dragged_by(PointerButton::Primary) && !self.catch.is_drawing() {
+        } else if response.dragged_by(PointerButton::Primary) && !self.area_select.is_drawing() {
             self.camera.orbit(moved, size_px.y);
         }
     }
@@ -159,7 +159,7 @@ impl Brain {
         }
         let element = self.menu_element;
         response.context_menu(|ui| {
-            let subject = Subject::at(ctx, set, element);
+            let subject = MenuTarget::at(ctx, set, element);
             menu::ui(ui, ctx, set, &subject);
         });
     }

@@ -12,7 +12,9 @@ mod toolbar;
 
 pub use kept::Kept;
 
-use super::{Selection, View, ViewCtx, catch::Catch, colors, fields::Fields, kit, probes_where, tap, tints::Tints};
+use super::{
+    Selection, View, ViewCtx, area_select::AreaSelect, colors, fields::Fields, kit, probes_where, tap, tints::Tints,
+};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
@@ -78,7 +80,7 @@ pub struct Brain {
     /// The camera as it was fitted, and the shape of the picture it was fitted to.
     fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
-    catch: Catch,
+    area_select: AreaSelect,
     under_pointer: Option<u32>,
     menu_element: Option<u32>,
     hover_key: Option<(Vec2, Camera, u64)>,
@@ -112,7 +114,7 @@ impl Default for Brain {
             needs_fit: true,
             fitted: None,
             legend_choice: None,
-            catch: Catch::default(),
+            area_select: AreaSelect::default(),
             under_pointer: None,
             menu_element: None,
             hover_key: None,

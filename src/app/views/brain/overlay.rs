@@ -35,7 +35,7 @@ impl Brain {
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
         }
-        self.catch.paint(&painter, ctx.tokens);
+        self.area_select.paint(&painter, ctx.tokens);
         if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
             let values = self.value_text(ctx, element);
             response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));

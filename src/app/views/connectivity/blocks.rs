@@ -1,22 +1,22 @@
-//! Connections added up between categories. Everything here runs on the pool.
+//! Connections summed between categories. Runs on the pool.
 
 use crate::sim::{Column, Connection, ConnectionSource, ElementSet, Progress};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Categories drawn along an axis at most; the rest are one more.
-pub const MOST: usize = 64;
-/// Elements per piece of work: a cancelled job ends after the pieces in hand.
-const PIECE: u32 = 1024;
-/// The place of elements that are on no axis.
-const NOWHERE: u16 = u16::MAX;
+/// Categories per axis at most; the weakest others are merged into one.
+pub const MAX_CATEGORIES: usize = 64;
+/// Elements per task; a cancelled job ends after the tasks in progress.
+const TASK_SIZE: u32 = 1024;
+/// Index of elements on no axis.
+const NO_GROUP: u16 = u16::MAX;
 
-/// What is added up.
+/// The sums requested.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Question {
+pub struct BlockQuery {
     /// Index of the column whose categories are the axes.
     pub column: usize,
-    /// Only those that are of a category (column, code): at the rows, at the columns.
+    /// Restricts rows and columns to a category (column, code).
     pub within: [Option<(usize, u16)>; 2],
 }
 
@@ -25,20 +25,20 @@ pub struct Question {
 pub struct Group {
     /// Its code; none for the rest.
     pub code: Option<u16>,
-    /// Its elements.
+    /// Number of elements.
     pub n: u32,
-    /// Absolute weights of all its connections.
+    /// Sum of the absolute weights of its connections.
     pub strength: f64,
 }
 
-/// What is known of a cell.
+/// The sums of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Sum of the weights without their signs.
+    /// Sum of the absolute weights.
     pub total: f64,
-    /// Sum of the weights.
+    /// Sum of the signed weights.
     pub net: f64,
-    /// Connections.
+    /// Number of connections.
     pub n: u64,
 }
 
@@ -50,16 +50,16 @@ impl Cell {
     }
 }
 
-/// Connections between categories: rows lead to columns.
+/// Connections between categories, from rows to columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
-    /// From whom, in the order of the categories.
+    /// Presynaptic categories.
     pub rows: Vec<Group>,
-    /// To whom.
+    /// Postsynaptic categories.
     pub columns: Vec<Group>,
     /// Row by row.
     pub cells: Vec<Cell>,
-    /// Categories merged into the rest: of the rows, of the columns.
+    /// Number of merged categories of rows and columns.
     pub merged: [u32; 2],
 }
 
@@ -70,21 +70,16 @@ impl Blocks {
     }
 }
 
-/// Adds up; `None` when cancelled.
-pub fn add_up(
-    set: &ElementSet,
-    links: &dyn ConnectionSource,
-    question: &Question,
-    progress: &Progress,
-) -> Option<Blocks> {
+/// Computes the sums; `None` when cancelled.
+pub fn sum_blocks(set: &ElementSet, links: &dyn Links, question: &BlockQuery, progress: &Progress) -> Option<Blocks> {
     let column = set.columns.get(question.column)?;
     let is_in = |side: usize, e: usize| {
         let of = question.within[side].and_then(|(c, code)| Some((set.columns.get(c)?.codes.get(e)?, code)));
         question.within[side].is_none() || of.is_some_and(|(is, wanted)| *is == wanted)
     };
     let n = links.n().min(set.len) as usize;
-    // As if every category had a place; those that have the weakest connections lose it.
-    let code = |side: usize, e: usize| if is_in(side, e) { column.codes[e] } else { NOWHERE };
+    // Sums per category first: the weakest categories are merged.
+    let code = |side: usize, e: usize| if is_in(side, e) { column.codes[e] } else { NO_GROUP };
     let all = [0, 1].map(|side| (0..n).map(|e| code(side, e)).collect::<Vec<u16>>());
     let strengths = strengths(links, &all, column.labels.len(), progress)?;
     let axes = [0, 1].map(|side| Axis::new(column, &all[side], &strengths[side]));
@@ -100,7 +95,7 @@ pub fn add_up(
                 report(&done, piece.len() as u32, n as u32, 0.5, progress)?;
                 for from in piece {
                     let place = places[0][from as usize];
-                    if place != NOWHERE {
+                    if place != NO_GROUP {
                         add_row(links, from, &places[1], &mut cells[usize::from(place) * width..][..width], &mut row);
                     }
                 }
@@ -127,22 +122,17 @@ fn add_row(links: &dyn ConnectionSource, from: u32, places: &[u16], cells: &mut 
 }
 
 fn pieces(n: u32) -> Vec<std::ops::Range<u32>> {
-    (0..n).step_by(PIECE as usize).map(|from| from..(from + PIECE).min(n)).collect()
+    (0..n).step_by(TASK_SIZE as usize).map(|from| from..(from + TASK_SIZE).min(n)).collect()
 }
 
-/// Notes that some are done; `None` when nobody wants the rest.
+/// Reports progress; `None` when cancelled.
 fn report(done: &AtomicU32, more: u32, of: u32, from: f32, progress: &Progress) -> Option<()> {
     let done = done.fetch_add(more, Ordering::Relaxed) + more;
-    progress.report("adding up", from + 0.5 * done as f32 / of.max(1) as f32).ok()
+    progress.report("summing connections", from + 0.5 * done as f32 / of.max(1) as f32).ok()
 }
 
-/// Absolute weights of all connections of a category: leading away, and leading there.
-fn strengths(
-    links: &dyn ConnectionSource,
-    codes: &[Vec<u16>; 2],
-    n_codes: usize,
-    progress: &Progress,
-) -> Option<[Vec<f64>; 2]> {
+/// Absolute weights of each category's outgoing and incoming connections.
+fn strengths(links: &dyn Links, codes: &[Vec<u16>; 2], n_codes: usize, progress: &Progress) -> Option<[Vec<f64>; 2]> {
     let n = codes[0].len() as u32;
     let done = AtomicU32::new(0);
     let empty = || [vec![0.0; n_codes], vec![0.0; n_codes]];
@@ -152,11 +142,11 @@ fn strengths(
             || (empty(), Vec::new()),
             |(mut sums, mut row), piece| {
                 report(&done, piece.len() as u32, n, 0.0, progress)?;
-                for from in piece.filter(|from| codes[0][*from as usize] != NOWHERE) {
+                for from in piece.filter(|from| codes[0][*from as usize] != NO_GROUP) {
                     links.read(from, &mut row);
                     for link in &row {
-                        let to = codes[1].get(link.to as usize).copied().unwrap_or(NOWHERE);
-                        if to != NOWHERE {
+                        let to = codes[1].get(link.to as usize).copied().unwrap_or(NO_GROUP);
+                        if to != NO_GROUP {
                             let weight = f64::from(link.weight.abs());
                             sums[0][usize::from(codes[0][from as usize])] += weight;
                             sums[1][usize::from(to)] += weight;
@@ -185,17 +175,17 @@ struct Axis {
 impl Axis {
     fn new(column: &Column, codes: &[u16], strengths: &[f64]) -> Self {
         let mut counts = vec![0; column.labels.len()];
-        codes.iter().filter(|c| **c != NOWHERE).for_each(|c| counts[usize::from(*c)] += 1);
+        codes.iter().filter(|c| **c != NO_GROUP).for_each(|c| counts[usize::from(*c)] += 1);
         let mut present: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
         let mut rest = vec![];
-        if present.len() > MOST {
+        if present.len() > MAX_CATEGORIES {
             present.sort_by(|a, b| strengths[*b].total_cmp(&strengths[*a]).then(a.cmp(b)));
-            rest = present.split_off(MOST - 1);
+            rest = present.split_off(MAX_CATEGORIES - 1);
             present.sort_unstable();
         }
         let group = |c: usize| Group { code: Some(c as u16), n: counts[c], strength: strengths[c] };
         let mut groups: Vec<Group> = present.iter().map(|c| group(*c)).collect();
-        let mut place_of = vec![NOWHERE; column.labels.len()];
+        let mut place_of = vec![NO_GROUP; column.labels.len()];
         present.iter().enumerate().for_each(|(place, c)| place_of[*c] = place as u16);
         if !rest.is_empty() {
             rest.iter().for_each(|c| place_of[*c] = groups.len() as u16);
@@ -206,7 +196,7 @@ impl Axis {
     }
 
     fn place(&self, code: u16) -> u16 {
-        self.place_of.get(usize::from(code)).copied().unwrap_or(NOWHERE)
+        self.place_of.get(usize::from(code)).copied().unwrap_or(NO_GROUP)
     }
 }
 
@@ -214,7 +204,7 @@ impl Axis {
 pub(super) mod tests {
     use super::*;
 
-    /// Connections by hand.
+    /// A list of connections.
     pub struct Few(pub u32, pub Vec<(u32, u32, f32)>);
 
     impl ConnectionSource for Few {
@@ -244,32 +234,32 @@ pub(super) mod tests {
     fn every_connection_is_counted_once() {
         let set = set(&["a", "a", "b", "c"], &["l", "r", "l", "r"]);
         let few = Few(4, vec![(0, 2, 3.0), (1, 2, -4.0), (2, 3, 2.0), (3, 0, 9.0), (0, 1, 1.0)]);
-        let blocks = add_up(&set, &few, &Question::default(), &Progress::default()).unwrap();
+        let blocks = sum_blocks(&set, &few, &BlockQuery::default(), &Progress::default()).unwrap();
         let code = |l: &str| set.columns[0].labels.iter().position(|x| x == l).unwrap();
         assert_eq!(blocks.cell(code("a"), code("b")), Cell { total: 7.0, net: -1.0, n: 2 });
         assert_eq!(blocks.cell(code("a"), code("a")), Cell { total: 1.0, net: 1.0, n: 1 });
         assert_eq!(blocks.cells.iter().map(|c| c.n).sum::<u64>(), 5);
         let left = set.columns[1].labels.iter().position(|x| x == "l").unwrap() as u16;
-        let question = Question { column: 0, within: [Some((1, left)), None] };
-        let blocks = add_up(&set, &few, &question, &Progress::default()).unwrap();
+        let question = BlockQuery { column: 0, within: [Some((1, left)), None] };
+        let blocks = sum_blocks(&set, &few, &question, &Progress::default()).unwrap();
         assert_eq!(blocks.cells.iter().map(|c| c.n).sum::<u64>(), 3, "only those that lead away from the left");
         assert_eq!(blocks.rows.iter().map(|g| g.n).sum::<u32>(), 2);
     }
 
     #[test]
-    fn the_weakest_are_merged_and_nothing_is_lost() {
+    fn the_weakest_categories_are_merged() {
         let n = 300;
         let classes: Vec<String> = (0..n).map(|i| format!("t{i:03}")).collect();
         let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
         let set = set(&classes, &vec![""; n]);
         let few = Few(n as u32, (0..n as u32).map(|i| (i, (i * 7) % n as u32, i as f32 + 1.0)).collect());
-        let blocks = add_up(&set, &few, &Question::default(), &Progress::default()).unwrap();
-        assert_eq!((blocks.rows.len(), blocks.merged[0] as usize), (MOST, n - MOST + 1));
+        let blocks = sum_blocks(&set, &few, &BlockQuery::default(), &Progress::default()).unwrap();
+        assert_eq!((blocks.rows.len(), blocks.merged[0] as usize), (MAX_CATEGORIES, n - MAX_CATEGORIES + 1));
         assert_eq!(blocks.rows.iter().map(|g| g.n).sum::<u32>(), n as u32);
         let total: f64 = blocks.cells.iter().map(|c| c.total).sum();
         assert_eq!(total, (1..=n).sum::<usize>() as f64);
         let cancelled = Progress::default();
         cancelled.cancel();
-        assert!(add_up(&set, &few, &Question::default(), &cancelled).is_none());
+        assert!(sum_blocks(&set, &few, &BlockQuery::default(), &cancelled).is_none());
     }
 }

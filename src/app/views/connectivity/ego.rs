@@ -1,53 +1,53 @@
-//! Who is connected to some elements, and by which connections. Runs on the pool.
+//! The ego network of some elements: their partners and connections. Runs on the pool.
 
 use crate::sim::{ConnectionSource, Progress};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Connections listed at most.
-pub const MOST_LISTED: usize = 200_000;
+pub const MAX_LISTED: usize = 200_000;
 
 /// A connection with both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synapse {
-    /// From whom.
+    /// Presynaptic element.
     pub pre: u32,
-    /// To whom.
+    /// Postsynaptic element.
     pub post: u32,
-    /// How strong.
+    /// Weight.
     pub weight: f32,
 }
 
-/// Someone connected to the elements asked about.
+/// An element connected to the queried elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partner {
-    /// Who.
+    /// The element.
     pub element: u32,
-    /// Weights of all connections with them, without signs.
+    /// Sum of the absolute weights.
     pub total: f64,
-    /// The same with signs.
+    /// Sum of the signed weights.
     pub net: f64,
-    /// Connections.
+    /// Number of connections.
     pub n: u32,
 }
 
-/// The surroundings of some elements.
+/// The ego network of some elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ego {
-    /// Everyone who leads to them, strongest first. Those asked about are left out.
+    /// Presynaptic partners, strongest first, without the queried elements.
     pub inputs: Vec<Partner>,
-    /// Everyone they lead to, strongest first.
+    /// Postsynaptic partners, strongest first.
     pub outputs: Vec<Partner>,
     /// Connections among them.
     pub inner: u64,
-    /// All connections with an end in them, strongest first, up to [`MOST_LISTED`].
+    /// All connections with an end in them, strongest first, up to [`MAX_LISTED`].
     pub synapses: Vec<Synapse>,
-    /// How many there are.
+    /// Number of all connections.
     pub n_synapses: u64,
 }
 
-/// Looks around; `None` when cancelled.
-pub fn look(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Option<Ego> {
+/// Reads the ego network; `None` when cancelled.
+pub fn read_ego(links: &dyn Links, of: &[u32], progress: &Progress) -> Option<Ego> {
     let n = links.n();
     let mut is_in = vec![false; n as usize];
     of.iter().filter(|e| **e < n).for_each(|e| is_in[*e as usize] = true);
@@ -55,7 +55,7 @@ pub fn look(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Op
     let found: Vec<Vec<Synapse>> = pieces
         .into_par_iter()
         .map(|from| {
-            progress.report("looking around", from as f32 / n.max(1) as f32).ok()?;
+            progress.report("reading connections", from as f32 / n.max(1) as f32).ok()?;
             Some(piece(links, from..(from + 1024).min(n), &is_in))
         })
         .collect::<Option<_>>()?;
@@ -74,7 +74,7 @@ pub fn look(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Op
         b.weight.abs().total_cmp(&a.weight.abs()).then((a.pre, a.post).cmp(&(b.pre, b.post)))
     };
     synapses.par_sort_unstable_by(strongest);
-    synapses.truncate(MOST_LISTED);
+    synapses.truncate(MAX_LISTED);
     ego.synapses = synapses;
     Some(ego)
 }
@@ -108,9 +108,9 @@ mod tests {
     use super::{super::blocks::tests::Few, *};
 
     #[test]
-    fn both_directions_are_told_apart() {
+    fn inputs_and_outputs_are_separate() {
         let few = Few(6, vec![(0, 2, 3.0), (1, 2, -4.0), (2, 3, 2.0), (3, 2, 1.0), (4, 5, 9.0), (2, 1, 8.0)]);
-        let ego = look(&few, &[2, 3], &Progress::default()).unwrap();
+        let ego = read_ego(&few, &[2, 3], &Progress::default()).unwrap();
         let who = |p: &[Partner]| p.iter().map(|p| (p.element, p.net, p.n)).collect::<Vec<_>>();
         assert_eq!(who(&ego.inputs), [(1, -4.0, 1), (0, 3.0, 1)]);
         assert_eq!(who(&ego.outputs), [(1, 8.0, 1)]);
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(ego.synapses[0], Synapse { pre: 2, post: 1, weight: 8.0 });
         let cancelled = Progress::default();
         cancelled.cancel();
-        assert_eq!(look(&few, &[2], &cancelled), None);
+        assert_eq!(read_ego(&few, &[2], &cancelled), None);
     }
 }

@@ -1,15 +1,15 @@
-//! The selection between its inputs and its outputs.
+//! The selection with its inputs and outputs as a graph.
 
 use super::ego::{Ego, Partner};
 use crate::{
-    app::views::{Subject, ViewCtx, colors, heat::short, kit, menu},
-    sim::{Connectivity, ElementSet},
+    app::views::{MenuTarget, ViewCtx, colors, heatmap::short, kit, menu},
+    sim::{ElementSet, Wiring},
 };
 use egui::{Align2, Color32, Pos2, Rect, Sense, Stroke, Ui, Vec2, epaint::CubicBezierShape, pos2};
 use std::sync::Arc;
 
-/// Partners drawn on each side at most.
-const MOST: usize = 25;
+/// Partners drawn per side at most.
+const MAX_PARTNERS: usize = 25;
 const BOX: Vec2 = Vec2::new(150.0, 19.0);
 
 /// The graph.
@@ -28,7 +28,7 @@ pub fn caption(ego: &Ego) -> String {
     )
 }
 
-/// A partner where it is drawn.
+/// A partner and its rectangle.
 struct Place<'a> {
     partner: &'a Partner,
     area: Rect,
@@ -36,8 +36,8 @@ struct Place<'a> {
 
 impl Graph {
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let mut most = self.most.unwrap_or(MOST);
-        let options = [10, 15, 20, MOST].map(|n| (n, format!("{n} a side")));
+        let mut most = self.most.unwrap_or(MAX_PARTNERS);
+        let options = [10, 15, 20, MAX_PARTNERS].map(|n| (n, format!("{n} per side")));
         if kit::choice_ui(ui, ctx.tokens, "strongest", &mut most, &options) {
             self.most = Some(most);
         }
@@ -53,11 +53,11 @@ impl Graph {
         ego: &Ego,
     ) {
         if ego.inputs.is_empty() && ego.outputs.is_empty() {
-            kit::empty_ui(ui, canvas, ctx, "No partners", "Nothing leads to the selection, and it leads nowhere", None);
+            kit::empty_ui(ui, canvas, ctx, "No partners", "The selection has no inputs and no outputs", None);
             return;
         }
         let fits = ((canvas.height() - 56.0) / (BOX.y + 3.0)).max(1.0) as usize;
-        let most = self.most.unwrap_or(MOST).min(fits);
+        let most = self.most.unwrap_or(MAX_PARTNERS).min(fits);
         let middle = Rect::from_center_size(canvas.center(), Vec2::new(130.0, 40.0));
         let left = places(&ego.inputs, most, canvas.left() + 12.0, canvas);
         let right = places(&ego.outputs, most, canvas.right() - 12.0 - BOX.x, canvas);
@@ -76,7 +76,7 @@ impl Graph {
     }
 
     fn middle_ui(&self, ui: &Ui, middle: Rect, ctx: &ViewCtx<'_>, set: &ElementSet) {
-        let name = Subject::at(ctx, set, None).name;
+        let name = MenuTarget::at(ctx, set, None).name;
         let painter = ui.painter();
         painter.rect_filled(middle, 6.0, ctx.tokens.raised);
         painter.rect_stroke(middle, 6.0, (1.5, ctx.tokens.accent), egui::StrokeKind::Inside);
@@ -121,7 +121,7 @@ fn edge(
     ui.painter_at(canvas).add(curve);
 }
 
-/// How many are not drawn, and how much of the weight is theirs.
+/// Number of partners drawn, and their share of the weight.
 fn rest_ui(ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>, partners: &[Partner], n: usize, is_input: bool) {
     let all: f64 = partners.iter().map(|p| p.total).sum();
     let drawn: f64 = partners.iter().take(n).map(|p| p.total).sum();
@@ -145,7 +145,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
     let (partner, element) = (place.partner, place.partner.element);
     let response =
         ui.interact(place.area, ui.scope_id().with(("partner", element, place.area.left() as i32)), Sense::click());
-    let name = called(set, element);
+    let name = element_name(set, element);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Go to {name}")));
     let painter = ui.painter();
     let fill = if response.hovered() { ctx.tokens.hover } else { ctx.tokens.raised };
@@ -170,7 +170,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
         }
     }
     response.context_menu(|ui| {
-        let subject = Subject { element: Some(element), elements: Arc::new(vec![element]), name: name.clone() };
+        let subject = MenuTarget { element: Some(element), elements: Arc::new(vec![element]), name: name.clone() };
         menu::ui(ui, ctx, set, &subject);
     });
     let values = [
@@ -181,8 +181,8 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
     response.on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
 }
 
-/// An element by its name, else by its finest category and its id.
-pub fn called(set: &ElementSet, element: u32) -> String {
+/// An element's name, else its finest category and index.
+pub fn element_name(set: &ElementSet, element: u32) -> String {
     if set.names.get(element as usize).is_some_and(|n| !n.is_empty()) {
         return set.label(element);
     }

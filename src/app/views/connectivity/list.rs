@@ -1,18 +1,18 @@
-//! The connections of the selection, one by one.
+//! The connections of the selection as a list.
 
 use super::{
     ego::{Ego, Synapse},
-    graph::called,
+    graph::element_name,
 };
 use crate::{
-    app::views::{Subject, ViewCtx, kit, menu},
-    sim::{Connectivity, ElementSet},
+    app::views::{MenuTarget, ViewCtx, kit, menu},
+    sim::{ElementSet, Wiring},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 use std::sync::Arc;
 
-/// What lines are sorted by.
+/// Sort key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum By {
     #[default]
@@ -46,7 +46,7 @@ pub fn caption(ego: &Ego, wiring: &Connectivity) -> String {
     match listed == all {
         true => format!("{} connections  |  weights in {}  |  delay {delay}", kit::thousands(all), wiring.unit),
         false => format!(
-            "the strongest {} of {} connections  |  weights in {}  |  delay {delay}",
+            "strongest {} of {} connections  |  weights in {}  |  delay {delay}",
             kit::thousands(listed),
             kit::thousands(all),
             wiring.unit
@@ -76,7 +76,7 @@ impl List {
         let all = &ego.synapses;
         self.lines = (0..all.len() as u32).filter(|i| is_listed(&all[*i as usize])).collect();
         match self.by {
-            By::Weight => {} // as they come
+            By::Weight => {} // already sorted
             By::Pre => self.lines.sort_by_key(|i| (all[*i as usize].pre, *i)),
             By::Post => self.lines.sort_by_key(|i| (all[*i as usize].post, *i)),
         }
@@ -117,7 +117,7 @@ impl List {
         table
             .header(24.0, |mut header| {
                 for (by, word) in
-                    [(Some(By::Pre), "from"), (Some(By::Post), "to"), (Some(By::Weight), "weight"), (None, "delay")]
+                    [(Some(By::Pre), "From"), (Some(By::Post), "To"), (Some(By::Weight), "Weight"), (None, "Delay")]
                 {
                     header.col(|ui| self.head_ui(ui, ctx, by, word));
                 }
@@ -157,10 +157,10 @@ impl List {
     }
 }
 
-/// An end of a connection: a click goes there.
+/// An end of a connection; a click selects it.
 fn end_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, element: u32) {
     let ink = if ctx.selection.contains(set.name, element) { ctx.tokens.accent } else { ctx.tokens.text };
-    let name = called(set, element);
+    let name = element_name(set, element);
     let response = ui.add(Button::new(RichText::new(&name).small().color(ink)).frame(false));
     if response.hovered() && ctx.selection.set == set.name {
         ctx.selection.hovered = Some(element);
@@ -172,7 +172,7 @@ fn end_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, element: u3
         }
     }
     response.context_menu(|ui| {
-        let subject = Subject { element: Some(element), elements: Arc::new(vec![element]), name };
+        let subject = MenuTarget { element: Some(element), elements: Arc::new(vec![element]), name };
         menu::ui(ui, ctx, set, &subject);
     });
 }

@@ -1,14 +1,14 @@
-//! Categories by categories.
+//! The matrix between categories.
 
-use super::blocks::{Blocks, Cell, Group, Question};
+use super::blocks::{BlockQuery, Blocks, Cell, Group};
 use crate::{
     app::views::{
-        Subject, ViewCtx, colors,
+        MenuTarget, ViewCtx, colors,
         colors::Ramp,
-        heat::{Heat, Name, Picture, short},
+        heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
         ink::Inks,
         kit, menu,
-        pool::Pooled,
+        pool::PooledResult,
         tints::Tints,
     },
     sim::{Connectivity, ElementSet},
@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a cell says.
+/// The value of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Measure {
     #[default]
@@ -33,7 +33,7 @@ impl Measure {
     const ALL: [(Self, &'static str); 4] =
         [(Self::Total, "Σ |w|"), (Self::Net, "Σ w"), (Self::Count, "n"), (Self::Mean, "mean |w|")];
 
-    /// Under which its range of colours is remembered.
+    /// Name under which its colour range is stored.
     fn variable(self) -> &'static str {
         match self {
             Self::Total => "connections_total",
@@ -56,7 +56,7 @@ impl Measure {
     }
 }
 
-/// How rows and columns are ordered.
+/// Order of rows and columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Sort {
     #[default]
@@ -65,7 +65,7 @@ enum Sort {
     Name,
 }
 
-/// Whose connections a click asks for, and what was selected at that moment.
+/// A click on a cell: its elements, and the selection at that moment.
 #[derive(Clone, PartialEq)]
 struct Pick {
     ends: [Vec<u32>; 2],
@@ -76,29 +76,29 @@ struct Pick {
 /// The matrix.
 #[derive(Default)]
 pub struct Matrix {
-    /// From the coarsest question to the one that is shown.
-    path: Vec<Question>,
-    /// What the cells at hand are the answer to: the answer to the last question may still be on its way.
-    pub drawn: Question,
+    /// Queries from the coarsest to the shown one.
+    path: Vec<BlockQuery>,
+    /// The query of the drawn cells; the last query may still be running.
+    pub drawn: BlockQuery,
     measure: Measure,
     is_linear: bool,
     sort: Sort,
-    shown: Option<(u64, Arc<Heat>, [Vec<usize>; 2])>,
-    picture: Picture,
-    ends: Pooled<Pick, Vec<u32>>,
+    shown: Option<(u64, Arc<Heatmap>, [Vec<usize>; 2])>,
+    picture: HeatmapTexture,
+    ends: PooledResult<Pick, Vec<u32>>,
     menu: Option<(usize, usize)>,
 }
 
 impl Matrix {
-    /// For another set.
-    pub fn start_over(&mut self, set: Option<&ElementSet>) {
+    /// Resets for another set.
+    pub fn reset(&mut self, set: Option<&ElementSet>) {
         let first = set.and_then(|s| s.columns.iter().position(|c| c.labels.len() > 1)).unwrap_or(0);
-        self.path = vec![Question { column: first, ..Question::default() }];
+        self.path = vec![BlockQuery { column: first, ..BlockQuery::default() }];
         self.shown = None;
     }
 
-    /// What is to be added up.
-    pub fn question(&self) -> Question {
+    /// The current query.
+    pub fn question(&self) -> BlockQuery {
         self.path.last().cloned().unwrap_or_default()
     }
 
@@ -107,7 +107,7 @@ impl Matrix {
         let n: u64 = blocks.cells.iter().map(|c| c.n).sum();
         let mut text = format!("{} in {cells} cells", kit::thousands(n));
         if blocks.merged[0].max(blocks.merged[1]) > 0 {
-            text += &format!("  |  the weakest {} and {} categories are one", blocks.merged[0], blocks.merged[1]);
+            text += &format!("  |  weakest {} and {} categories merged", blocks.merged[0], blocks.merged[1]);
         }
         text + if self.is_linear { "  |  linear" } else { "  |  log" }
     }
@@ -126,24 +126,24 @@ impl Matrix {
         let sorts = [(Sort::Category, "category"), (Sort::Strength, "strength"), (Sort::Name, "name")];
         kit::choice_ui(ui, ctx.tokens, "sort", &mut self.sort, &sorts.map(|(s, text)| (s, text.to_owned())));
         let mut is_log = !self.is_linear;
-        ui.toggle_value(&mut is_log, "Log").on_hover_text("Equal ratios are equal steps of colour");
+        ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic colour scale");
         self.is_linear = !is_log;
         if let Some(range) = self.range() {
             ctx.tints.range_ui(ui, self.measure.variable(), range);
         }
     }
 
-    /// The range of what is drawn.
+    /// The colour range of the drawn cells.
     fn range(&self) -> Option<(f32, f32)> {
         self.shown.as_ref()?.1.range()
     }
 
-    /// Keeps the range of the colours, or lets it follow the data again; whether it is kept now.
+    /// Locks or unlocks the colour range; returns whether it is locked.
     pub fn toggle_range(&self, tints: &mut Tints) -> Option<bool> {
         Some(tints.toggle(self.measure.variable(), self.range()?))
     }
 
-    /// The way back: `super class › sensory → central`.
+    /// The breadcrumb path: `super class › sensory → central`.
     fn path_ui(&mut self, ui: &mut Ui, set: &ElementSet) {
         let mut back = None;
         for (i, question) in self.path.iter().enumerate() {
@@ -180,7 +180,7 @@ impl Matrix {
     ) {
         let (key, heat, orders) = self.heat(ctx, set, blocks);
         if heat.range().is_none() {
-            kit::empty_ui(ui, canvas, ctx, "No connections here", "The path at the top leads back", None);
+            kit::empty_ui(ui, canvas, ctx, "No connections here", "Use the path at the top to go back", None);
             return;
         }
         self.picture.fixed = ctx.tints.of(self.measure.variable()).range;
@@ -205,7 +205,8 @@ impl Matrix {
                 let mut elements = ends.concat();
                 elements.sort_unstable();
                 elements.dedup();
-                let subject = Subject { element: None, elements: Arc::new(elements), name: format!("{from} → {to}") };
+                let subject =
+                    MenuTarget { element: None, elements: Arc::new(elements), name: format!("{from} → {to}") };
                 menu::ui(ui, ctx, set, &subject);
             });
         }
@@ -223,7 +224,7 @@ impl Matrix {
         response.on_hover_ui_at_pointer(|ui| self.tip_ui(ui, ctx, set, wiring, blocks, row, column));
     }
 
-    /// Selects those a click asked for, also when something else is drawn by now; but not over what was selected since.
+    /// Applies the selection of a click, even if the mode has changed; not if the selection has changed since.
     pub fn take_ends(&mut self, ctx: &mut ViewCtx<'_>, set: &ElementSet) {
         if !self.ends.poll() {
             return;
@@ -236,7 +237,7 @@ impl Matrix {
         }
     }
 
-    /// The elements of a row (side 0) or a column (side 1).
+    /// Elements of a row (side 0) or a column (side 1).
     fn members(&self, set: &ElementSet, blocks: &Blocks, side: usize, at: usize) -> Vec<u32> {
         let question = &self.drawn;
         let groups = [&blocks.rows, &blocks.columns][side];
@@ -251,23 +252,28 @@ impl Matrix {
         (0..set.len).filter(is_in).collect()
     }
 
-    /// Looks into a cell by the next finer column.
+    /// Drills down into a cell by the next finer column.
     fn drill(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, row: &Group, column: &Group) {
         let now = self.drawn.clone();
         let (Some(from), Some(to)) = (row.code, column.code) else { return };
         let within = [Some((now.column, from)), Some((now.column, to))];
-        // A column that has nothing to tell apart here is passed over.
+        // Columns with a single category here are skipped.
         let mut finer = ctx.filter.finer(set, now.column);
         while let Some(next) = finer {
-            let question = Question { column: next, within };
+            let question = BlockQuery { column: next, within };
             finer = ctx.filter.finer(set, next);
-            if finer.is_none() || tells_apart(set, &question) {
+            if finer.is_none() || has_several_categories(set, &question) {
                 return self.path.push(question);
             }
         }
     }
 
-    fn heat(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet, blocks: &Arc<Blocks>) -> (u64, Arc<Heat>, [Vec<usize>; 2]) {
+    fn heat(
+        &mut self,
+        ctx: &ViewCtx<'_>,
+        set: &ElementSet,
+        blocks: &Arc<Blocks>,
+    ) -> (u64, Arc<Heatmap>, [Vec<usize>; 2]) {
         let mut hasher = DefaultHasher::new();
         let look = (self.measure, self.sort, self.is_linear, ctx.tokens.dark);
         (Arc::as_ptr(blocks) as usize, look, blocks.cells.len()).hash(&mut hasher);
@@ -280,12 +286,12 @@ impl Matrix {
         let column = self.drawn.column;
         let orders = [self.order(set, column, &blocks.rows), self.order(set, column, &blocks.columns)];
         let inks = set.columns.get(column).map(|c| colors::of_column(c, ctx.tokens)).unwrap_or_default();
-        let named = |group: &Group| Name {
+        let named = |group: &Group| AxisLabel {
             text: name(set, column, group),
             color: group.code.and_then(|c| inks.get(usize::from(c)).copied()).filter(|_| inks.len() <= 22),
         };
         let values = orders[0].iter().flat_map(|r| orders[1].iter().map(|c| self.measure.of(blocks.cell(*r, *c))));
-        let heat = Arc::new(Heat {
+        let heat = Arc::new(Heatmap {
             rows: orders[0].iter().map(|r| named(&blocks.rows[*r])).collect(),
             columns: orders[1].iter().map(|c| named(&blocks.columns[*c])).collect(),
             values: values.collect(),
@@ -337,7 +343,7 @@ impl Matrix {
             }
             line("elements", format!("{} → {}", kit::thousands(from.n.into()), kit::thousands(to.n.into())));
         });
-        let drill = if ctx.filter.finer(set, by).is_some() { " · double-click: look into it" } else { "" };
+        let drill = if ctx.filter.finer(set, by).is_some() { " · double-click: drill down" } else { "" };
         ui.label(egui::RichText::new(format!("click: select both ends{drill}")).small().color(ctx.tokens.text_sub));
     }
 }
@@ -351,8 +357,8 @@ fn name(set: &ElementSet, column: usize, group: &Group) -> String {
     }
 }
 
-/// Whether the elements at the rows or at the columns are of several categories.
-fn tells_apart(set: &ElementSet, question: &Question) -> bool {
+/// Whether the rows or the columns have several categories.
+fn has_several_categories(set: &ElementSet, question: &BlockQuery) -> bool {
     let codes = &set.columns[question.column].codes;
     question.within.iter().flatten().any(|(column, code)| {
         let within = &set.columns[*column].codes;
@@ -362,8 +368,8 @@ fn tells_apart(set: &ElementSet, question: &Question) -> bool {
     })
 }
 
-/// Everyone with a connection from the first to the second.
-fn connected(links: &dyn crate::sim::ConnectionSource, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
+/// Elements with a connection from the first list to the second.
+fn connected(links: &dyn crate::sim::Links, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
     let n = links.n() as usize;
     let (mut is_to, mut found) = (vec![false; n], vec![false; n]);
     to.iter().filter(|e| (**e as usize) < n).for_each(|e| is_to[*e as usize] = true);

@@ -1,5 +1,5 @@
-//! Who is connected to whom: all categories at once as a matrix, the surroundings of the selection as a graph, its
-//! connections as a list. All of it is added up on the pool from the simulation's own connections.
+//! Connectivity: a matrix between categories, a graph of the selection's partners, and a list of its connections,
+//! computed on the pool from the simulation's connections.
 
 mod blocks;
 pub(super) mod ego;
@@ -7,22 +7,22 @@ mod graph;
 mod list;
 mod matrix;
 
-pub use graph::called;
+pub use graph::element_name;
 
-use super::{Selection, View, ViewCtx, kit, pool::Pooled, states, tints::Tints};
+use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, tints::Tints};
 use crate::{
     engine::SimSchema,
     sim::{Connectivity, ElementSet, Frame, Tap},
 };
-use blocks::{Blocks, Question};
+use blocks::{BlockQuery, Blocks};
 use ego::Ego;
 use egui::{Rect, Ui};
 use std::sync::Arc;
 
-/// Elements whose surroundings are looked at, at most.
-const MOST_SELECTED: usize = 5_000;
+/// Largest selection for graph and list.
+const MAX_SELECTED: usize = 5_000;
 
-/// What is drawn.
+/// Display mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Categories by categories.
@@ -41,31 +41,31 @@ pub struct ConnectivityView {
     set_generation: u64,
     mode: Mode,
     matrix: matrix::Matrix,
-    blocks: Pooled<(u64, Question), Blocks>,
-    ego: Pooled<(u64, Arc<Vec<u32>>), Ego>,
+    blocks: PooledResult<(u64, BlockQuery), Blocks>,
+    ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
     graph: graph::Graph,
     list: list::List,
 }
 
-/// What there is to look at; where there is nothing, the panel says so.
-pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
-    let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
+/// The set and its connections; draws the empty state where there are none.
+pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Wiring)> {
+    let found = wired(ctx.exhibit).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
         let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
-        kit::empty_ui(ui, canvas, ctx, "Nothing is connected", how, None);
+        kit::empty_ui(ui, canvas, ctx, "No connections", how, None);
     }
     found
 }
 
-/// The set that is wired, and its connections.
-fn wired(schema: &SimSchema) -> Option<(&Arc<ElementSet>, &Connectivity)> {
-    let wiring = schema.connectivity.as_ref()?;
-    Some((schema.set(wiring.over)?, wiring))
+/// The connected set and its connections.
+fn wired(exhibit: &Exhibit) -> Option<(&Arc<ElementSet>, &Wiring)> {
+    let wiring = exhibit.wiring.as_ref()?;
+    Some((exhibit.set(wiring.over)?, wiring))
 }
 
-impl ConnectivityView {
-    fn settle(&mut self, schema: &SimSchema) {
-        let set = wired(schema).map(|(set, _)| set);
+impl Connectivity {
+    fn update_set(&mut self, exhibit: &Exhibit) {
+        let set = wired(exhibit).map(|(set, _)| set);
         let is_same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -75,7 +75,7 @@ impl ConnectivityView {
             self.set_generation += 1;
             self.blocks.clear();
             self.ego.clear();
-            self.matrix.start_over(set.map(|s| &**s));
+            self.matrix.reset(set.map(|s| &**s));
         }
     }
 
@@ -94,8 +94,8 @@ impl ConnectivityView {
             Mode::List => self.list.toolbar_ui(ui),
         }
         match self.mode {
-            Mode::Matrix => states::work_ui(ui, ctx.tokens, &mut self.blocks),
-            Mode::Graph | Mode::List => states::work_ui(ui, ctx.tokens, &mut self.ego),
+            Mode::Matrix => placeholder::job_status_ui(ui, ctx.tokens, &mut self.blocks),
+            Mode::Graph | Mode::List => placeholder::job_status_ui(ui, ctx.tokens, &mut self.ego),
         }
     }
 
@@ -104,13 +104,13 @@ impl ConnectivityView {
         if self.mode == Mode::Matrix {
             let (question, set) = (self.matrix.question(), set.clone());
             let key = (self.set_generation, question.clone());
-            self.blocks.want(ui.ctx(), key, move |progress| blocks::add_up(&set, &*links, &question, progress));
+            self.blocks.want(ui.ctx(), key, move |progress| blocks::sum_blocks(&set, &*links, &question, progress));
         } else {
             let of = ctx.selection.of(set.name);
-            if !of.is_empty() && of.len() <= MOST_SELECTED {
+            if !of.is_empty() && of.len() <= MAX_SELECTED {
                 let of = ctx.selection.elements.clone();
                 let key = (self.set_generation, of.clone());
-                self.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
+                self.ego.want(ui.ctx(), key, move |progress| ego::read_ego(&*links, &of, progress));
             }
         }
     }
@@ -132,20 +132,20 @@ impl ConnectivityView {
         }
     }
 
-    /// What has to be done before there is a graph or a list.
+    /// Draws why there is no graph or list; returns whether there is none.
     fn missing_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>, n: usize) -> bool {
         if n == 0 {
-            let how = "Select elements in any view to see what leads to them and where they lead";
+            let how = "Select elements in any view to show their inputs and outputs";
             kit::empty_ui(ui, canvas, ctx, "Nothing is selected", how, None);
-        } else if n > MOST_SELECTED {
+        } else if n > MAX_SELECTED {
             let how = format!(
-                "{} are selected; up to {} are looked at. The matrix takes all.",
+                "{} selected; the limit is {}. The matrix includes all.",
                 kit::thousands(n as u64),
-                kit::thousands(MOST_SELECTED as u64)
+                kit::thousands(MAX_SELECTED as u64)
             );
-            kit::empty_ui(ui, canvas, ctx, "Too many to draw", &how, None);
+            kit::empty_ui(ui, canvas, ctx, "Selection too large", &how, None);
         }
-        n == 0 || n > MOST_SELECTED
+        n == 0 || n > MAX_SELECTED
     }
 }
 
@@ -162,14 +162,14 @@ impl View for ConnectivityView {
         vec![]
     }
 
-    fn reset(&mut self, schema: &SimSchema) {
-        self.settle(schema);
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.update_set(exhibit);
     }
 
     fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.schema);
+        self.update_set(ctx.exhibit);
         let Some((set, wiring)) = wired_ui(ui, ctx) else { return };
         self.matrix.take_ends(ctx, &set);
         self.ask(ui, ctx, &set, &wiring);
@@ -191,9 +191,9 @@ impl View for ConnectivityView {
             (Mode::List, _, Some(ego)) if !is_missing => self.list.ui(ui, canvas, ctx, &set, &wiring, &ego),
             _ if is_missing => {}
             (Mode::Matrix, ..) => {
-                states::pooled_ui(ui, canvas, ctx, "Adding up the connections", &mut self.blocks);
+                placeholder::job_ui(ui, canvas, ctx, "Summing connections", &mut self.blocks);
             }
-            _ => states::pooled_ui(ui, canvas, ctx, "Looking up the connections", &mut self.ego),
+            _ => placeholder::job_ui(ui, canvas, ctx, "Reading connections", &mut self.ego),
         }
     }
 
@@ -202,13 +202,13 @@ impl View for ConnectivityView {
     }
 
     fn help(&self) -> &'static str {
-        "# Connectivity\n\n**Matrix**: all connections added up between categories; rows lead to columns. *Σ |w|* counts \
+        "# Connectivity\n\n**Matrix**: all connections summed between categories, from rows to columns. *Σ |w|* counts \
          synapses, *Σ w* counts inhibitory ones as negative, *n* counts connections, *mean* is Σ |w| / n. A click selects \
-         everyone with a connection in the cell, **Ctrl** adds them; a double click looks into it by the next finer \
-         category, and the path at the top leads back. Where an axis has more categories than are drawn, the weakest are \
-         one row: *rest*.\n\n\
-         **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; widths go \
-         with the square root of Σ |w|, colours with the sign of Σ w. A click goes there.\n\n\
+         the elements connected in the cell, **Ctrl** adds them; a double-click drills down to the next finer \
+         category, the path at the top goes back. Where an axis has more categories than are drawn, the weakest are \
+         merged: *rest*.\n\n\
+         **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; width is \
+         the square root of Σ |w|, colour the sign of Σ w. A click selects the partner.\n\n\
          **Synapses**: every connection of the selection. A click on an end selects it."
     }
 }

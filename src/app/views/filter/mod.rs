@@ -1,12 +1,12 @@
-//! Which elements all views show: categories that are ticked, and a query. Worked out on the pool; live values are
-//! looked at again twice a second.
+//! The element filter shared by all views: ticked categories and a query, evaluated on the pool; live values are
+//! re-evaluated twice a second.
 
 mod panel;
 mod tree;
 
 pub use panel::Panel;
 
-use super::{Abilities, brain::is_time_since, pool::Pooled, probes_where};
+use super::{KindFeatures, brain::is_time_since, pool::PooledResult, probes_where};
 use crate::{
     engine::SimSchema,
     query::{self, Field, Known, Mistake, Named, Query},
@@ -15,26 +15,26 @@ use crate::{
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tree::Tree;
 
-/// Live values are asked anew at most this often.
-const AGAIN: Duration = Duration::from_millis(500);
+/// Minimum interval between evaluations of live values.
+const REEVALUATE_EVERY: Duration = Duration::from_millis(500);
 
-/// Which elements of a set views show. Cheap to clone.
+/// The elements of a set that views show. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Shown {
+pub struct FilterMask {
     set: &'static str,
     mask: Option<Arc<Vec<bool>>>,
     n: u32,
-    /// Counts up whenever who is shown changes.
+    /// Incremented whenever the shown elements change.
     pub generation: u64,
 }
 
-impl Shown {
+impl FilterMask {
     /// One flag per element of a set; `None` when all are shown.
     pub fn mask(&self, set: &str) -> Option<&[bool]> {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
     }
 
-    /// The same, to take along to the pool.
+    /// The same, shared with the pool.
     pub fn shared(&self, set: &str) -> Option<Arc<Vec<bool>>> {
         self.mask.as_ref().filter(|_| self.set == set).cloned()
     }
@@ -44,23 +44,23 @@ impl Shown {
         self.mask(set).is_none_or(|m| m.get(element as usize).copied().unwrap_or(true))
     }
 
-    /// How many of a set are hidden.
+    /// Number of hidden elements of a set.
     pub fn n_hidden(&self, set: &ElementSet) -> u32 {
         self.mask(set.name).map_or(0, |_| set.len - self.n)
     }
 }
 
-/// What decides who is shown.
+/// Inputs of an evaluation.
 #[derive(Clone, Default, PartialEq)]
-struct Wish {
+struct FilterKey {
     set: u64,
     query: String,
     named: Vec<Named>,
     hidden: Arc<Vec<Vec<bool>>>,
 }
 
-/// The outcome of a wish.
-struct Chosen {
+/// Result of an evaluation.
+struct FilterResult {
     mask: Vec<bool>,
     n: u32,
 }
@@ -73,33 +73,33 @@ pub struct Filter {
     set: Option<Arc<ElementSet>>,
     set_generation: u64,
     query: String,
-    trees: Pooled<u64, Vec<Tree>>,
+    trees: PooledResult<u64, Vec<Tree>>,
     hidden: Arc<Vec<Vec<bool>>>,
     values: Values,
     are_values_new: bool,
-    chosen: Pooled<Wish, Result<Chosen, Mistake>>,
-    shown: Shown,
+    chosen: PooledResult<FilterKey, Result<FilterResult, Mistake>>,
+    shown: FilterMask,
     mistake: Option<Mistake>,
 }
 
 impl Filter {
-    /// Who is shown.
-    pub const fn shown(&self) -> &Shown {
+    /// The mask of shown elements.
+    pub const fn shown(&self) -> &FilterMask {
         &self.shown
     }
 
-    /// Shows everyone again.
+    /// Removes the filter.
     pub fn clear(&mut self) {
         self.query.clear();
         self.hidden = Arc::new(vec![]);
     }
 
-    /// Narrows what is shown to a query.
+    /// Filters by a query.
     pub fn narrow(&mut self, query: impl Into<String>) {
         self.query = query.into();
     }
 
-    /// Whether it hides anyone.
+    /// Whether it hides anything.
     pub fn is_on(&self) -> bool {
         !self.query.trim().is_empty() || self.hidden.iter().flatten().any(|h| *h)
     }
@@ -126,8 +126,8 @@ impl Filter {
         self.values.clear();
     }
 
-    /// The live values the query names, by probe.
-    fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
+    /// Probes of the live values that the query reads.
+    fn probes(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
         let (Some(set), Ok(query)) = (&self.set, query::parse(&self.query)) else { return vec![] };
         let mut words = Vec::new();
         columns(&query, &mut words);
@@ -139,21 +139,21 @@ impl Filter {
         fields.filter(|(_, p)| is_meant(p.name) && set.column(p.name).is_none()).map(|(id, _)| id).collect()
     }
 
-    /// The column that refines this one, when there is one.
+    /// The next finer column, if any.
     pub fn finer(&self, set: &ElementSet, column: usize) -> Option<usize> {
         let tree = self.trees.get().filter(|_| self.set.as_ref().is_some_and(|s| s.name == set.name))?.first()?;
         let at = tree.columns.iter().position(|c| *c == column)?;
         tree.columns.get(at + 1).copied()
     }
 
-    /// What it needs to be read.
-    pub fn taps(&self, schema: &SimSchema) -> Vec<Tap> {
-        self.probes(schema).into_iter().map(super::tap).collect()
+    /// Taps of the query's live values.
+    pub fn taps(&self, exhibit: &Exhibit) -> Vec<Tap> {
+        self.probes(exhibit).into_iter().map(super::tap).collect()
     }
 
-    /// New data.
-    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        for id in self.probes(schema) {
+    /// Receives new data.
+    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        for id in self.probes(exhibit) {
             if let Some(Reading::Field(values)) = frame.reading(id) {
                 self.values.insert(id, Arc::new(values.clone()));
                 self.are_values_new = true;
@@ -161,9 +161,9 @@ impl Filter {
         }
     }
 
-    /// Once a frame: takes what the pool has finished, asks it for what is missing.
-    pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, abilities: &Abilities) {
-        self.settle(schema);
+    /// Called once a frame: takes finished results and starts missing jobs.
+    pub fn update(&mut self, ctx: &egui::Context, exhibit: &Exhibit, features: &KindFeatures) {
+        self.settle(exhibit);
         let Some(set) = self.set.clone() else { return };
         let for_trees = set.clone();
         self.trees.want(ctx, self.set_generation, move |_| Some(tree::trees(&for_trees)));
@@ -174,38 +174,38 @@ impl Filter {
             self.mistake = None;
             self.chosen.clear();
             if self.shown.mask.is_some() {
-                self.shown = Shown { generation: self.shown.generation + 1, ..Shown::default() };
+                self.shown = FilterMask { generation: self.shown.generation + 1, ..FilterMask::default() };
             }
             return;
         }
-        let wish = Wish {
+        let key = FilterKey {
             set: self.set_generation,
             query: self.query.clone(),
-            named: abilities.named.to_vec(),
+            named: features.named.to_vec(),
             hidden: self.hidden.clone(),
         };
-        let is_due = self.are_values_new && self.chosen.age() > AGAIN && !self.chosen.is_busy();
-        if is_due || self.chosen.is_stale(&wish) {
-            self.ask(ctx, schema, abilities, set, wish, is_due);
+        let is_due = self.are_values_new && self.chosen.age() > REEVALUATE_EVERY && !self.chosen.is_busy();
+        if is_due || self.chosen.is_stale(&key) {
+            self.ask(ctx, exhibit, features, set, key, is_due);
         }
     }
 
     fn ask(
         &mut self,
         ctx: &egui::Context,
-        schema: &SimSchema,
-        abilities: &Abilities,
+        exhibit: &Exhibit,
+        features: &KindFeatures,
         set: Arc<ElementSet>,
-        wish: Wish,
+        key: FilterKey,
         again: bool,
     ) {
         self.are_values_new = false;
-        let asked = Asked::new(schema, abilities, set, &self.values);
-        let (trees, theirs) = (self.trees.get().cloned(), wish.clone());
-        let make = move |_: &crate::sim::Progress| Some(asked.choose(&theirs, trees.as_deref().map_or(&[], |t| t)));
+        let context = QueryContext::new(exhibit, features, set, &self.values);
+        let (trees, of_job) = (self.trees.get().cloned(), key.clone());
+        let make = move |_: &crate::sim::Progress| Some(context.choose(&of_job, trees.as_deref().map_or(&[], |t| t)));
         match again {
-            true => self.chosen.start(ctx, wish, make),
-            false => self.chosen.want(ctx, wish, make),
+            true => self.chosen.start(ctx, key, make),
+            false => self.chosen.want(ctx, key, make),
         }
     }
 
@@ -215,7 +215,7 @@ impl Filter {
                 self.mistake = None;
                 if self.shown.mask(set) != Some(&chosen.mask) {
                     let generation = self.shown.generation + 1;
-                    self.shown = Shown { set, mask: Some(Arc::new(chosen.mask.clone())), n: chosen.n, generation };
+                    self.shown = FilterMask { set, mask: Some(Arc::new(chosen.mask.clone())), n: chosen.n, generation };
                 }
             }
             Some(Err(mistake)) => self.mistake = Some(mistake.clone()),
@@ -223,8 +223,8 @@ impl Filter {
         }
     }
 
-    /// What is shown, as a query, unless it depends on live values.
-    fn as_query(&self, schema: &SimSchema) -> Option<String> {
+    /// The shown elements as a query, unless it depends on live values.
+    fn as_query(&self, exhibit: &Exhibit) -> Option<String> {
         let (set, trees) = (self.set.as_ref()?, self.trees.get()?);
         if !self.probes(schema).is_empty() {
             return None;
@@ -240,7 +240,7 @@ impl Filter {
     }
 }
 
-/// The columns a query compares.
+/// The columns that a query compares.
 fn columns(query: &Query, out: &mut Vec<String>) {
     match query {
         Query::All | Query::Set(_) => {}
@@ -253,19 +253,19 @@ fn columns(query: &Query, out: &mut Vec<String>) {
     }
 }
 
-/// All a query needs to be answered, to take along to the pool.
-pub struct Asked {
+/// Everything needed to evaluate a query on the pool.
+pub struct QueryContext {
     set: Arc<ElementSet>,
     named: Arc<[Named]>,
     fields: Vec<(&'static str, &'static str, Arc<Vec<f32>>)>,
     wiring: Option<Connectivity>,
     seed: u64,
-    listed: super::Listed,
+    listed: super::ElementListReader,
 }
 
-impl Asked {
-    /// Of the elements of a set, with the values known of them.
-    pub fn new(schema: &SimSchema, abilities: &Abilities, set: Arc<ElementSet>, values: &Values) -> Self {
+impl QueryContext {
+    /// The context of a set, with the sampled values of its fields.
+    pub fn new(exhibit: &Exhibit, features: &KindFeatures, set: Arc<ElementSet>, values: &Values) -> Self {
         let over = set.name;
         let fields = probes_where(schema, |s| matches!(s, Shape::Field { over: o, .. } if *o == over));
         let never = |v: &f32| if *v < 0.0 { f32::INFINITY } else { *v };
@@ -276,15 +276,15 @@ impl Asked {
         });
         Self {
             fields: fields.collect(),
-            wiring: schema.connectivity.clone().filter(|w| w.over == over),
-            named: abilities.named.clone(),
-            seed: abilities.seed,
-            listed: abilities.listed.clone(),
+            wiring: exhibit.wiring.clone().filter(|w| w.over == over),
+            named: features.named.clone(),
+            seed: features.seed,
+            listed: features.listed.clone(),
             set,
         }
     }
 
-    /// With what a query is asked of.
+    /// Calls `ask` with the known data of the query language.
     pub fn with<R>(&self, ask: impl FnOnce(&Known<'_>) -> R) -> R {
         let fields: Vec<Field<'_>> =
             self.fields.iter().map(|(name, unit, values)| Field { name, unit, values }).collect();
@@ -299,18 +299,18 @@ impl Asked {
         })
     }
 
-    fn choose(&self, wish: &Wish, trees: &[Tree]) -> Result<Chosen, Mistake> {
+    fn choose(&self, key: &FilterKey, trees: &[Tree]) -> Result<FilterResult, Mistake> {
         let n = self.set.len as usize;
-        let mut mask = vec![wish.query.trim().is_empty(); n];
-        if !wish.query.trim().is_empty() {
-            for e in self.with(|known| known.select(&wish.query))? {
+        let mut mask = vec![key.query.trim().is_empty(); n];
+        if !key.query.trim().is_empty() {
+            for e in self.with(|known| known.select(&key.query))? {
                 mask[e as usize] = true;
             }
         }
-        for (tree, hidden) in trees.iter().zip(wish.hidden.iter()) {
+        for (tree, hidden) in trees.iter().zip(key.hidden.iter()) {
             tree.hide(hidden, &mut mask);
         }
         let n = mask.iter().filter(|s| **s).count() as u32;
-        Ok(Chosen { mask, n })
+        Ok(FilterResult { mask, n })
     }
 }

@@ -1,13 +1,13 @@
-//! The panel of the filter: a query with completion, and categories to tick.
+//! The filter panel: a query with completion, and categories with check boxes.
 
 use super::{
-    Asked, Filter,
+    Filter, QueryContext,
     tree::{Tick, Tree},
 };
 use crate::{
     app::{
         icons, text,
-        views::{Selection, Subject, View, ViewCtx, ViewRequest, colors, fields, kit, menu},
+        views::{MenuTarget, Selection, View, ViewCtx, ViewRequest, colors, fields, kit, menu},
         widgets,
     },
     engine::SimSchema,
@@ -24,10 +24,10 @@ use std::{
 };
 
 const ROW: f32 = 22.0;
-/// Lines found by a search at most.
-const MOST_FOUND: usize = 2_000;
+/// Search hits at most.
+const MAX_FOUND: usize = 2_000;
 
-/// The filter view. What it decides is the window's [`Filter`].
+/// The filter view. It edits the window's [`Filter`].
 #[derive(Default)]
 pub struct Panel {
     search: String,
@@ -42,13 +42,13 @@ pub struct Panel {
 /// A line of the list.
 #[derive(Clone, Copy)]
 enum Line {
-    /// The head of a tree.
+    /// The header of a tree.
     Head(usize),
     /// A category of a tree.
     Node(usize, u32),
 }
 
-/// A query that could be asked here.
+/// An example query for this set.
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
     if set.columns.is_empty() {
         let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
@@ -59,7 +59,7 @@ fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
 }
 
 impl Panel {
-    /// Which lines there are: those whose parents are open, or those found and their parents.
+    /// Updates the visible lines: children of open nodes, or search hits and their parents.
     fn update_lines(&mut self, filter: &Filter, set: &ElementSet, trees: &[Tree]) {
         let key = (filter.set_generation, self.search.clone(), self.open.len() + trees.len() * 1_000_000);
         if self.lines_of.as_ref() == Some(&key) {
@@ -128,8 +128,8 @@ impl Panel {
         let bytes = key.0.char_indices().nth(cursor).map_or(key.0.len(), |(i, _)| i);
         self.proposed_for = Some(key);
         self.at = 0;
-        let asked = Asked::new(ctx.schema, ctx.abilities, set.clone(), &Default::default());
-        self.proposals = asked.with(|known| query::complete(&ctx.filter.query, bytes, known));
+        let context = QueryContext::new(ctx.exhibit, ctx.features, set.clone(), &Default::default());
+        self.proposals = context.with(|known| query::complete(&ctx.filter.query, bytes, known));
     }
 
     fn proposals_ui(&self, ui: &Ui, field: &egui::Response) -> Option<usize> {
@@ -181,14 +181,13 @@ impl Panel {
         let shown = ctx.filter.shown.clone();
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            if ui.button("Select").on_hover_text("Selects all that are shown").clicked() {
+            if ui.button("Select").on_hover_text("Selects all shown elements").clicked() {
                 let all = (0..set.len).filter(|e| shown.shows(set.name, *e)).collect();
                 ctx.selection.replace(set.name, all);
             }
-            let save = ui.add_enabled(ctx.abilities.can_name && is_on, egui::Button::new("Save as set"));
-            let why = if is_on { "This kind keeps no named sets" } else { "Everything is shown: narrow it first" };
-            let save =
-                save.on_hover_text("Keeps what is shown as a named set of the project").on_disabled_hover_text(why);
+            let save = ui.add_enabled(ctx.features.can_name && is_on, egui::Button::new("Save as group"));
+            let why = if is_on { "This model has no named groups" } else { "Everything is shown: set a filter first" };
+            let save = save.on_hover_text("Saves the shown elements as a named group").on_disabled_hover_text(why);
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
                 let query = ctx.filter.as_query(ctx.schema);
@@ -196,7 +195,7 @@ impl Panel {
                 ctx.requests.push(ViewRequest::SaveSet(query));
             }
             let clear = ui.add_enabled(is_on, egui::Button::new("Show all"));
-            if clear.on_hover_text("Takes the filter away").clicked() {
+            if clear.on_hover_text("Removes the filter").clicked() {
                 ctx.filter.clear();
             }
             if ctx.filter.chosen.is_busy() {
@@ -270,7 +269,8 @@ impl Panel {
             }
         }
         row.context_menu(|ui| {
-            let subject = Subject { elements: Arc::new(tree.elements(n).to_vec()), name: name.clone(), element: None };
+            let subject =
+                MenuTarget { elements: Arc::new(tree.elements(n).to_vec()), name: name.clone(), element: None };
             menu::ui(ui, ctx, set, &subject);
         });
     }
@@ -292,11 +292,11 @@ impl Panel {
     }
 }
 
-/// The nodes whose label contains a text, and all their parents.
+/// Nodes whose label contains a text, and their parents.
 fn found(tree: &Tree, set: &ElementSet, wanted: &str) -> BTreeSet<u32> {
     let mut out = BTreeSet::new();
     let hits = (0..tree.nodes.len() as u32).filter(|n| tree.label(set, *n).to_lowercase().contains(wanted));
-    for mut node in hits.take(MOST_FOUND) {
+    for mut node in hits.take(MAX_FOUND) {
         while out.insert(node) {
             let Some(parent) = tree.nodes[node as usize].parent else { break };
             node = parent;
@@ -305,7 +305,7 @@ fn found(tree: &Tree, set: &ElementSet, wanted: &str) -> BTreeSet<u32> {
     out
 }
 
-/// Shows or hides a category; alone: shows only it.
+/// Shows or hides a category; `alone` shows only it.
 fn toggle(filter: &mut Filter, trees: &[Tree], t: usize, node: u32, alone: bool) {
     let blank = || trees.iter().map(|tree| vec![false; tree.n_leaves()]).collect();
     if filter.hidden.len() != trees.len() {
@@ -330,7 +330,7 @@ fn head_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, tree: &Tree) {
     ui.painter().text(at, Align2::LEFT_CENTER, names.join("  ›  "), kit::small(ui), ctx.tokens.text_sub);
 }
 
-/// A box with three states; whether it was clicked.
+/// A check box with three states; returns whether it was clicked.
 fn tick_ui(ui: &mut Ui, at: Pos2, tick: Tick, name: &str, ctx: &ViewCtx<'_>) -> bool {
     let area = Rect::from_center_size(at, Vec2::splat(18.0));
     let response = ui.interact(area, ui.scope_id().with(("tick", name, at.y as i32)), Sense::click());
@@ -410,12 +410,12 @@ impl View for Panel {
     }
 
     fn help(&self) -> &'static str {
-        "# Filter\n\nDecides which elements all views show. Tick categories, or type a query; both have to hold. \
+        "# Filter\n\nSelects which elements all views show. Tick categories or type a query; both apply. \
          **Alt** on a box shows only that category. A click on a name selects its elements, **Ctrl** adds them.\n\n\
          ```\nsuper_class = sensory and rate > 20 Hz\nin \"Sugar GRNs\" or class ~ gust\nnot side = left\n\
          idx = 5..9, 12\ndownstream of \"Sugar GRNs\" >= 5\nrandom 21 of class = gustatory\n```\n\n\
-         `=` and `!=` compare, `~` looks for a part of the text. Live values may be compared with a number and a unit; \
-         they are looked at twice a second. **Tab** takes a proposal.\n\n\
-         *Save as set* keeps the query in the project; a query over live values is kept as a list of who passes now."
+         `=` and `!=` compare, `~` matches a part of the text. Live values are compared with a number and a unit, \
+         twice a second. **Tab** accepts a completion.\n\n\
+         *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now."
     }
 }

@@ -1,35 +1,35 @@
-//! Elements by category: a tree in which every line is a stretch of one order of all elements.
+//! Elements by category: a tree whose nodes are ranges of one permutation of all elements.
 
 use crate::{query, sim::ElementSet};
 use std::ops::Range;
 
-/// A column is finer than another when so many of its elements keep their company: they are of the category of the
-/// coarser column that most elements of their own are of.
+/// A column refines another when at least this share of the elements are in the majority coarse category of their fine
+/// category.
 const PURITY: f64 = 0.85;
 
-/// A category among those of its parent.
+/// A category within its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// 0 for the coarsest.
+    /// Depth; 0 is the coarsest.
     pub depth: usize,
     /// Index into the labels of its column.
     pub code: u16,
-    /// The node it is under.
+    /// The parent node.
     pub parent: Option<u32>,
-    /// Its elements, as a stretch of [`Tree::order`].
+    /// Its elements, a range of [`Tree::order`].
     pub elements: Range<u32>,
-    /// Its children, as a stretch of the nodes.
+    /// Its children, a range of the nodes.
     pub children: Range<u32>,
-    /// Its leaves, counted over the whole tree.
+    /// Its leaves, numbered over the whole tree.
     pub leaves: Range<u32>,
 }
 
-/// The elements of a set by the categories of one column, or of several of which each refines the last.
+/// The elements of a set by the categories of one column, or of several columns, each refining the last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// The columns, coarsest first.
     pub columns: Vec<usize>,
-    /// Coarse nodes first; children of a node stand together.
+    /// Coarse nodes first; children of a node are contiguous.
     pub nodes: Vec<Node>,
     /// All elements.
     pub order: Vec<u32>,
@@ -48,7 +48,7 @@ pub enum Tick {
     Off,
 }
 
-/// The trees of a set: the longest chain of refinements that begins at the first column, and every other column.
+/// The trees of a set: the longest chain of refinements from the first column, and every other column.
 pub fn trees(set: &ElementSet) -> Vec<Tree> {
     let worth = |c: &usize| set.columns[*c].labels.len() > 1 && set.columns[*c].codes.len() == set.len as usize;
     let all: Vec<usize> = (0..set.columns.len()).filter(worth).collect();
@@ -130,7 +130,7 @@ impl Tree {
         }
     }
 
-    /// How many leaves there are.
+    /// Number of leaves.
     pub fn n_leaves(&self) -> usize {
         self.nodes.iter().filter(|n| n.children.is_empty()).count()
     }
@@ -147,7 +147,7 @@ impl Tree {
         set.columns[self.columns[node.depth]].labels.get(usize::from(node.code)).map_or("", String::as_str)
     }
 
-    /// How much of a node is shown, when these leaves are not.
+    /// How much of a node is shown with these leaves hidden.
     pub fn tick(&self, node: u32, hidden: &[bool]) -> Tick {
         let leaves = &self.nodes[node as usize].leaves;
         let of = hidden.get(leaves.start as usize..leaves.end as usize).unwrap_or(&[]);
@@ -158,7 +158,7 @@ impl Tree {
         }
     }
 
-    /// Elements of hidden leaves are marked.
+    /// Clears the flags of elements in hidden leaves.
     pub fn hide(&self, hidden: &[bool], shown: &mut [bool]) {
         let leaves = self.nodes.iter().filter(|n| n.children.is_empty());
         for (leaf, _) in leaves.zip(hidden).filter(|(_, hidden)| **hidden) {
@@ -168,7 +168,7 @@ impl Tree {
         }
     }
 
-    /// What is shown, as a query; nothing when all of it is.
+    /// The shown elements as a query; `None` when all are shown.
     pub fn query(&self, set: &ElementSet, hidden: &[bool]) -> Option<String> {
         if !hidden.contains(&true) {
             return None;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn finer_columns_go_below_and_others_beside() {
+    fn finer_columns_are_nested_and_others_separate() {
         let (set, trees) = (set(), trees(&set()));
         assert_eq!(trees.iter().map(|t| t.columns.clone()).collect::<Vec<_>>(), [vec![0, 1], vec![2]]);
         let tree = &trees[0];
@@ -234,9 +234,8 @@ mod tests {
         assert_eq!(all, set.len);
     }
 
-    /// Whatever is hidden, the query means what is shown.
     #[test]
-    fn every_choice_is_a_query() {
+    fn every_mask_is_a_query() {
         let set = set();
         let listed = |_: &str| Ok(vec![]);
         let known = Known { set: &set, named: &[], fields: &[], links: None, seed: 0, listed: &listed };

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use crate::app::{
     theme::Tokens,
     time::Timeline,
-    views::{heat::Name, ink::Ink, kit},
+    views::{heatmap::AxisLabel, ink::Ink, kit},
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
@@ -28,10 +28,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a canvas for these names.
-    pub fn of(ui: &Ui, canvas: Rect, names: &[Name]) -> Self {
+    /// In a canvas, with room for these names.
+    pub fn of(ui: &Ui, canvas: Rect, names: &[AxisLabel]) -> Self {
         let font = kit::small(ui);
-        let width = |n: &Name| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let width = |n: &AxisLabel| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
         let longest = names.iter().take(200).map(width).fold(0.0, f32::max);
         let left = (longest + 24.0).min(canvas.width() * NAMES);
         let min = canvas.min + Vec2::new(left, FRAME[0]);
@@ -101,7 +101,7 @@ fn image(columns: usize, values: &[f32], order: &[usize], ink: &Ink) -> ColorIma
 }
 
 /// Names left of their rows, as many as there is room for, and that of the row under the pointer.
-pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&Name], hovered: Option<usize>, tokens: &Tokens) {
+pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&AxisLabel], hovered: Option<usize>, tokens: &Tokens) {
     let (painter, font) = (ui.painter_at(canvas), kit::small(ui));
     let height = layout.row(0).height();
     let every = (NAME_HEIGHT / height.max(0.1)).ceil().max(1.0) as usize;

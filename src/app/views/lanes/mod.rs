@@ -6,8 +6,8 @@ mod sums;
 mod text;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
-    heat::Name,
+    MenuTarget, Selection, View, ViewCtx,
+    heatmap::AxisLabel,
     ink::Ink,
     kit, menu,
     plot::{
@@ -65,12 +65,12 @@ struct Visible {
 pub struct Lanes {
     chosen: Option<&'static str>,
     series: BTreeMap<ProbeId, Row>,
-    settings: Settings,
-    visible: Visible,
-    image: LanesImage,
-    link: TimeLink,
-    /// The subject of the context menu.
-    opened: Option<Subject>,
+    look: Look,
+    seen: Seen,
+    picture: Picture,
+    link: Link,
+    /// What the context menu was opened on.
+    opened: Option<MenuTarget>,
 }
 
 /// Probes with several fixed lanes.
@@ -139,10 +139,10 @@ impl Lanes {
 
     /// Draws the chart.
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
-        let lanes = ctx.schema.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
-        let colors = lane_colors(ctx.schema, lanes, ctx.tokens);
-        let named = |(name, color): (&String, egui::Color32)| Name { text: kit::spaced(name), color: Some(color) };
-        let names: Vec<Name> = lanes.iter().zip(colors).map(named).collect();
+        let lanes = ctx.exhibit.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
+        let colors = lane_colors(ctx.exhibit, lanes, ctx.tokens);
+        let named = |(name, color): (&String, egui::Color32)| AxisLabel { text: kit::spaced(name), color: Some(color) };
+        let names: Vec<AxisLabel> = lanes.iter().zip(colors).map(named).collect();
         let layout = Layout::of(ui, canvas, &names);
         let plot = layout.plot;
         let response = ui.interact(canvas, ui.scope_id().with("lanes"), Sense::click_and_drag());
@@ -163,13 +163,13 @@ impl Lanes {
         canvas: Rect,
         layout: &Layout,
         line: &Timeline,
-        (probe, names): (&ProbeSpec, &[Name]),
+        (probe, names): (&ProbeSpec, &[AxisLabel]),
         response: &Response,
         ctx: &ViewCtx<'_>,
     ) {
         let (painter, mono, plot, tokens) = (ui.painter_at(canvas), kit::mono(ui), layout.plot, ctx.tokens);
-        let visible = &self.visible;
-        let ordered: Vec<&Name> = visible.order.iter().filter_map(|lane| names.get(*lane)).collect();
+        let seen = &self.seen;
+        let ordered: Vec<&AxisLabel> = seen.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
         let fixed = ctx.tints.of(self.variable(probe)).range;
         if let Some(range) = grid::range(&visible.values, self.settings.is_log) {
@@ -234,14 +234,14 @@ impl Lanes {
     }
 }
 
-/// All elements of the category a lane is named after, and their set.
-fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'static str, Subject)> {
-    let (set, column) = column_of(schema, lanes)?;
+/// Everyone of the category a lane is named after, and their set.
+fn class_of(exhibit: &Exhibit, lanes: &[String], lane: usize) -> Option<(&'static str, MenuTarget)> {
+    let (set, column) = column_of(exhibit, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;
     let all = column.codes.iter().enumerate().filter(|(_, c)| usize::from(**c) == code);
     let elements: Vec<u32> = all.map(|(e, _)| e as u32).collect();
     let name = format!("{}: {}", kit::spaced(&column.labels[code]), kit::thousands(elements.len() as u64));
-    Some((set.name, Subject { element: None, elements: Arc::new(elements), name }))
+    Some((set.name, MenuTarget { element: None, elements: Arc::new(elements), name }))
 }
 
 impl View for Lanes {

@@ -144,14 +144,14 @@ pub struct Studio {
     /// The last one that was finished.
     pub picture: Picture,
     shown: Option<Wish>,
-    errand: pool::Errand<Wish, Picture>,
+    pool_job: pool::PoolJob<Wish, Picture>,
 }
 
 impl Studio {
     /// Takes what is finished, and starts the next when the wish is another. A run makes no more than a few a second:
     /// `is_due` says whether a change of the forest alone is a reason.
     pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, wish: Wish, is_due: bool) {
-        if let Some((wish, mut picture)) = self.errand.arrived() {
+        if let Some((wish, mut picture)) = self.pool_job.poll() {
             picture.generation = self.picture.generation + 1;
             (self.shown, self.picture) = (Some(wish), picture);
         }
@@ -159,16 +159,16 @@ impl Studio {
             let (generation, now) = (shown.generation, shown.now);
             *shown == wish || (!is_due && *shown == Wish { generation, now, ..wish.clone() })
         };
-        if !self.errand.is_free(&wish) || self.shown.as_ref().is_some_and(is_same) {
+        if !self.pool_job.is_free(&wish) || self.shown.as_ref().is_some_and(is_same) {
             return;
         }
         let (forest, of) = (forest.clone(), wish.clone());
-        self.errand.begin(ctx, wish, move || Picture::make(&forest, &of));
+        self.pool_job.start(ctx, wish, move || Picture::make(&forest, &of));
     }
 
     /// Whether a picture is being made.
     pub fn is_busy(&self) -> bool {
-        self.errand.is_busy()
+        self.pool_job.is_busy()
     }
 
     /// Whether there is a picture.

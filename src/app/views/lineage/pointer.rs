@@ -8,7 +8,7 @@ use super::{
     lanes::NOWHERE,
 };
 use crate::{
-    app::views::{Subject, ViewCtx, menu},
+    app::views::{MenuTarget, ViewCtx, menu},
     sim::ElementSet,
 };
 use egui::{Pos2, Rect, Response, RichText, Sense, Ui};
@@ -113,7 +113,7 @@ impl Lineage {
                 self.kin_ui(ui, line, set, ctx);
                 ui.separator();
             }
-            let subject = Subject::at(ctx, set, self.menu_line.and_then(|line| self.lives_at(line)));
+            let subject = MenuTarget::at(ctx, set, self.menu_line.and_then(|line| self.lives_at(line)));
             menu::ui(ui, ctx, set, &subject);
         });
     }

@@ -3,10 +3,10 @@
 mod agree;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     colors::Ramp,
     fields::{self, Fields, Part},
-    heat::{Heat, Name, Picture},
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
     ink::Inks,
     kit, menu, pool, run_ui, tap,
 };
@@ -55,11 +55,11 @@ pub struct Phases {
     measure: Measure,
     fields: Fields,
     key: Option<Key>,
-    errand: pool::Errand<Key, Agreement>,
+    pool_job: pool::PoolJob<Key, Agreement>,
     agreement: Arc<Agreement>,
-    heat: Option<(Measure, Heat)>,
+    heat: Option<(Measure, Heatmap)>,
     generation: u64,
-    picture: Picture,
+    picture: HeatmapTexture,
     /// The groups of the selected, of this picture and this selection.
     marked: ((u64, u64), Vec<bool>),
     /// Rows and columns between which a rectangle is drawn.
@@ -91,12 +91,12 @@ impl Phases {
     fn clear(&mut self) {
         self.fields.clear();
         (self.key, self.heat, self.agreement) = (None, None, Arc::default());
-        self.errand = pool::Errand::default();
+        self.pool_job = pool::PoolJob::default();
     }
 
     /// Puts everyone in order anew when something is another; meanwhile the last good picture stays.
     fn update(&mut self, ui: &Ui, angle: ProbeId, set: &ElementSet, ctx: &ViewCtx<'_>) {
-        if let Some((key, agreement)) = self.errand.arrived() {
+        if let Some((key, agreement)) = self.pool_job.poll() {
             self.take(key, agreement);
         }
         let by = self.by(ctx.schema, set.name);
@@ -106,13 +106,13 @@ impl Phases {
             return;
         }
         let key = (self.fields.generation, ctx.filter.shown().generation, by);
-        if self.key == Some(key) || !self.errand.is_free(&key) {
+        if self.key == Some(key) || !self.pool_job.is_free(&key) {
             return;
         }
         let part = Part::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
         let n = phases.len();
         let job = move || Agreement::new(&phases, order.as_ref().map(|o| o.as_slice()), &part);
-        if n <= AT_ONCE { self.take(key, job()) } else { self.errand.begin(ui.ctx(), key, job) }
+        if n <= AT_ONCE { self.take(key, job()) } else { self.pool_job.start(ui.ctx(), key, job) }
     }
 
     fn take(&mut self, key: Key, agreement: Agreement) {
@@ -121,7 +121,7 @@ impl Phases {
     }
 
     /// The picture's values, made anew when they are others.
-    fn heat(&mut self) -> &Heat {
+    fn heat(&mut self) -> &Heatmap {
         let (measure, agreement) = (self.measure, &self.agreement);
         if self.heat.as_ref().is_some_and(|(of, _)| *of != measure) {
             self.heat = None;
@@ -131,12 +131,12 @@ impl Phases {
             let n = agreement.groups.len();
             let value = |a, b| if measure == Measure::Lag { agreement.lag(a, b) } else { agreement.mean_cos(a, b) };
             let values = (0..n).flat_map(|a| (0..n).map(move |b| value(a, b))).collect();
-            let name = |g: &agree::Group| Name { text: kit::reading(g.values.0), color: None };
-            let rows: Vec<Name> = agreement.groups.iter().map(name).collect();
+            let name = |g: &agree::Group| AxisLabel { text: kit::reading(g.values.0), color: None };
+            let rows: Vec<AxisLabel> = agreement.groups.iter().map(name).collect();
             // Columns are the same groups.
-            let columns = vec![Name { text: String::new(), color: None }; n];
+            let columns = vec![AxisLabel { text: String::new(), color: None }; n];
             let span = Some(measure.span());
-            Heat { rows, columns, values, inks: measure.inks(), span, is_log: false }
+            Heatmap { rows, columns, values, inks: measure.inks(), span, is_log: false }
         };
         &self.heat.get_or_insert_with(|| (measure, make())).1
     }
@@ -202,19 +202,19 @@ impl Phases {
         if response.drag_stopped()
             && let Some(cells) = self.dragged.take()
         {
-            ctx.selection.catch(set.name, self.between(cells), modifiers);
+            ctx.selection.apply_area(set.name, self.between(cells), modifiers);
         }
         if response.clicked()
             && let Some(cell) = here
         {
-            ctx.selection.catch(set.name, self.between([cell, cell]), modifiers);
+            ctx.selection.apply_area(set.name, self.between([cell, cell]), modifiers);
         }
         if response.secondary_clicked() {
             self.menu = Arc::new(here.map(|cell| self.between([cell, cell])).unwrap_or_default());
         }
         response.context_menu(|ui| {
             let name = format!("{} in two groups", kit::thousands(self.menu.len() as u64));
-            menu::ui(ui, ctx, set, &Subject { element: None, elements: self.menu.clone(), name });
+            menu::ui(ui, ctx, set, &MenuTarget { element: None, elements: self.menu.clone(), name });
         });
     }
 

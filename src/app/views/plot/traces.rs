@@ -7,9 +7,9 @@ use super::{
     samples::Samples,
 };
 use crate::{
-    app::time::{TimeLink, Timeline, paint},
-    app::views::{Selection, Subject, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
-    engine::SimSchema,
+    app::time::{Link, Timeline, paint},
+    app::views::{MenuTarget, Selection, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
+    engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
@@ -179,8 +179,8 @@ impl Traces {
             self.menu_element = under;
         }
         response.context_menu(|ui| {
-            let one = |e| Subject { element: Some(e), elements: Arc::new(vec![e]), name: set.label(e) };
-            let subject = self.menu_element.map_or_else(|| Subject::at(ctx, set, None), one);
+            let one = |e| MenuTarget { element: Some(e), elements: Arc::new(vec![e]), name: set.label(e) };
+            let subject = self.menu_element.map_or_else(|| MenuTarget::at(ctx, set, None), one);
             menu::ui(ui, ctx, set, &subject);
         });
     }

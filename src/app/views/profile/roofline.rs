@@ -210,7 +210,7 @@ fn ceilings_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         ui.spinner();
         ui.label(RichText::new("Measuring").small().color(ctx.tokens.text_sub));
     } else if ui.small_button(text).on_hover_text(hint).clicked() {
-        ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
+        ctx.requests.push(ViewRequest::Command(UiCommand::MeasurePeak));
     }
     if let Some(c) = &ctx.profile.machine.ceilings {
         let debug = if c.debug_build { ", by a debug build" } else { "" };
@@ -245,8 +245,8 @@ fn caption(missing: &[&str], machine: &Machine) -> String {
 }
 
 /// What to do where no row shown says what it does: those that would, and what has to be set for them.
-fn way_out(machine: &Machine) -> String {
-    let told = |w: &RooflineWork| match w.when {
+fn remedy(machine: &Machine) -> String {
+    let told = |w: &Work| match w.when {
         "" => kit::spaced(w.row),
         when => format!("{} ({when})", kit::spaced(w.row)),
     };
@@ -261,7 +261,7 @@ fn way_out(machine: &Machine) -> String {
 fn silent_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     let machine = &ctx.profile.machine;
     let can_measure = machine.ceilings.is_none() && !machine.measuring;
-    let (title, how) = ("No kernel shown declares its bytes and operations", way_out(machine));
+    let (title, how) = ("No kernel shown declares its bytes and operations", remedy(machine));
     kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure ceilings"))
 }
 
@@ -301,7 +301,7 @@ impl View for Roofline {
         // Ceilings alone say what the device can do; without them there is nothing to draw.
         if points.is_empty() && ctx.profile.machine.ceilings.is_none() {
             if silent_ui(ui, canvas, ctx) {
-                ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
+                ctx.requests.push(ViewRequest::Command(UiCommand::MeasurePeak));
             }
             return;
         }
@@ -323,7 +323,7 @@ impl View for Roofline {
             let text = match sums.is_empty() {
                 true => "Run the model to see its kernels".to_owned(),
                 false => {
-                    format!("No kernel shown declares its bytes and operations\n{}", way_out(&ctx.profile.machine))
+                    format!("No kernel shown declares its bytes and operations\n{}", remedy(&ctx.profile.machine))
                 }
             };
             let text = ui.painter().layout(text, kit::small(ui), tokens.text, plot.width() * 0.6);
@@ -356,8 +356,8 @@ mod tests {
     #[test]
     fn where_there_is_no_point_the_way_to_one_is_told() {
         let machine = Machine { work: WORK, ..Machine::default() };
-        assert_eq!(way_out(&machine), "Declared for deliver, add up (measure.variants)");
-        assert!(way_out(&Machine::default()).contains("none of its kernels"));
+        assert_eq!(remedy(&machine), "Declared for deliver, add up (measure.variants)");
+        assert!(remedy(&Machine::default()).contains("none of its kernels"));
     }
 
     #[test]

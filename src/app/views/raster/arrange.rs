@@ -4,7 +4,7 @@ use super::rows::{Order, Rows};
 use crate::{
     app::{
         time::Train,
-        views::{filter::Shown, pool},
+        views::{filter::FilterMask, pool},
     },
     sim::ElementSet,
 };
@@ -20,8 +20,8 @@ const REARRANGE_SECS: f64 = 0.4;
 pub struct RowArranger {
     /// Grouping and sorting.
     pub order: Order,
-    /// The elements the filter shows.
-    pub shown: Shown,
+    /// Whom the window's filter shows.
+    pub shown: FilterMask,
     wanted: Option<Wanted>,
     job: Option<(Wanted, mpsc::Receiver<Rows>)>,
     /// Number of active elements with rows, and when they were arranged (seconds of UI time).

@@ -16,7 +16,7 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{Subject, View, ViewCtx, catch::Catch, kit, probes_where, tap};
+use super::{MenuTarget, View, ViewCtx, area_select::AreaSelect, kit, probes_where, tap};
 use crate::{
     app::time::{TimeLink, Train, spikes::History},
     engine::SimSchema,
@@ -51,10 +51,10 @@ pub struct Raster {
     pyramid: Pyramid,
     ticks: Ticks,
     plot_px: egui::Vec2,
-    area_select: Catch,
+    area_select: AreaSelect,
     menu_element: Option<u32>,
-    /// The group the menu was opened on.
-    menu_group: Option<Subject>,
+    /// The group beside the rows that the menu was opened on.
+    menu_group: Option<MenuTarget>,
 }
 
 impl Default for Raster {
@@ -78,7 +78,7 @@ impl Default for Raster {
             pyramid: Pyramid::default(),
             ticks: Ticks::default(),
             plot_px: egui::Vec2::ZERO,
-            area_select: Catch::default(),
+            area_select: AreaSelect::default(),
             menu_element: None,
             menu_group: None,
         }

@@ -5,7 +5,7 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{Selection, View, ViewCtx, kit, pool::Pooled, probes_where, run_ui, states, tap};
+use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, run_ui, tap};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},
@@ -28,9 +28,9 @@ pub struct Statistics {
     last_secs: f64,
     fano_ms: f64,
     bin_ms: f64,
-    stats: Pooled<Key, Stats>,
-    table: table::StatsTable,
-    /// Power is drawn as a spectrogram.
+    stats: PooledResult<Key, Stats>,
+    lines: lines::Lines,
+    /// Power is drawn over time.
     over_time: bool,
     pictures: plots::Pictures,
     n_results: u64,
@@ -55,8 +55,8 @@ impl Default for Statistics {
             last_secs: 0.0,
             fano_ms: 100.0,
             bin_ms: 5.0,
-            stats: Pooled::default(),
-            table: table::StatsTable::default(),
+            stats: PooledResult::default(),
+            lines: lines::Lines::default(),
             over_time: false,
             pictures: plots::Pictures::default(),
             n_results: 0,
@@ -85,7 +85,7 @@ impl Statistics {
         kit::choice_ui(ui, ctx.tokens, "r bin", &mut self.bin_ms, &[1.0, 2.0, 5.0, 10.0, 50.0].map(ms));
         let powers = [(false, "PSD".to_owned()), (true, "spectrogram".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "power", &mut self.over_time, &powers);
-        states::work_ui(ui, ctx.tokens, &mut self.stats);
+        placeholder::job_status_ui(ui, ctx.tokens, &mut self.stats);
     }
 
     fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
@@ -220,7 +220,7 @@ impl View for Statistics {
         match stats {
             Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
             None if self.stats.is_busy() || self.stats.ended().is_some() => {
-                states::pooled_ui(ui, canvas, ctx, "Computing statistics", &mut self.stats);
+                placeholder::job_ui(ui, canvas, ctx, "Working out how they fire", &mut self.stats);
             }
             None => run_ui(ui, canvas, ctx, "No spikes yet", "Run to see statistics"),
         }

@@ -9,8 +9,8 @@ use crate::{
         theme::Tokens,
         views::{
             ViewCtx,
-            connectivity::called,
-            heat::{Heat, Name, Picture, short},
+            connectivity::element_name,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
             ink::Inks,
             kit,
         },
@@ -23,7 +23,7 @@ use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Ui, Vec2, pos2};
 #[derive(Default)]
 pub struct Pictures {
     power: sonogram::Sonogram,
-    pairs: Picture,
+    pairs: HeatmapTexture,
 }
 
 /// Draws the four plots.
@@ -175,7 +175,7 @@ fn correlations_ui(
     set: &ElementSet,
     stats: &Stats,
     bin_ms: f64,
-    picture: &mut Picture,
+    picture: &mut HeatmapTexture,
     key: u64,
 ) {
     let c = &stats.correlations;
@@ -189,11 +189,12 @@ fn correlations_ui(
         return none_ui(&painter, area, ui, ctx.tokens, "needs two elements that spike");
     }
     let n = c.elements.len();
-    let names: Vec<Name> = c.elements.iter().map(|e| Name { text: called(set, *e), color: None }).collect();
-    // The diagonal is left out.
+    let names: Vec<AxisLabel> =
+        c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
+    // What an element has in common with itself says nothing.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
-    let blank = vec![Name { text: String::new(), color: None }; n];
-    let heat = Heat { rows: names, columns: blank, values, inks: Inks::Signed, span: None, is_log: false };
+    let blank = vec![AxisLabel { text: String::new(), color: None }; n];
+    let heat = Heatmap { rows: names, columns: blank, values, inks: Inks::Signed, span: None, is_log: false };
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max);
     let places = heat.places(ui, canvas);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));
@@ -208,8 +209,8 @@ fn correlations_ui(
         ctx.selection.replace(set.name, vec![a, b]);
     }
     let r = c.matrix[row * n + column];
-    let r = if r.is_finite() { format!("r = {r:.4}") } else { "constant count".to_owned() };
-    response.on_hover_text_at_pointer(format!("{} and {}\n{r}", called(set, a), called(set, b)));
+    let r = if r.is_finite() { format!("r = {r:.4}") } else { "does not vary".to_owned() };
+    response.on_hover_text_at_pointer(format!("{} and {}\n{r}", element_name(set, a), element_name(set, b)));
 }
 
 fn log_axis(painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, (low, high): (f64, f64), unit: &str) {

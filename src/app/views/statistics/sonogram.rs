@@ -8,7 +8,7 @@ use crate::{
     app::views::{
         ViewCtx,
         colors::Ramp,
-        heat::{Heat, Name, Picture},
+        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
         ink::Inks,
         kit,
     },
@@ -22,8 +22,8 @@ const DYNAMIC_RANGE: f32 = 1e4;
 /// The heat map, cached per result.
 #[derive(Default)]
 pub struct Sonogram {
-    heat: Option<(u64, Heat)>,
-    picture: Picture,
+    heat: Option<(u64, Heatmap)>,
+    picture: HeatmapTexture,
 }
 
 /// Draws the spectrogram; `key` identifies the result.
@@ -67,7 +67,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
 }
 
 /// High frequencies at the top.
-fn heat_of(spectrogram: &Spectrogram) -> Heat {
+fn heat_of(spectrogram: &Spectrogram) -> Heatmap {
     let height = spectrogram.frequencies.len();
     let columns = spectrogram.density.len() / height;
     let rows: Vec<usize> = (1..height).rev().collect();
@@ -75,10 +75,10 @@ fn heat_of(spectrogram: &Spectrogram) -> Heat {
     let values: Vec<f32> = rows.iter().flat_map(|r| (0..columns).map(move |c| value(*r, c))).collect();
     let top = values.iter().copied().fold(0.0, f32::max);
     let name =
-        |r: &usize| Name { text: format!("{} Hz", kit::reading(spectrogram.frequencies[*r] as f32)), color: None };
-    Heat {
+        |r: &usize| AxisLabel { text: format!("{} Hz", kit::reading(spectrogram.frequencies[*r] as f32)), color: None };
+    Heatmap {
         rows: rows.iter().map(name).collect(),
-        columns: vec![Name { text: String::new(), color: None }; columns],
+        columns: vec![AxisLabel { text: String::new(), color: None }; columns],
         values,
         inks: Inks::Ramp(Ramp::Magma),
         span: (top > 0.0).then_some((top / DYNAMIC_RANGE, top)),

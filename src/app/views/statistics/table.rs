@@ -2,7 +2,7 @@
 
 use super::compute::{Line, Stats};
 use crate::{
-    app::views::{Subject, ViewCtx, connectivity::called, kit, menu},
+    app::views::{MenuTarget, ViewCtx, connectivity::element_name, kit, menu},
     sim::ElementSet,
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
@@ -77,7 +77,7 @@ impl StatsTable {
                     let Some(line) = stats.lines.get(self.order[row.index()] as usize) else { return };
                     row.set_selected(ctx.selection.contains(set.name, line.element));
                     row.col(|ui| {
-                        drop(ui.label(RichText::new(called(set, line.element)).small().color(ctx.tokens.text)))
+                        drop(ui.label(RichText::new(element_name(set, line.element)).small().color(ctx.tokens.text)))
                     });
                     for (_, value) in COLUMNS {
                         row.col(|ui| number_ui(ui, ctx, value(line)));
@@ -87,7 +87,7 @@ impl StatsTable {
                         clicked = Some(line.element);
                     }
                     response.context_menu(|ui| {
-                        let subject = Subject::at(ctx, set, Some(line.element));
+                        let subject = MenuTarget::at(ctx, set, Some(line.element));
                         menu::ui(ui, ctx, set, &subject);
                     });
                 });

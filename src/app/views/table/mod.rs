@@ -1,13 +1,13 @@
-//! A table over a set: who the elements are and what they do now. Only rows in sight are laid out; filtering and
-//! sorting run on the pool.
+//! A table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting
+//! run on the pool.
 
 mod order;
 mod trail;
 
-use super::{Selection, Subject, View, ViewCtx, colors, filter::Asked, kit, menu, probes_where, tap};
+use super::{MenuTarget, Selection, View, ViewCtx, colors, filter::QueryContext, kit, menu, probes_where, tap};
 use crate::{
-    app::theme::Tokens,
-    engine::SimSchema,
+    app::{text, theme::Tokens},
+    engine::Exhibit,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Align, Key, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
@@ -24,7 +24,7 @@ const ROW: f32 = 20.0;
 #[derive(Default)]
 pub struct Table {
     set: Option<Arc<ElementSet>>,
-    /// Names of the fields shown; the first plain one until the user chose.
+    /// Names of the fields shown; the default is the first field of numbers.
     fields: Option<BTreeSet<&'static str>>,
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
     trail: trail::Trail,
@@ -44,11 +44,11 @@ enum Cell<'a> {
     Name,
     Category(usize, &'a str),
     Field(ProbeId, &'a ProbeSpec),
-    /// How a field has been lately.
+    /// Recent history of a field.
     Trail(ProbeId),
 }
 
-/// Share of named elements from which on names come first.
+/// With at least this share of named elements, names come first.
 const MANY_NAMED: f32 = 0.5;
 
 impl Table {
@@ -89,7 +89,7 @@ impl Table {
             cells.extend((i == 0).then_some(Cell::Trail(id)));
         }
         cells.extend(set.columns.iter().enumerate().map(|(i, c)| Cell::Category(i, &c.name)));
-        // Where few have names, an empty column would come first.
+        // A mostly empty name column comes last.
         cells.extend((self.named > 0.0 && self.named < MANY_NAMED).then_some(Cell::Name));
         cells
     }
@@ -113,7 +113,7 @@ impl Table {
                 (self.order, self.cursor) = (Order::default(), None);
             }
         }
-        let hint = "Id, name, category, or a query";
+        let hint = "ID, name, category or query";
         let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
         let response = ui.add(edit.id(crate::app::focus::filter_id("table"))).accessible_name(hint);
         if response.changed() {
@@ -125,7 +125,7 @@ impl Table {
             ui.menu_button("Values", |ui| {
                 for (_, probe) in all {
                     let mut on = shown.contains(probe.name);
-                    if ui.checkbox(&mut on, kit::spaced(probe.name)).on_hover_text(kit::unwrap(probe.docs)).changed() {
+                    if ui.checkbox(&mut on, probe.label()).on_hover_text(kit::unwrap(probe.docs)).changed() {
                         let names = self.fields.get_or_insert_with(|| shown.clone());
                         if on {
                             names.insert(probe.name)
@@ -137,7 +137,7 @@ impl Table {
                 }
             })
             .response
-            .on_hover_text("Live values to show");
+            .on_hover_text("Live values to show as columns");
         }
         if self.order.is_busy() {
             ui.spinner();
@@ -197,7 +197,7 @@ impl Table {
                     hovered = Some(element);
                 }
                 response.context_menu(|ui| {
-                    let subject = Subject::at(ctx, set, Some(element));
+                    let subject = MenuTarget::at(ctx, set, Some(element));
                     menu::ui(ui, ctx, set, &subject);
                 });
                 if response.clicked() {
@@ -309,16 +309,16 @@ fn share_of_named(set: &ElementSet) -> f32 {
     set.names.iter().filter(|n| !n.is_empty()).count() as f32 / set.len.max(1) as f32
 }
 
-/// A column's head: a button that sorts. Returns whether it was pressed.
+/// A column header: a button that sorts. Returns whether it was pressed.
 fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -> bool {
     let name = match cell {
-        Cell::Index => "index".to_owned(),
-        Cell::Id => "id".to_owned(),
-        Cell::Name => "name".to_owned(),
-        Cell::Category(_, name) => kit::spaced(name),
-        Cell::Trail(..) => "lately".to_owned(),
-        Cell::Field(_, spec) if spec.unit.is_empty() => kit::spaced(spec.name),
-        Cell::Field(_, spec) => format!("{} ({})", kit::spaced(spec.name), spec.unit),
+        Cell::Index => "Index".to_owned(),
+        Cell::Id => "ID".to_owned(),
+        Cell::Name => "Name".to_owned(),
+        Cell::Category(_, name) => text::title(name),
+        Cell::Trail(..) => "History".to_owned(),
+        Cell::Field(_, spec) if spec.unit.is_empty() => spec.label().into_owned(),
+        Cell::Field(_, spec) => format!("{} ({})", spec.label(), spec.unit),
     };
     let sorted = sorted.filter(|_| !matches!(cell, Cell::Trail(..)));
     let (text, color) = match sorted {
@@ -364,7 +364,7 @@ impl View for Table {
                 let known = self.values.entry(id).or_default();
                 match Arc::get_mut(known) {
                     Some(known) => known.clone_from(values),
-                    None => *known = Arc::new(values.clone()), // a job has it
+                    None => *known = Arc::new(values.clone()), // shared with a job
                 }
             }
         }
@@ -377,8 +377,8 @@ impl View for Table {
             kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
             return;
         };
-        let asked = || Asked::new(ctx.schema, ctx.abilities, set.clone(), &self.values);
-        self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), asked, &self.values);
+        let query_context = || QueryContext::new(ctx.exhibit, ctx.features, set.clone(), &self.values);
+        self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), query_context, &self.values);
         let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
         let selected = ctx.selection.of(set.name).len() as u64;
         let caption = format!(
@@ -395,7 +395,7 @@ impl View for Table {
         if shown == 0 && !self.order.is_busy() {
             let how = match self.order.mistake() {
                 Some(mistake) => mistake.to_owned(),
-                None if self.filter.is_empty() => "The filter hides all of them".to_owned(),
+                None if self.filter.is_empty() => "All rows are hidden by the filter".to_owned(),
                 None => format!("No {} match “{}”", set.name, self.filter),
             };
             kit::empty_ui(ui, canvas, ctx, "Nothing found", &how, None);
@@ -412,12 +412,12 @@ impl View for Table {
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a head", "sort")]
+        &[("click", "select"), ("Ctrl+click", "add"), ("Shift+click", "extend"), ("click a header", "sort")]
     }
 
     fn help(&self) -> &'static str {
-        "# Table\n\nOne row per element of a set: index, id, categories, live values. A click on a head sorts; live \
-         values are sorted anew twice a second.\n\n\
+        "# Table\n\nOne row per element of a set: index, id, categories, live values. Click a header to sort; live \
+         values are re-sorted twice a second.\n\n\
          - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
          - arrows: up and down · Enter or double-click: frame in the 3D view"
     }

@@ -1,8 +1,8 @@
-//! Which rows are shown in which order: filtered and sorted on the pool.
+//! Rows of the table, filtered and sorted on the pool.
 
 use crate::{
     app::views::{
-        filter::{Asked, Shown},
+        filter::{FilterMask, QueryContext},
         pool,
     },
     sim::{ElementSet, ProbeId},
@@ -13,13 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Live values are sorted anew at most this often.
-const AGAIN: Duration = Duration::from_millis(500);
+/// Minimum interval between sorts of live values.
+const RESORT_EVERY: Duration = Duration::from_millis(500);
 
-/// What rows are sorted by.
+/// Sort key of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// Place in the set.
+    /// Index in the set.
     #[default]
     Index,
     /// Public identifier.
@@ -28,28 +28,28 @@ pub enum By {
     Name,
     /// A column's categories, in their display order.
     Category(usize),
-    /// Present value of a field.
+    /// Current value of a field.
     Field(ProbeId),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Wish {
+struct RowsRequest {
     filter: String,
     shown: u64,
     by: By,
     descending: bool,
 }
 
-/// The rows, or what is wrong with the filter.
-type Found = Result<Vec<u32>, String>;
+/// The rows, or the error of the filter.
+type RowsResult = Result<Vec<u32>, String>;
 
 /// The rows.
 #[derive(Default)]
 pub struct Order {
     rows: Arc<Vec<u32>>,
-    wish: Wish,
-    done: Option<(Wish, Instant)>,
-    job: Option<(Wish, mpsc::Receiver<Found>)>,
+    request: RowsRequest,
+    done: Option<(RowsRequest, Instant)>,
+    job: Option<(RowsRequest, mpsc::Receiver<RowsResult>)>,
     mistake: Option<String>,
 }
 
@@ -59,99 +59,102 @@ impl Order {
         self.rows.clone()
     }
 
-    /// What is wrong with the filter.
+    /// The error of the filter.
     pub fn mistake(&self) -> Option<&str> {
         self.mistake.as_deref()
     }
 
-    /// Whether a new order is being made.
+    /// Whether a new order is being computed.
     pub fn is_busy(&self) -> bool {
-        self.job.is_some() && self.done.as_ref().is_none_or(|(wish, _)| *wish != self.wish)
+        self.job.is_some() && self.done.as_ref().is_none_or(|(request, _)| *request != self.request)
     }
 
     /// Ascending (`true`) or descending, when sorted by this.
     pub fn sorted(&self, by: By) -> Option<bool> {
-        (self.wish.by == by).then_some(!self.wish.descending)
+        (self.request.by == by).then_some(!self.request.descending)
     }
 
-    /// Sorts by this; a second time the other way round. Values begin with the highest.
+    /// Sorts by this key; again reverses the order. Values start with the highest.
     pub fn sort_by(&mut self, by: By) {
-        let descending = if self.wish.by == by { !self.wish.descending } else { matches!(by, By::Field(_)) };
-        self.wish = Wish { by, descending, ..std::mem::take(&mut self.wish) };
+        let descending = if self.request.by == by { !self.request.descending } else { matches!(by, By::Field(_)) };
+        self.request = RowsRequest { by, descending, ..std::mem::take(&mut self.request) };
     }
 
-    /// Takes what the pool has finished and asks it for what is missing.
+    /// Takes finished results and starts missing jobs.
     pub fn update(
         &mut self,
         ctx: &egui::Context,
         set: &Arc<ElementSet>,
         filter: &str,
-        shown: &Shown,
-        asked: impl FnOnce() -> Asked,
+        shown: &FilterMask,
+        query_context: impl FnOnce() -> QueryContext,
         values: &BTreeMap<ProbeId, Arc<Vec<f32>>>,
     ) {
-        self.wish.shown = shown.generation;
-        if self.wish.filter != filter {
-            filter.clone_into(&mut self.wish.filter);
+        self.request.shown = shown.generation;
+        if self.request.filter != filter {
+            filter.clone_into(&mut self.request.filter);
         }
-        if let Some((wish, receiver)) = &self.job {
+        if let Some((request, receiver)) = &self.job {
             match receiver.try_recv() {
                 Ok(rows) => {
                     self.mistake = rows.as_ref().err().cloned();
                     if let Ok(rows) = rows {
                         self.rows = Arc::new(rows);
                     }
-                    self.done = Some((wish.clone(), Instant::now()));
+                    self.done = Some((request.clone(), Instant::now()));
                     self.job = None;
                 }
                 Err(mpsc::TryRecvError::Disconnected) => self.job = None,
                 Err(mpsc::TryRecvError::Empty) => return,
             }
         }
-        let field = if let By::Field(probe) = self.wish.by { values.get(&probe).cloned() } else { None };
+        let field = if let By::Field(probe) = self.request.by { values.get(&probe).cloned() } else { None };
         let is_live = field.is_some();
-        let is_done = self.done.as_ref().is_some_and(|(w, at)| *w == self.wish && !(is_live && at.elapsed() > AGAIN));
+        let is_done =
+            self.done.as_ref().is_some_and(|(w, at)| *w == self.request && !(is_live && at.elapsed() > RESORT_EVERY));
         if is_done {
             return;
         }
-        if (Wish { shown: 0, ..self.wish.clone() }) == Wish::default() && shown.mask(set.name).is_none() {
+        if (RowsRequest { shown: 0, ..self.request.clone() }) == RowsRequest::default()
+            && shown.mask(set.name).is_none()
+        {
             self.rows = Arc::new((0..set.len).collect());
-            self.done = Some((self.wish.clone(), Instant::now()));
+            self.done = Some((self.request.clone(), Instant::now()));
             return;
         }
         let (sender, receiver) = mpsc::channel();
-        let (set, wish) = (set.clone(), self.wish.clone());
-        let (mask, asked) = (shown.shared(set.name), asked());
+        let (set, request) = (set.clone(), self.request.clone());
+        let (mask, context) = (shown.shared(set.name), query_context());
         pool::spawn(ctx, move || {
-            // The view may be gone by then.
-            let rows = match is_query(&wish.filter) {
-                true => asked.with(|known| known.select(&wish.filter)).map_err(|wrong| wrong.of(&wish.filter)),
-                false => Ok(matching(&set, &wish.filter)),
+            // The view may have been dropped.
+            let rows = match is_query(&request.filter) {
+                true => context.with(|known| known.select(&request.filter)).map_err(|wrong| wrong.of(&request.filter)),
+                false => Ok(matching(&set, &request.filter)),
             };
             let is_shown = |e: &u32| mask.as_ref().is_none_or(|m| m.get(*e as usize) == Some(&true));
             let rows = rows.map(|rows| rows.into_iter().filter(is_shown).collect());
-            sender.send(rows.map(|rows| arrange(rows, &set, &wish, field.as_deref().map_or(&[], |v| v)))).ok();
+            sender.send(rows.map(|rows| arrange(rows, &set, &request, field.as_deref().map_or(&[], |v| v)))).ok();
         });
-        self.job = Some((self.wish.clone(), receiver));
+        self.job = Some((self.request.clone(), receiver));
     }
 }
 
-/// Whether a text is a query rather than words to look for.
+/// Whether a text is a query rather than search words.
 fn is_query(text: &str) -> bool {
     text.contains(['=', '<', '>', '~', '(']) || ["in ", "not "].iter().any(|w| text.trim_start().starts_with(w))
 }
 
-fn arrange(mut rows: Vec<u32>, set: &ElementSet, wish: &Wish, values: &[f32]) -> Vec<u32> {
+fn arrange(mut rows: Vec<u32>, set: &ElementSet, request: &RowsRequest, values: &[f32]) -> Vec<u32> {
     let value = |e: &u32| values.get(*e as usize).copied().unwrap_or(f32::NEG_INFINITY);
     let code = |c: usize, e: &u32| set.columns.get(c).and_then(|c| c.codes.get(*e as usize)).copied().unwrap_or(0);
-    match wish.by {
+    match request.by {
         By::Index => {}
         By::Id => rows.sort_by_key(|e| set.ids.get(*e as usize).copied().unwrap_or(0)),
         By::Name => rows.sort_by(|a, b| set.names.get(*a as usize).cmp(&set.names.get(*b as usize))),
         By::Category(c) => rows.sort_by_key(|e| code(c, e)),
         By::Field(_) => rows.sort_by(|a, b| value(a).total_cmp(&value(b))),
     }
-    if wish.descending {
+    if request.descending {
         rows.reverse();
     }
     rows
@@ -218,7 +221,7 @@ mod tests {
     fn sorts_by_value_highest_first() {
         let mut order = Order::default();
         order.sort_by(By::Field(3));
-        assert_eq!(arrange(vec![0, 1, 2, 3], &set(), &order.wish, &[0.5, 9.0, f32::NAN, 3.0])[1..], [1, 3, 0]);
+        assert_eq!(arrange(vec![0, 1, 2, 3], &set(), &order.request, &[0.5, 9.0, f32::NAN, 3.0])[1..], [1, 3, 0]);
         order.sort_by(By::Field(3));
         assert_eq!(order.sorted(By::Field(3)), Some(true));
     }

@@ -1,4 +1,4 @@
-//! Weights before and after eight bits, counted on the pool.
+//! Histogram of weights before and after INT8 quantisation, computed on the pool.
 
 use crate::{
     num::quant::{Loss, scale_for},
@@ -9,39 +9,39 @@ use rayon::prelude::*;
 /// Bins on each side of zero.
 const BINS: usize = 60;
 
-/// What scales belong to.
+/// Granularity of the scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scales {
-    /// One to every element whose connections lead away from it.
+    /// One scale per presynaptic element.
     #[default]
     PerElement,
-    /// One to all.
+    /// One global scale.
     One,
 }
 
-/// Weights in bins of equal ratios on both sides of zero.
+/// Weights in logarithmic bins on both sides of zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bins {
     /// Smallest and largest absolute weight that is not zero.
     pub ends: (f32, f32),
-    /// Negative ones, from the largest down, then zero, then positive ones.
+    /// Counts: negative weights from the largest down, zero, positive weights.
     pub before: Vec<u64>,
-    /// The same after eight bits.
+    /// The same after quantisation.
     pub after: Vec<u64>,
 }
 
-/// What was counted.
+/// Result of the count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// Weights in bins.
+    /// Histogram.
     pub bins: Bins,
-    /// What eight bits cost.
+    /// Quantisation error.
     pub loss: Loss,
     /// Inhibitory, zero and excitatory connections.
     pub signs: [u64; 3],
-    /// Sum of the weights without their signs.
+    /// Sum of the absolute weights.
     pub total: f64,
-    /// Elements with connections: scales.
+    /// Number of elements with connections, so of scales.
     pub n_scales: u64,
 }
 
@@ -61,7 +61,7 @@ impl Bins {
         if weight < 0.0 { BINS - 1 - place } else { BINS + 1 + place }
     }
 
-    /// The weights a bin is for, smallest first.
+    /// The range of weights of a bin.
     pub fn range(&self, bin: usize) -> (f32, f32) {
         let (low, high) = self.ends;
         let edge = |i: usize| low * (high / low).powf(i as f32 / BINS as f32);
@@ -73,8 +73,8 @@ impl Bins {
     }
 }
 
-/// Counts; `None` when cancelled.
-pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) -> Option<Counted> {
+/// Counts the weights; `None` when cancelled.
+pub fn count(links: &dyn Links, scales: Scales, progress: &Progress) -> Option<Counted> {
     let ends = ends(links, progress)?;
     let n = links.n();
     let empty = || Counted { bins: Bins::new(ends), ..Counted::default() };
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// By hand: a row up to 254 has levels worth 2, a row up to 12.7 levels worth 0.1.
+    /// A row up to 254 has a level size of 2, a row up to 12.7 one of 0.1.
     #[test]
     fn rows_have_their_own_scales() {
         let few = Few(vec![(0, 254.0), (0, 3.0), (0, -0.5), (1, 12.7), (1, -0.5), (2, 0.0)]);

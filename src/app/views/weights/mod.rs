@@ -1,8 +1,8 @@
-//! How strong connections are, and what would be left of them in eight bits.
+//! Distribution of connection weights, and the error of INT8 quantisation.
 
 mod count;
 
-use super::{Selection, View, ViewCtx, heat::short, kit, pool::Pooled, states};
+use super::{Selection, View, ViewCtx, heatmap::short, kit, placeholder, pool::PooledResult};
 use crate::{
     engine::SimSchema,
     sim::{Frame, Tap},
@@ -11,7 +11,7 @@ use count::{Counted, Scales};
 use egui::{Align2, Mesh, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
 use std::sync::Arc;
 
-/// Width of the figures beside the plot, points.
+/// Width of the statistics beside the plot, points.
 const SIDE: f32 = 262.0;
 
 /// The weights view.
@@ -21,12 +21,12 @@ pub struct Weights {
     is_linear: bool,
     links: Option<usize>,
     generation: u64,
-    counted: Pooled<(u64, Scales), Counted>,
+    counted: PooledResult<(u64, Scales), Counted>,
 }
 
 impl Weights {
-    fn settle(&mut self, schema: &SimSchema) {
-        let links = schema.connectivity.as_ref().map(|w| Arc::as_ptr(&w.connections).cast::<()>() as usize);
+    fn update_source(&mut self, exhibit: &Exhibit) {
+        let links = exhibit.wiring.as_ref().map(|w| Arc::as_ptr(&w.links).cast::<()>() as usize);
         if self.links != links {
             self.links = links;
             self.generation += 1;
@@ -35,12 +35,12 @@ impl Weights {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let options = [(Scales::PerElement, "per neuron".to_owned()), (Scales::One, "one for all".to_owned())];
+        let options = [(Scales::PerElement, "per neuron".to_owned()), (Scales::One, "global".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "INT8 scale", &mut self.scales, &options);
         let mut is_log = !self.is_linear;
         ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts");
         self.is_linear = !is_log;
-        states::work_ui(ui, ctx.tokens, &mut self.counted);
+        placeholder::job_status_ui(ui, ctx.tokens, &mut self.counted);
     }
 
     fn height(&self, n: u64) -> f64 {
@@ -156,7 +156,7 @@ impl Weights {
             ("In INT8", format!("{} + {}", crate::app::text::bytes(loss.n), crate::app::text::bytes(4 * scales))),
             ("Scales", kit::thousands(scales)),
             ("Levels used", format!("{} of 255", loss.levels_used())),
-            ("Zeros made", percent(loss.zeros_made)),
+            ("Rounded to zero", percent(loss.zeros_made)),
             ("Clipped", percent(loss.clipped)),
             ("Worst error", format!("{:.3} % of w", 100.0 * loss.worst_relative)),
             ("RMS error", format!("{:.3} % of RMS w", 100.0 * loss.relative_rms())),
@@ -184,14 +184,14 @@ impl View for Weights {
         vec![]
     }
 
-    fn reset(&mut self, schema: &SimSchema) {
-        self.settle(schema);
+    fn reset(&mut self, exhibit: &Exhibit) {
+        self.update_source(exhibit);
     }
 
     fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.schema);
+        self.update_source(ctx.exhibit);
         let Some((_, wiring)) = super::connectivity::wired_ui(ui, ctx) else { return };
         let (links, scales) = (wiring.connections.clone(), self.scales);
         self.counted.want(ui.ctx(), (self.generation, scales), move |progress| count::count(&*links, scales, progress));
@@ -206,7 +206,7 @@ impl View for Weights {
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let Some(counted) = counted else {
-            states::pooled_ui(ui, canvas, ctx, "Counting the weights", &mut self.counted);
+            placeholder::job_ui(ui, canvas, ctx, "Counting weights", &mut self.counted);
             return;
         };
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -229,10 +229,10 @@ impl View for Weights {
     }
 
     fn help(&self) -> &'static str {
-        "# Weights\n\nHow strong connections are: bars, in bins of equal ratios on both sides of zero. The line is what \
-         would be left of them in eight bits: whole levels from −127 to 127 times a scale, which is the largest weight \
-         of a neuron's outgoing connections over 127.\n\n*Zeros made* are weights nearer to zero than half a level. \
-         *Clipped* are weights beyond the last level; with scales taken from the largest weight there are none. \
-         *Worst error* is relative to the weight it happened to, *RMS error* relative to the RMS of all weights."
+        "# Weights\n\nDistribution of connection weights: bars, in logarithmic bins on both sides of zero. The line is the \
+         distribution after INT8 quantisation: integers from −127 to 127 times a scale, which is the largest weight \
+         of a neuron's outgoing connections divided by 127.\n\n*Rounded to zero* are weights below half a level. \
+         *Clipped* are weights beyond the last level; there are none with scales from the largest weight. \
+         *Worst error* is relative to its weight, *RMS error* relative to the RMS of all weights."
     }
 }

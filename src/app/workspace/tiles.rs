@@ -1,4 +1,4 @@
-//! How the tiles are drawn: tabs with buttons, hairlines between, a mark on the panel that keys are for.
+//! Drawing of the tiles: tabs with buttons, separators, and a mark on the focused panel.
 
 use super::{Pane, Workspace, view_of};
 use crate::app::{
@@ -14,75 +14,75 @@ use std::collections::BTreeMap;
 /// Height of a panel header, points.
 const HEADER: f32 = 26.0;
 
-/// What was asked of the workspace while it was drawn.
+/// Requests made while the tiles were drawn.
 #[derive(Default)]
-pub struct Wish {
+pub struct TileRequests {
     /// Close this panel.
     pub close: Option<TileId>,
-    /// Maximise it, or back.
+    /// Maximise or restore this panel.
     pub maximise: Option<TileId>,
-    /// Keys are for this panel.
+    /// Focus this panel.
     pub focus: Option<TileId>,
-    /// One more panel with this view.
+    /// Add a panel with this view.
     pub another: Option<String>,
-    /// Where the panel that keys are for is.
+    /// Area of the focused panel.
     pub focused_area: Option<egui::Rect>,
-    /// The arrangement was changed by hand.
+    /// Whether the user changed the layout.
     pub edited: bool,
 }
 
-/// What is in the panels.
+/// Contents of the panels.
 pub struct Panels<'a> {
-    /// A view each.
+    /// One view per panel.
     pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
-    /// One of each view.
+    /// One instance of each view.
     pub samples: &'a [Box<dyn View>],
-    /// Selections of those that keep their own.
+    /// Pinned selections.
     pub pins: &'a mut BTreeMap<Pane, Selection>,
 }
 
-struct Shell<'a> {
+struct TileBehavior<'a> {
     views: &'a mut BTreeMap<Pane, Box<dyn View>>,
     samples: &'a [Box<dyn View>],
     pins: &'a mut BTreeMap<Pane, Selection>,
     ctx: ViewCtx<'a>,
-    wish: &'a mut Wish,
+    requests: &'a mut TileRequests,
     maximised: bool,
     focused: Option<TileId>,
 }
 
 /// Draws a workspace.
-pub fn ui(ui: &mut Ui, workspace: &mut Workspace, panels: Panels<'_>, ctx: ViewCtx<'_>, wish: &mut Wish) {
+pub fn ui(ui: &mut Ui, workspace: &mut Workspace, panels: Panels<'_>, ctx: ViewCtx<'_>, requests: &mut TileRequests) {
     let Panels { views, samples, pins } = panels;
     let maximised = workspace.maximised_tile();
     let focused = workspace.focused_tile();
-    let mut shell = Shell { views, samples, pins, ctx, wish, maximised: maximised.is_some(), focused };
+    let mut behavior = TileBehavior { views, samples, pins, ctx, requests, maximised: maximised.is_some(), focused };
     match maximised {
-        Some(tile) => maximised_ui(ui, &workspace.now.tree, &mut shell, tile),
-        None => workspace.now.tree.ui(&mut shell, ui),
+        Some(tile) => maximised_ui(ui, &workspace.now.tree, &mut behavior, tile),
+        None => workspace.now.tree.ui(&mut behavior, ui),
     }
 }
 
-/// A maximised view fills the centre under the same header.
-fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, shell: &mut Shell<'_>, tile: TileId) {
+/// Draws the maximised panel with its header.
+fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, behavior: &mut TileBehavior<'_>, tile: TileId) {
     let Some(pane) = tree.tiles.get_pane(&tile) else { return };
     let (bar, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER), Sense::click());
-    ui.painter().rect_filled(bar, 0, shell.ctx.tokens.panel);
-    let title = shell.title(pane);
+    ui.painter().rect_filled(bar, 0, behavior.ctx.tokens.panel);
+    let title = behavior.title(pane);
     if response.double_clicked() {
-        shell.wish.maximise = Some(tile);
+        behavior.requests.maximise = Some(tile);
     }
     ui.scope_builder(UiBuilder::new().max_rect(bar.shrink2(vec2(8.0, 0.0))), |ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            shell.buttons_ui(ui, tile, pane);
+            behavior.buttons_ui(ui, tile, pane);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.heading(title));
         });
     });
     widgets::hairline_below(ui, bar);
-    shell.view_ui(ui, tile, pane);
+    behavior.view_ui(ui, tile, pane);
 }
 
-impl Shell<'_> {
+impl TileBehavior<'_> {
     fn title(&self, pane: &Pane) -> String {
         let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.schema));
         let title = match pane.split_once('#') {
@@ -99,12 +99,12 @@ impl Shell<'_> {
     fn view_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
         let rect = ui.available_rect_before_wrap();
         if self.focused == Some(tile) || self.maximised {
-            self.wish.focused_area = Some(rect);
+            self.requests.focused_area = Some(rect);
         }
         focus::area(ui, pane, &self.title(pane), rect);
         let pressed_here = ui.input(|i| i.pointer.any_pressed()) && ui.rect_contains_pointer(rect);
         if pressed_here || focus::has(ui.ctx(), pane) {
-            self.wish.focus = Some(tile);
+            self.requests.focus = Some(tile);
         }
         if ui.rect_contains_pointer(rect)
             && let Some(view) = self.views.get(pane)
@@ -114,12 +114,12 @@ impl Shell<'_> {
         match self.views.get_mut(pane) {
             Some(view) => {
                 self.ctx.icon = view.icon();
-                // A pinned panel sees its own selection in place of everyone's.
+                // A pinned panel gets its own selection in place of the shared one.
                 let mut pinned = self.pins.get_mut(pane);
                 if let Some(pinned) = &mut pinned {
                     std::mem::swap(self.ctx.selection, *pinned);
                 }
-                // A view may narrow where it draws; what is drawn over it is not its own.
+                // Restores the clip rectangle for the focus ring.
                 let clip = ui.clip_rect();
                 view.ui(ui, &mut self.ctx);
                 ui.set_clip_rect(clip);
@@ -130,17 +130,17 @@ impl Shell<'_> {
             None => widgets::empty_state(
                 ui,
                 icons::GRID,
-                &format!("There is no view `{pane}`"),
-                "The layout is from another version: close this panel",
+                &format!("Unknown view `{pane}`"),
+                "The layout was made by another version. Close this panel",
             ),
         }
         focus::ring(ui, pane, rect);
     }
 
-    /// Keeps the selection of a panel as it is, or lets it follow everyone's again.
+    /// Pins the panel's selection, or unpins it.
     fn pin_ui(&mut self, ui: &mut Ui, pane: &Pane, title: &str) {
         let is_pinned = self.pins.contains_key(pane);
-        let verb = if is_pinned { "Follow the selection in" } else { "Pin the selection of" };
+        let verb = if is_pinned { "Unpin selection of" } else { "Pin selection of" };
         if widgets::icon_toggle(ui, icons::PIN, &format!("{verb} {title}"), is_pinned).clicked()
             && self.pins.remove(pane).is_none()
         {
@@ -148,16 +148,16 @@ impl Shell<'_> {
         }
     }
 
-    /// More, pin, help, maximise, close; from the right.
+    /// Add, pin, help, maximise, close; from right to left.
     fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
         let title = self.title(pane);
         ui.spacing_mut().item_spacing.x = 0.0;
         if widgets::icon_button(ui, icons::CLOSE, &format!("Close {title}")).clicked() {
-            self.wish.close = Some(tile);
+            self.requests.close = Some(tile);
         }
         let (glyph, verb) = if self.maximised { (icons::RESTORE, "Restore") } else { (icons::MAXIMISE, "Maximise") };
         if widgets::icon_button(ui, glyph, &format!("{verb} {title}")).clicked() {
-            self.wish.maximise = Some(tile);
+            self.requests.maximise = Some(tile);
         }
         let help = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
         if let Some(view) = self.views.get(pane) {
@@ -171,7 +171,7 @@ impl Shell<'_> {
         Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
     }
 
-    /// The views there are, the one of this panel first.
+    /// All views, this panel's view first.
     fn more_ui(&mut self, ui: &mut Ui, pane: &Pane) {
         ui.set_min_width(170.0);
         let here = view_of(pane);
@@ -180,15 +180,15 @@ impl Shell<'_> {
         for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
             let is_there = self.views.keys().any(|p| view_of(p) == view.name());
             let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
-            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.schema)))).clicked() {
-                self.wish.another = Some(view.name().to_owned());
+            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.exhibit)))).clicked() {
+                self.requests.another = Some(view.name().to_owned());
                 ui.close();
             }
         }
     }
 }
 
-/// A title within a sentence: abbreviations keep their capitals.
+/// A title inside a sentence, in lower case; abbreviations keep their capitals.
 fn lower(title: &str) -> String {
     let mut letters = title.chars();
     let (first, second) = (letters.next(), letters.next());
@@ -198,7 +198,7 @@ fn lower(title: &str) -> String {
     }
 }
 
-impl Behavior<Pane> for Shell<'_> {
+impl Behavior<Pane> for TileBehavior<'_> {
     fn pane_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &mut Pane) -> UiResponse {
         self.view_ui(ui, tile, &pane.clone());
         UiResponse::None
@@ -223,13 +223,13 @@ impl Behavior<Pane> for Shell<'_> {
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: Response) -> Response {
         if response.double_clicked() {
-            self.wish.maximise = Some(tile);
+            self.requests.maximise = Some(tile);
         }
         if response.clicked() || response.drag_started() {
-            self.wish.focus = Some(tile);
+            self.requests.focus = Some(tile);
         }
         if response.middle_clicked() {
-            self.wish.close = Some(tile);
+            self.requests.close = Some(tile);
         }
         if tiles.get_pane(&tile).is_some() {
             response.on_hover_text("Drag to dock elsewhere · double-click to maximise · middle-click to close")
@@ -240,7 +240,7 @@ impl Behavior<Pane> for Shell<'_> {
 
     fn on_edit(&mut self, action: EditAction) {
         if matches!(action, EditAction::TileDropped | EditAction::TileResized) {
-            self.wish.edited = true;
+            self.requests.edited = true;
         }
     }
 
@@ -264,7 +264,7 @@ impl Behavior<Pane> for Shell<'_> {
         Stroke::new(1.0, self.ctx.tokens.line)
     }
 
-    /// Strong for the panel that keys are for, ordinary for what is in front, quiet for what is behind.
+    /// Strong for the focused panel, normal for active tabs, weak for inactive tabs.
     fn tab_text_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, tile: TileId, state: &TabState) -> Color32 {
         match (state.active, self.focused == Some(tile)) {
             (true, true) => self.ctx.tokens.text_strong,

@@ -1,9 +1,9 @@
-//! The window looks the same whether egui paints it or the painter for software renderers does.
+//! egui's painter and the software painter draw the same pixels.
 
 use egui::{Align2, Color32, FontId, Pos2, Rect, Stroke, Ui, pos2, vec2};
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{CallbackResources, CallbackTrait, RenderState, RendererOptions, ScreenDescriptor, wgpu};
-use neuropil::app::software::LeanPainter;
+use neuropil::app::software::SoftwarePainter;
 
 /// Width and height: rows of the picture are copied in multiples of 256 bytes.
 const SIZE: [u32; 2] = [320, 192];
@@ -17,14 +17,14 @@ fn device() -> Option<RenderState> {
     Some(create_render_state(default_wgpu_setup(), options))
 }
 
-/// A view that paints itself: what comes before lies below it, what comes after above.
-struct Foreign;
+/// A custom paint callback between egui's meshes.
+struct CustomPaint;
 
-impl CallbackTrait for Foreign {
+impl CallbackTrait for CustomPaint {
     fn paint(&self, _: egui::PaintCallbackInfo, _: &mut wgpu::RenderPass<'static>, _: &CallbackResources) {}
 }
 
-/// Fills of every kind, edges that are softened, text, clipping, a texture of our own, and a callback amid them.
+/// Fills, antialiased edges, text, clipping, a texture, and a callback between them.
 fn draw(ui: &mut Ui) {
     let image = egui::ColorImage::example();
     let texture = ui.ctx().load_texture("example", image, egui::TextureOptions::LINEAR);
@@ -34,7 +34,7 @@ fn draw(ui: &mut Ui) {
     painter.rect_filled(whole.shrink(20.5), 8, Color32::KHAKI);
     painter.rect_filled(whole.shrink(40.0), 0, Color32::RED.gamma_multiply(0.4));
     painter.image(texture.id(), Rect::from_min_size(pos2(200.0, 30.0), vec2(90.0, 60.0)), unit(), Color32::WHITE);
-    painter.add(egui_wgpu::Callback::new_paint_callback(whole.shrink(30.0), Foreign));
+    painter.add(egui_wgpu::Callback::new_paint_callback(whole.shrink(30.0), CustomPaint));
     painter.circle(pos2(90.0, 90.0), 30.0, Color32::GREEN, Stroke::new(2.0, Color32::BLACK));
     painter.line_segment([pos2(3.0, 5.0), pos2(300.0, 180.0)], Stroke::new(1.5, Color32::WHITE));
     let clipped = painter.with_clip_rect(Rect::from_min_max(pos2(60.0, 100.0), pos2(201.5, 160.0)));
@@ -53,17 +53,17 @@ fn unit() -> Rect {
     Rect::from_min_max(Pos2::ZERO, pos2(1.0, 1.0))
 }
 
-fn picture(state: &RenderState, is_lean: bool) -> Vec<u8> {
+fn picture(state: &RenderState, is_software: bool) -> Vec<u8> {
     let ctx = egui::Context::default();
-    if is_lean {
-        ctx.add_plugin(LeanPainter::new(state).expect("a window of this format"));
+    if is_software {
+        ctx.add_plugin(SoftwarePainter::new(state).expect("a window of this format"));
     }
     let size = vec2(SIZE[0] as f32, SIZE[1] as f32);
     let input = egui::RawInput { screen_rect: Some(Rect::from_min_size(Pos2::ZERO, size)), ..Default::default() };
     let mut output = ctx.run_ui(input, draw);
     let jobs = ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point);
     let n_callbacks = jobs.iter().filter(|j| matches!(j.primitive, egui::epaint::Primitive::Callback(_))).count();
-    assert_eq!(n_callbacks, if is_lean { jobs.len() } else { 1 }, "who paints");
+    assert_eq!(n_callbacks, if is_software { jobs.len() } else { 1 }, "number of callbacks");
 
     let (device, queue) = (&state.device, &state.queue);
     let screen = ScreenDescriptor { size_in_pixels: SIZE, pixels_per_point: output.pixels_per_point };
@@ -119,12 +119,12 @@ fn read_back(state: &RenderState, mut encoder: wgpu::CommandEncoder, texture: &w
 }
 
 #[test]
-fn both_painters_paint_the_same() {
+fn both_painters_draw_the_same_pixels() {
     let Some(state) = device() else { return };
-    let (theirs, ours) = (picture(&state, false), picture(&state, true));
-    let colors = theirs.chunks_exact(4).collect::<std::collections::HashSet<_>>().len();
+    let (egui, software) = (picture(&state, false), picture(&state, true));
+    let colors = egui.chunks_exact(4).collect::<std::collections::HashSet<_>>().len();
     assert!(colors > 50, "a picture with {colors} colours shows little");
-    let off = theirs.iter().zip(&ours).map(|(a, b)| a.abs_diff(*b)).collect::<Vec<_>>();
+    let off = egui.iter().zip(&software).map(|(a, b)| a.abs_diff(*b)).collect::<Vec<_>>();
     // Colours are rounded once more or less.
     assert!(off.iter().all(|d| *d <= 2), "{} of {} bytes differ", off.iter().filter(|d| **d > 2).count(), off.len());
 }

@@ -1,4 +1,4 @@
-//! What a hand does over a view: clicks, drags, the wheel.
+//! Pointer gestures over a view: clicks, drags, the wheel.
 
 use super::Stage;
 use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, Vec2, pos2};
@@ -47,7 +47,7 @@ impl Stage {
         }
         self.button(at(path.len() - 1), false, modifiers);
         self.event(Event::PointerGone, Modifiers::NONE);
-        // So that the next press is not a double click.
+        // Waits, so that the next press is not a double-click.
         self.run(30);
     }
 
@@ -57,7 +57,7 @@ impl Stage {
         self.run(30);
     }
 
-    /// One notch where the pointer is, and one frame.
+    /// Turns the wheel by one notch at the pointer, then draws one frame.
     pub(super) fn turn_wheel(&mut self, points: f32, modifiers: Modifiers) {
         let wheel = Event::MouseWheel {
             unit: MouseWheelUnit::Point,

@@ -1,4 +1,4 @@
-//! A heat map: rows and columns of cells as a picture, their names along the edges, a colour bar.
+//! A heat map: cells as a texture, row and column labels, a colour bar.
 
 use super::{
     ink::{Ink, Inks},
@@ -9,64 +9,65 @@ use egui::{
     Align2, Color32, ColorImage, Painter, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, epaint::TextShape, pos2,
 };
 
-/// A name beside a row or above a column.
+/// A label beside a row or above a column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Name {
+pub struct AxisLabel {
     /// The name.
     pub text: String,
-    /// Its colour, when it has one.
+    /// Its colour, if any.
     pub color: Option<Color32>,
 }
 
-/// What is drawn.
-pub struct Heat {
-    /// Names of the rows, top down.
-    pub rows: Vec<Name>,
-    /// Names of the columns.
-    pub columns: Vec<Name>,
-    /// Row by row; not finite where there is nothing.
+/// The data of a heat map.
+pub struct Heatmap {
+    /// Row labels, top down.
+    pub rows: Vec<AxisLabel>,
+    /// Column labels.
+    pub columns: Vec<AxisLabel>,
+    /// Row by row; not finite where empty.
     pub values: Vec<f32>,
-    /// How values become colours.
+    /// The colormap.
     pub inks: Inks,
-    /// The range, where it does not follow from the values.
+    /// Fixed range; `None` follows the values.
     pub span: Option<(f32, f32)>,
-    /// Equal ratios are equal steps of colour.
+    /// Logarithmic colour scale.
     pub is_log: bool,
 }
 
-/// A heat map's picture.
+/// The texture of a heat map.
 #[derive(Default)]
-pub struct Picture {
-    /// Values of the ends of the colours, where they do not follow the data.
+pub struct HeatmapTexture {
+    /// Locked colour range.
     pub fixed: Option<(f32, f32)>,
     texture: Option<TextureHandle>,
     key: Option<Key>,
-    /// How many values lie beyond a fixed range.
+    /// Number of values outside a locked range.
     beyond: Option<usize>,
 }
 
-/// The values, whether the ground is dark, and the fixed range.
+/// Key of the values, whether the theme is dark, and the locked range.
 type Key = (u64, bool, Option<(f32, f32)>);
 
-/// Where the parts are.
-pub struct Places {
+/// Rectangles of the parts.
+pub struct HeatmapLayout {
     /// The cells.
     pub cells: Rect,
     bar: Rect,
 }
 
-impl Heat {
-    /// The range of the colours: where it follows from the values, their lowest and highest that have one.
+impl Heatmap {
+    /// The colour range: fixed, else from the values.
     pub fn range(&self) -> Option<(f32, f32)> {
         let of_values = self.inks.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
     }
 
-    /// Where the parts go in a canvas.
-    pub fn places(&self, ui: &Ui, canvas: Rect) -> Places {
+    /// Lays out the parts in a canvas.
+    pub fn places(&self, ui: &Ui, canvas: Rect) -> HeatmapLayout {
         let font = kit::small(ui);
-        let width = |name: &Name| ui.painter().layout_no_wrap(name.text.clone(), font.clone(), Color32::WHITE).size().x;
-        let longest = |names: &[Name]| names.iter().take(80).map(width).fold(0.0, f32::max);
+        let width =
+            |name: &AxisLabel| ui.painter().layout_no_wrap(name.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let longest = |names: &[AxisLabel]| names.iter().take(80).map(width).fold(0.0, f32::max);
         let left = (longest(&self.rows) + 22.0).min(canvas.width() * 0.3);
         let above = longest(&self.columns) + 12.0;
         let cell = (canvas.width() - left - 70.0) / self.columns.len().max(1) as f32;
@@ -77,11 +78,11 @@ impl Heat {
             pos2(cells.right() + 14.0, cells.top()),
             pos2(cells.right() + 22.0, cells.bottom().min(cells.top() + 180.0)),
         );
-        Places { cells, bar }
+        HeatmapLayout { cells, bar }
     }
 
     /// The row and the column under a point.
-    pub fn at(&self, places: &Places, at: Pos2) -> Option<(usize, usize)> {
+    pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
         if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
             return None;
         }
@@ -90,17 +91,17 @@ impl Heat {
         Some((row, ((place.x * self.columns.len() as f32) as usize).min(self.columns.len() - 1)))
     }
 
-    fn cell(&self, places: &Places, row: usize, column: usize) -> Rect {
+    fn cell(&self, places: &HeatmapLayout, row: usize, column: usize) -> Rect {
         let size = places.cells.size() / Vec2::new(self.columns.len() as f32, self.rows.len() as f32);
         Rect::from_min_size(places.cells.min + size * Vec2::new(column as f32, row as f32), size)
     }
 
-    /// Draws everything; `key` says when the values are others.
+    /// Draws the heat map; a changed `key` means changed values.
     pub fn paint(
         &self,
         ui: &Ui,
-        places: &Places,
-        picture: &mut Picture,
+        places: &HeatmapLayout,
+        picture: &mut HeatmapTexture,
         key: u64,
         hovered: Option<(usize, usize)>,
         tokens: &Tokens,
@@ -131,7 +132,7 @@ impl Heat {
         }
     }
 
-    fn names(&self, ui: &Ui, places: &Places, hovered: Option<(usize, usize)>, tokens: &Tokens) {
+    fn names(&self, ui: &Ui, places: &HeatmapLayout, hovered: Option<(usize, usize)>, tokens: &Tokens) {
         let (painter, font) = (ui.painter(), kit::small(ui));
         let ink = |is_hovered: bool| if is_hovered { tokens.text_strong } else { tokens.text_sub };
         let cell = self.cell(places, 0, 0);
@@ -152,7 +153,7 @@ impl Heat {
             let text = kit::elide(painter, &name.text, &font, room.max(10.0));
             painter.text(middle - Vec2::X * 14.0, Align2::RIGHT_CENTER, text, font.clone(), ink(at == Some(i)));
         }
-        let widest = |n: &Name| painter.layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let widest = |n: &AxisLabel| painter.layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
         let is_flat = self.columns.iter().take(80).all(|n| widest(n) + 16.0 <= cell.width());
         for (i, name) in self.columns.iter().enumerate() {
             let at = hovered.map(|h| h.1);
@@ -163,7 +164,7 @@ impl Heat {
             if is_flat {
                 painter.text(foot, Align2::CENTER_BOTTOM, &name.text, font.clone(), ink(at == Some(i)));
             } else {
-                standing(
+                vertical_text(
                     painter,
                     foot,
                     &name.text,
@@ -176,15 +177,15 @@ impl Heat {
     }
 }
 
-/// A text that stands on its beginning, cut to a height.
-fn standing(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId, room: f32, ink: Color32) {
+/// Vertical text, truncated to a height.
+fn vertical_text(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId, room: f32, ink: Color32) {
     let text = kit::elide(painter, text, font, room - 8.0);
     let galley = painter.layout_no_wrap(text, font.clone(), ink);
     let at = pos2(foot.x - galley.size().y / 2.0, foot.y);
     painter.add(TextShape::new(at, galley, ink).with_angle(-std::f32::consts::FRAC_PI_2));
 }
 
-/// A number that fits beside a colour bar: `1.2 M`.
+/// A short number for a colour bar: `1.2 M`.
 pub fn short(v: f64) -> String {
     match v.abs() {
         a if a >= 1e9 => format!("{:.1} G", v / 1e9),

@@ -1,5 +1,5 @@
-//! A raster of twenty million kept spikes of 138,639 elements: what panning, zooming and rearranging cost the window's
-//! thread. Slow without optimisation, so it is run by hand:
+//! A raster of 20 million spikes of 138,639 elements: cost of panning, zooming and rearranging on the window's thread.
+//! Slow without optimisation, so it is ignored by default:
 //! `cargo test --release --test views twenty_million -- --ignored --nocapture`.
 
 use crate::{
@@ -16,10 +16,10 @@ use neuropil::{
 use std::time::{Duration, Instant};
 
 const SPIKES: u64 = 20_000_000;
-/// As of a brain in which everybody fires at 2.4 Hz.
+/// Spikes per step of a network firing at 2.4 Hz.
 const PER_STEP: u64 = 33;
 
-/// The same whole history for every gesture: a minute, everybody active.
+/// Fills the history with one minute of activity of all elements.
 fn fill(stage: &mut Stage) -> f64 {
     let mut seed = 7_u64;
     let (mut step, mut slowest) = (0, 0.0_f64);
@@ -40,7 +40,7 @@ fn fill(stage: &mut Stage) -> f64 {
     slowest
 }
 
-/// A [`gesture`] over what is there: an empty picture is cheap, so spikes must be in view all the way.
+/// A [`gesture`] over data: spikes must stay in view, since empty views are cheap.
 fn gesture_over_data(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
     gesture(stage, what, n, |stage, i| {
         let (caption, times) = (stage.caption(), stage.times());
@@ -49,8 +49,7 @@ fn gesture_over_data(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMu
     })
 }
 
-/// Draws this many frames, each after a bit of a gesture, and tells what they cost the window's thread; the p99 in
-/// milliseconds.
+/// Draws frames during a gesture and prints their cost; returns the p99 in milliseconds.
 fn gesture(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Stage, usize)) -> f64 {
     let (mut ms, mut busy) = (vec![], vec![]);
     for i in 0..n {
@@ -78,12 +77,12 @@ fn gesture(stage: &mut Stage, what: &str, n: usize, mut bit: impl FnMut(&mut Sta
     p99
 }
 
-/// One way for so many frames, then back, and so on.
+/// Alternates the direction after this many frames.
 fn there_and_back(i: usize, frames_each_way: usize) -> f32 {
     if (i / frames_each_way).is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// Gently, as a wheel with small notches does, so that the whole range is passed once; figures of every gesture.
+/// Small steps over the whole range; the p99 of every gesture.
 fn gentle_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
     let drag = |s: &mut Stage, i: usize, by: Vec2| s.drag_once(at, by * there_and_back(i, 30));
     vec![
@@ -95,8 +94,7 @@ fn gentle_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
     ]
 }
 
-/// As fast as a hand turns a wheel: from a second to a minute and back in a quarter of a second, from everything to
-/// single spikes and back in two. Nothing of the last frame is of use to the next.
+/// Large steps, so that no frame can reuse the last one; the p99 of every gesture.
 fn rough_gestures(stage: &mut Stage, at: Pos2) -> Vec<f64> {
     let wheel = |s: &mut Stage, i: usize, turn: usize, points: f32, modifiers: Modifiers| {
         s.wheel_once(at, points * there_and_back(i, turn), modifiers);
@@ -121,10 +119,10 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     let absorbed = fill(&mut stage);
     println!("absorbing 99,000 spikes at a time: at most {absorbed:.2} ms");
     stage.with_mut(Stage::pause);
-    // Where the data are, also when there is nothing left of them.
+    // A point over the data.
     let middle = pos2(350.0, 300.0);
     let mut worst = vec![];
-    // Before anything has been counted, put in order or kept.
+    // Before caches are filled.
     worst.push(gesture(&mut stage, "the first frames", 60, |_, _| {}));
     worst.push(gesture(&mut stage, "the first gesture", 36, |s, i| {
         s.wheel_once(middle, -60.0 * there_and_back(i, 9), Modifiers::COMMAND);
@@ -137,7 +135,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
         stage.choose(list, option);
         worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
     }
-    // Where the newest second was at first.
+    // Back to the newest second.
     stage.double_click(middle);
     stage.settle();
     worst.extend(rough_gestures(&mut stage, middle));
@@ -150,7 +148,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     }
 }
 
-/// What it takes the window's thread to hand 138,639 points with new values to the device, every frame from elsewhere.
+/// Time to upload 138,639 points with new values and a new camera.
 #[test]
 fn points_are_encoded_in_a_millisecond() {
     if graphics().is_none() {

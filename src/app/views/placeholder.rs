@@ -1,32 +1,31 @@
-//! What a panel shows in place of a result: that it is being worked out, that it was stopped, that it failed. The empty
-//! state is [`kit::empty_ui`].
+//! Placeholders of a panel without a result: busy, stopped, failed. The empty state is [`kit::empty_ui`].
 
 use super::{
     ViewCtx, kit,
-    pool::{Ended, Pooled},
+    pool::{JobEnd, PooledResult},
 };
 use crate::app::{icons, theme::Tokens};
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2, pos2};
 
-/// Rows of the picture that is not there yet.
+/// Skeleton bars of the busy state.
 const ROWS: usize = 7;
 
-/// What is there instead of a first result of a job.
-pub fn pooled_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
+/// Drawn in place of the first result of a job.
+pub fn job_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     ui: &mut Ui,
     canvas: Rect,
     ctx: &ViewCtx<'_>,
     title: &str,
-    job: &mut Pooled<K, T>,
+    job: &mut PooledResult<K, T>,
 ) {
     match job.ended().cloned() {
-        Some(Ended::Stopped) => {
-            if kit::empty_ui(ui, canvas, ctx, "Stopped", "It was not worked out", Some("Start again")) {
+        Some(JobEnd::Stopped) => {
+            if kit::empty_ui(ui, canvas, ctx, "Stopped", "The calculation was stopped", Some("Start again")) {
                 job.retry();
             }
         }
-        Some(Ended::Failed(why)) => {
-            if error_ui(ui, canvas, ctx.tokens, "This could not be worked out", &why) {
+        Some(JobEnd::Failed(why)) => {
+            if error_ui(ui, canvas, ctx.tokens, "Calculation failed", &why) {
                 job.retry();
             }
         }
@@ -38,19 +37,22 @@ pub fn pooled_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     }
 }
 
-/// In a toolbar, beside the last result, which stays: how far the job for the next one is, and a button to stop it; or
-/// what has become of it.
-pub fn work_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(ui: &mut Ui, tokens: &Tokens, job: &mut Pooled<K, T>) {
+/// In a toolbar, beside the last result: progress and cancel button of the next job, or how it ended.
+pub fn job_status_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
+    ui: &mut Ui,
+    tokens: &Tokens,
+    job: &mut PooledResult<K, T>,
+) {
     if let Some(fraction) = job.progress() {
         ui.add(ProgressBar::new(fraction).desired_width(60.0).desired_height(6.0).fill(tokens.accent));
-        if ui.small_button("Cancel").on_hover_text("The last result stays").clicked() {
+        if ui.small_button("Cancel").on_hover_text("Keeps the last result").clicked() {
             job.stop();
         }
     }
     let Some(ended) = job.ended().cloned().filter(|_| job.get().is_some()) else { return };
     let (word, why) = match ended {
-        Ended::Stopped => ("stopped", "Not the newest".to_owned()),
-        Ended::Failed(why) => ("failed", why),
+        JobEnd::Stopped => ("stopped", "Shows an older result".to_owned()),
+        JobEnd::Failed(why) => ("failed", why),
     };
     ui.label(RichText::new(word).small().color(tokens.warn)).on_hover_text(why);
     if ui.small_button("Retry").clicked() {
@@ -58,7 +60,7 @@ pub fn work_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(ui: &mut Ui, toke
     }
 }
 
-/// A picture of what is to come, how far it is, and a button to stop it; whether that was pressed.
+/// The busy state: skeleton, progress and cancel button; returns whether cancel was pressed.
 pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction: Option<f32>) -> bool {
     let painter = ui.painter_at(canvas);
     painter.rect_filled(canvas, 0.0, tokens.canvas);
@@ -69,7 +71,7 @@ pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction
         let bar = Rect::from_min_size(pos2(canvas.left() + 16.0, top), Vec2::new(width - 32.0, row));
         painter.rect_filled(bar.intersect(canvas), 4.0, tokens.panel);
     }
-    // A job that is done in a moment needs no words.
+    // Short jobs show the skeleton only.
     let Some(fraction) = fraction else { return false };
     centre(ui, canvas, 74.0, |ui| {
         ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
@@ -79,7 +81,7 @@ pub fn busy_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, fraction
     })
 }
 
-/// What went wrong, to be copied, and another try; whether that was asked for.
+/// The error state with copy and retry buttons; returns whether retry was pressed.
 pub fn error_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, title: &str, why: &str) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     centre(ui, canvas, 150.0, |ui| {

@@ -1,8 +1,8 @@
-//! The distribution over time: its marks select who is there, its caption tells what it is of.
+//! The distribution over time: its marks select elements, its caption describes the data.
 
 use super::*;
 
-/// Who has the lowest, the median and the highest fitness among some at step 100, and would be found at the marks.
+/// The elements with the lowest, median and highest fitness at step 100, among those that match.
 fn ranked(n: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
     let Reading::Field(fitness) = &fields(n, 100)[1] else { unreachable!("a field") };
     let mut who: Vec<u32> = (0..n).filter(|i| i % 10 != 9 && counts(*i)).collect();
@@ -11,7 +11,7 @@ fn ranked(n: u32, counts: impl Fn(u32) -> bool) -> [u32; 3] {
 }
 
 #[test]
-fn the_marks_of_a_distribution_select_who_is_there() {
+fn the_marks_of_a_distribution_select_their_elements() {
     for n in [2000, 30_000] {
         let mut stage = staged("bands", n);
         let marks = ["Select the lowest", "Select the median", "Select the highest"];
@@ -26,7 +26,7 @@ fn the_marks_of_a_distribution_select_who_is_there() {
 }
 
 #[test]
-fn a_distribution_tells_what_it_is_of_and_follows_the_filter() {
+fn a_distribution_describes_its_data_and_follows_the_filter() {
     let mut stage = staged("bands", 2000);
     for step in (200..2000).step_by(100) {
         stage.absorb(frame(2000, step));
@@ -52,9 +52,9 @@ fn a_distribution_tells_what_it_is_of_and_follows_the_filter() {
 }
 
 #[test]
-fn the_one_menu_opens_on_a_mark() {
+fn the_context_menu_opens_on_a_mark() {
     let mut stage = staged("bands", 2000);
-    stage.allow(Abilities { actions: ACTIONS, ..Abilities::default() });
+    stage.allow(KindFeatures { actions: ACTIONS, ..KindFeatures::default() });
     stage.menu("Select the highest");
     stage.press("Actions");
     stage.press("Kick once");

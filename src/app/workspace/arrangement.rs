@@ -1,17 +1,17 @@
-//! One workspace: a tree of panels, which of them has the keyboard, and what was done to the arrangement.
+//! One workspace: a tree of panels, the focused panel, and the undo history of the layout.
 
 use super::{Page, Pane, view_of};
 use egui_tiles::{Container, Tile, TileId, Tree};
 
-/// Layout steps kept.
+/// Undo steps kept.
 const MAX_STEPS: usize = 50;
 
-/// A workspace as it is written to a file.
+/// A workspace as stored in a file.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Arrangement {
-    /// On the tab.
+    /// Tab title.
     pub title: String,
-    /// What it is for.
+    /// Its page.
     pub page: Page,
     /// Its panels.
     pub tree: Tree<Pane>,
@@ -19,21 +19,21 @@ pub struct Arrangement {
 
 /// A workspace.
 pub struct Workspace {
-    /// What is saved of it.
+    /// The stored part.
     pub now: Arrangement,
-    /// The panel that fills the centre.
+    /// The maximised panel.
     pub maximised: Option<TileId>,
-    /// The panel that keys are for.
+    /// The panel last clicked.
     pub focus: Option<TileId>,
     past: Vec<Tree<Pane>>,
     future: Vec<Tree<Pane>>,
     settled: Tree<Pane>,
-    /// The arrangement was changed by hand since the last step was cut.
+    /// Whether the user changed the layout since the last undo step.
     edited: bool,
 }
 
 impl Workspace {
-    /// A workspace as it was saved or suggested.
+    /// A workspace from a saved or suggested layout.
     pub fn new(now: Arrangement) -> Self {
         let settled = now.tree.clone();
         Self { now, maximised: None, focus: None, past: vec![], future: vec![], settled, edited: false }
@@ -57,19 +57,19 @@ impl Workspace {
         self.now.tree.tiles.get_pane(&tile)
     }
 
-    /// The panel that fills the centre, if it is still there.
+    /// The maximised panel, if it still exists.
     pub fn maximised_tile(&self) -> Option<TileId> {
         self.maximised.filter(|tile| self.pane(*tile).is_some())
     }
 
-    /// The panel that keys are for: the one last clicked, else the first.
+    /// The focused panel: the one last clicked, else the first.
     pub fn focused_tile(&self) -> Option<TileId> {
         let visible = self.visible();
-        self.focus.filter(|tile| visible.contains(tile)).or_else(|| self.by_place(visible).first().copied())
+        self.focus.filter(|tile| visible.contains(tile)).or_else(|| self.by_position(visible).first().copied())
     }
 
-    /// From left to right and from top to bottom, as they are on screen.
-    pub fn by_place(&self, mut tiles: Vec<TileId>) -> Vec<TileId> {
+    /// Sorts panels by position: left to right, then top to bottom.
+    pub fn by_position(&self, mut tiles: Vec<TileId>) -> Vec<TileId> {
         let place = |tile: &TileId| {
             self.now.tree.tiles.rect(*tile).map_or((0, 0), |rect| (rect.left() as i32, rect.top() as i32))
         };
@@ -77,7 +77,7 @@ impl Workspace {
         tiles
     }
 
-    /// Adds a panel to the tabs with the fewest, so that it is seen.
+    /// Adds a panel to the tab group with the fewest tabs, where it is visible.
     pub fn add(&mut self, pane: Pane, fresh: impl FnOnce(Pane) -> Tree<Pane>) {
         let tree = &mut self.now.tree;
         let tile = tree.tiles.insert_pane(pane.clone());
@@ -89,7 +89,7 @@ impl Workspace {
         self.bring_up(&pane);
     }
 
-    /// Brings a panel to the front. Says whether it is there.
+    /// Brings a panel to the front; `false` if it does not exist.
     pub fn bring_up(&mut self, pane: &str) -> bool {
         self.maximised = None;
         self.focus = self.now.tree.tiles.find_pane(&pane.to_owned());
@@ -108,21 +108,21 @@ impl Workspace {
         self.edited = true;
     }
 
-    /// Another arrangement in place of this one; a step of its own.
+    /// Replaces the layout, as one undo step.
     pub fn replace(&mut self, tree: Tree<Pane>) {
         self.maximised = None;
         self.now.tree = tree;
         self.edited = true;
-        self.cut();
+        self.commit();
     }
 
-    /// The arrangement was changed by hand.
-    pub fn touch(&mut self) {
+    /// Marks the layout as changed by the user.
+    pub fn mark_edited(&mut self) {
         self.edited = true;
     }
 
-    /// Once a frame in which no button is down: a change by hand becomes a step. A tab that was chosen is none.
-    pub fn cut(&mut self) {
+    /// Called once a frame while no button is down: a layout change becomes an undo step. Switching tabs does not.
+    pub fn commit(&mut self) {
         if !std::mem::take(&mut self.edited) {
             if self.settled != self.now.tree {
                 self.settled = self.now.tree.clone();
@@ -137,9 +137,9 @@ impl Workspace {
         }
     }
 
-    /// One layout step back or forward. Says whether there was one.
+    /// Undoes (`back`) or redoes a layout change; `false` if there is none.
     pub fn travel(&mut self, back: bool) -> bool {
-        self.cut();
+        self.commit();
         let (from, to) = if back { (&mut self.past, &mut self.future) } else { (&mut self.future, &mut self.past) };
         let Some(tree) = from.pop() else { return false };
         to.push(std::mem::replace(&mut self.now.tree, tree));
@@ -148,13 +148,13 @@ impl Workspace {
         true
     }
 
-    /// How many layout steps can be undone and redone.
+    /// Number of layout changes that can be undone and redone.
     pub fn steps(&self) -> (usize, usize) {
         (self.past.len(), self.future.len())
     }
 }
 
-/// The tabs a new view is added to: those with the fewest, so that it is seen.
+/// The tab group with the fewest tabs.
 fn first_tabs(tree: &Tree<Pane>, root: TileId) -> TileId {
     let tabs = tree.tiles.iter().filter_map(|(id, tile)| match tile {
         Tile::Container(Container::Tabs(tabs)) => Some((tabs.children.len(), *id)),

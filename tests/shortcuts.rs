@@ -1,5 +1,4 @@
-//! Keys, settings and sizes of the shell: what a letter does in the panel that was clicked last, what is kept and how
-//! often, what gives way in a low window.
+//! Shortcuts, settings and window sizes: shortcuts of the focused panel, undo and autosave settings, low windows.
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
@@ -18,7 +17,7 @@ use std::{
 };
 use window::{Window, assign, open, start, until, value};
 
-/// A window whose simulation has run for a moment.
+/// A window whose simulation has run and is paused.
 fn paused() -> Window {
     has_run(open(start(true)))
 }
@@ -33,7 +32,7 @@ fn has_run(mut w: Window) -> Window {
     w
 }
 
-/// A window with a change that is not saved.
+/// A window with an unsaved change.
 fn edited() -> Window {
     let mut w = open(start(false));
     w.run();
@@ -48,7 +47,7 @@ fn press(w: &mut Window, key: Key) {
 }
 
 #[test]
-fn letters_choose_colours_of_the_panel() {
+fn shortcuts_choose_colours_of_the_focused_panel() {
     let mut w = paused();
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::ShowView("brain"));
@@ -63,7 +62,7 @@ fn letters_choose_colours_of_the_panel() {
     press(&mut w, Key::R);
     assert!(w.state().messages().iter().any(|m| m.contains("no colour range")), "{:?}", w.state().messages());
     press(&mut w, Key::C);
-    assert!(w.query_all_by_label("Colour by category, as now").next().is_some(), "C lists what there is");
+    assert!(w.query_all_by_label("Colour by category (current)").next().is_some(), "C lists what there is");
     w.event(Event::Text("rate".into()));
     w.run_steps(4);
     press(&mut w, Key::Enter);
@@ -85,7 +84,7 @@ fn can_draw() -> bool {
 /// On a screen of 2880 × 1800 pixels: nothing is cut off, and everywhere something is drawn. The picture is written when
 /// `NEUROPIL_SCREENSHOTS` names a folder.
 #[test]
-fn three_hundred_percent_is_drawn() {
+fn the_window_is_drawn_at_300_percent() {
     if !can_draw() {
         return;
     }
@@ -107,7 +106,7 @@ fn three_hundred_percent_is_drawn() {
 }
 
 #[test]
-fn the_panel_that_was_clicked_is_exported() {
+fn the_focused_panel_is_exported() {
     if !can_draw() {
         return;
     }
@@ -156,7 +155,7 @@ fn the_panel_that_was_clicked_is_exported() {
 }
 
 #[test]
-fn the_comma_steps_back_and_the_full_stop_on() {
+fn comma_steps_back_and_full_stop_steps_forward() {
     let mut w = paused();
     let now = w.state().session().live.clock.step;
     assert_eq!(w.state().time().axis.cursor(), None);
@@ -181,7 +180,7 @@ fn a_new_project_is_of_the_same_kind_and_asks_first() {
 }
 
 #[test]
-fn closing_by_keys_asks_as_well() {
+fn quitting_by_shortcut_asks_about_unsaved_changes() {
     let mut w = edited();
     let key =
         Event::Key { key: Key::Q, physical_key: None, pressed: true, repeat: false, modifiers: Modifiers::COMMAND };
@@ -193,7 +192,7 @@ fn closing_by_keys_asks_as_well() {
 }
 
 #[test]
-fn what_says_how_it_begins_waits_for_a_rewind() {
+fn initial_conditions_are_pending_until_a_rewind() {
     let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
     let project = Project { model, ..Project::default() };
     let mut w = open(Start { project: Some(project), ..start(true) });
@@ -213,7 +212,7 @@ fn what_says_how_it_begins_waits_for_a_rewind() {
 }
 
 #[test]
-fn whoever_is_selected_is_probed_without_named_sets_too() {
+fn selections_are_probed_without_named_groups() {
     let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
     let project = Project { model, ..Project::default() };
     let mut w = open(Start { project: Some(project), builder: None, ..start(true) });
@@ -243,7 +242,7 @@ fn set(w: &mut Window, field: &str, text: &str) {
 }
 
 #[test]
-fn as_many_steps_are_kept_as_was_asked_for() {
+fn undo_steps_follow_the_setting() {
     let mut w = open(Start { config_dir: None, ..start(false) });
     w.run();
     set(&mut w, "work.undo_steps value", "12");
@@ -261,7 +260,7 @@ fn as_many_steps_are_kept_as_was_asked_for() {
 }
 
 #[test]
-fn a_project_saves_itself_when_that_is_wanted() {
+fn autosave_follows_the_setting() {
     let folder = std::env::temp_dir().join(format!("neuropil-autosave-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("folder");
     let file: PathBuf = folder.join("kept.ron");
@@ -272,7 +271,7 @@ fn a_project_saves_itself_when_that_is_wanted() {
     w.run();
     std::thread::sleep(std::time::Duration::from_millis(400));
     w.run_steps(3);
-    assert!(w.state().session().is_dirty(), "nobody asked for it yet");
+    assert!(w.state().session().is_dirty(), "autosave is off");
     set(&mut w, "work.autosave_s value", "0.3");
     until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
     let kept = project::open(&file).expect("readable").0;
@@ -282,7 +281,7 @@ fn a_project_saves_itself_when_that_is_wanted() {
 }
 
 #[test]
-fn the_time_panel_gives_way_in_a_low_window() {
+fn the_time_panel_is_hidden_in_a_low_window() {
     for (height, is_low) in [(900.0, false), (800.0, true)] {
         let start = start(true);
         let mut w: Window = egui_kittest::Harness::builder()
@@ -305,7 +304,7 @@ fn the_time_panel_gives_way_in_a_low_window() {
 static SECOND: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 #[test]
-fn both_can_be_opened() {
+fn recovery_opens_both_versions() {
     let folder = std::env::temp_dir().join(format!("neuropil-both-{}", std::process::id()));
     let (file, state) = (folder.join("kept.ron"), folder.join("state"));
     std::fs::create_dir_all(&state).expect("folder");

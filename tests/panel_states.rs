@@ -1,6 +1,6 @@
-//! Every view and the whole window × empty, live, error × dark, light × 100 %, 200 %: drawn, not blank, in the colours of
-//! its theme, and everything that can be operated has a name. Nothing depends on single pixels, so any Vulkan driver
-//! will do. Pictures are written when `NEUROPIL_SHOTS` names a folder.
+//! Every view and the window × empty, live, error × dark, light × 100 %, 200 %: drawn, not blank, in the colours of its
+//! theme, and every control has a name. No test depends on single pixels, so any Vulkan driver works. Pictures are
+//! written when `NEUROPIL_SHOTS` names a folder.
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
@@ -39,7 +39,7 @@ enum State {
     Unbuilt,
 }
 
-/// What is simulated. Between them, every view has something to show.
+/// The simulations. Together they fill every view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Subject {
     Brain,
@@ -66,7 +66,7 @@ impl Subject {
         }
     }
 
-    /// The panels there are in a state: all that fit the simulation, of the population those the brain has not.
+    /// The panels in a state: all that fit the simulation; of the population only those the brain lacks.
     fn panels(self, w: &Window, state: State) -> Vec<&'static str> {
         if matches!(state, State::Closed | State::Unbuilt) {
             return vec!["window"];
@@ -75,14 +75,14 @@ impl Subject {
         all.filter(|v| self == Self::Brain || POPULATION.contains(v)).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// States its panels are looked at in. Without a simulation, windows are the same.
+    /// States to test. Without a simulation, windows are equal.
     fn states(self) -> &'static [State] {
         const ALL: &[State] = &[State::Empty, State::Live, State::Error, State::Closed, State::Unbuilt];
         if self == Self::Brain { ALL } else { &ALL[..3] }
     }
 }
 
-/// Views of phases, lineages, matrices, and of values among those who come and go.
+/// Views that only the population fills.
 const POPULATION: [&str; 6] = ["circle", "scatter", "phases", "lineage", "matrix", "bands"];
 
 fn has_graphics() -> bool {
@@ -125,7 +125,7 @@ fn window_in(subject: Subject, state: State, theme: egui::Theme) -> Window {
             w.state_mut().command(&ctx, UiCommand::RunPause);
             until(&mut w, "it pauses", |w| !w.state().session().live.running);
         }
-        State::Error => until(&mut w, "it has stopped", |w| w.state().session().live.trouble.is_some()),
+        State::Error => until(&mut w, "it has stopped", |w| w.state().session().live.stop_reason.is_some()),
         State::Unbuilt => until(&mut w, "it has failed", |w| w.state().session().live.error.is_some()),
     }
     if state == State::Empty {
@@ -136,7 +136,7 @@ fn window_in(subject: Subject, state: State, theme: egui::Theme) -> Window {
     w
 }
 
-/// Panels on screen that wait for the model to run, and those that say why it does not.
+/// Number of visible panels with a Run button, and of those with an error.
 fn waiting_and_failed(w: &Window) -> [usize; 2] {
     // One more is in the run bar.
     let waiting = w.query_all_by_label("Run").count() - 1;
@@ -167,7 +167,7 @@ fn colors(picture: &image::RgbaImage, part: egui::Rect, scale: f32) -> HashMap<[
     out
 }
 
-/// Most of it is the theme's ground, and there is something on it.
+/// Most pixels have the theme's background, and some differ.
 fn assert_drawn(picture: &image::RgbaImage, part: egui::Rect, scale: f32, t: &Tokens, name: &str) {
     let colors = colors(picture, part, scale);
     let all: usize = colors.values().sum();
@@ -191,7 +191,6 @@ fn bring_up(w: &mut Window, view: &'static str) {
     }
 }
 
-/// Views join by themselves: each is brought to the front in turn.
 #[test]
 fn every_panel_of_a_brain_in_every_state_theme_and_scale() {
     if has_graphics() {
@@ -206,10 +205,9 @@ fn every_panel_of_a_population_in_every_state_theme_and_scale() {
     }
 }
 
-/// No view is left out.
 #[test]
-fn between_them_they_show_every_view() {
-    let schema = |sim: Box<dyn Simulation>| SimSchema {
+fn the_simulations_cover_every_view() {
+    let exhibit = |sim: Box<dyn Simulation>| Exhibit {
         probes: sim.probes(),
         lanes: (0..sim.probes().len()).map(|probe| sim.lanes(probe as u16)).collect(),
         sets: sim.sets().to_vec(),
@@ -223,8 +221,7 @@ fn between_them_they_show_every_view() {
     assert_eq!(shown, views::all().iter().map(|v| v.name()).collect::<BTreeSet<_>>());
 }
 
-/// Where a panel waits for the model to run, it says so and has a button; after a fault the same panels say what it
-/// was, and have a way out.
+/// Panels without data have a Run button; after a failure the same panels show the error and a recovery button.
 fn look_at(subject: Subject) {
     let mut n = 0;
     for (theme, tokens, theme_name) in themes() {
@@ -255,7 +252,7 @@ fn look_at(subject: Subject) {
     println!("{n} pictures of a {subject:?}");
 }
 
-/// How many pictures that was.
+/// Draws at both scales; returns the number of pictures.
 fn drawn_at_both_scales(w: &mut Window, name: &str, tokens: &Tokens) -> usize {
     const SCALES: [f32; 2] = [1.0, 2.0];
     for scale in SCALES {
@@ -274,7 +271,7 @@ fn drawn_at_both_scales(w: &mut Window, name: &str, tokens: &Tokens) -> usize {
     SCALES.len()
 }
 
-/// Everything that opens over the window: dialogs, menus, the palette.
+/// Dialogs, menus and the palette.
 #[test]
 fn dialogs_and_popups_name_their_controls() {
     let mut w = open(start(true));

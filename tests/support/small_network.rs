@@ -1,4 +1,4 @@
-//! A small network with everything in it, for tests of the step.
+//! A small network with every kind of stimulus, for tests of the step.
 
 use neuropil::{
     data::{Connectome, Csr, NeuronTable},
@@ -36,7 +36,7 @@ pub fn intervention(effect: Effect, target: &str, from_ms: f64, to_ms: f64) -> I
     Intervention { effect, target: target.into(), from_ms, to_ms, ..Intervention::default() }
 }
 
-/// Everything at once: trains, noise, currents, lesions, beginning and ending at odd times.
+/// All effects at once, starting and stopping at odd times.
 pub fn busy() -> Params {
     let mut params = Params::default();
     params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into(), ..Selection::default() });

@@ -1,4 +1,4 @@
-//! What any thread has logged waits here until the window takes it up.
+//! Captures log events of all threads until the window drains them.
 
 use super::Level;
 use std::{
@@ -12,31 +12,31 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, filter::Targets, layer::Context, registry::LookupSpan};
 
-/// Target of lines the window has shown already.
+/// Target of events that the window has added to its log itself.
 pub const SHOWN: &str = "neuropil::shown";
-/// Lines that wait at most; older ones are dropped, for a window that is never drawn.
-const MAX_WAITING: usize = 10_000;
+/// Events kept at most; older ones are dropped while no window drains them.
+const MAX_PENDING: usize = 10_000;
 
-static WAITING: Mutex<VecDeque<Said>> = Mutex::new(VecDeque::new());
+static PENDING: Mutex<VecDeque<CapturedEvent>> = Mutex::new(VecDeque::new());
 
-/// A line that waits.
-pub struct Said {
-    /// How bad.
+/// A captured event.
+pub struct CapturedEvent {
+    /// Severity.
     pub level: Level,
-    /// Who says so.
+    /// Module or crate.
     pub target: String,
-    /// What.
+    /// Message.
     pub text: String,
-    /// Whether this program says so, not something it is made of.
+    /// Whether it comes from this program, not from a dependency.
     pub is_own: bool,
 }
 
-struct Ring;
+struct CaptureLayer;
 
 #[derive(Default)]
 struct Text {
     text: String,
-    /// Who really said so, for what comes in by way of the `log` crate.
+    /// The original target of events from the `log` crate.
     target: Option<String>,
 }
 
@@ -51,37 +51,37 @@ impl Visit for Text {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Ring {
+impl<S: Subscriber> Layer<S> for CaptureLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let level = match *event.metadata().level() {
             tracing::Level::ERROR => Level::Error,
             tracing::Level::WARN => Level::Warning,
             _ => Level::Info,
         };
-        let mut said = Text::default();
-        event.record(&mut said);
-        let target = said.target.as_deref().unwrap_or(event.metadata().target());
+        let mut fields = Text::default();
+        event.record(&mut fields);
+        let target = fields.target.as_deref().unwrap_or(event.metadata().target());
         if target == SHOWN {
             return;
         }
         let own = target.strip_prefix("neuropil::");
         let target = own.unwrap_or(target).split("::").next().unwrap_or_default().to_owned();
-        let said = Said { level, target, text: said.text, is_own: own.is_some() };
-        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() == MAX_WAITING {
-            waiting.pop_front();
+        let captured = CapturedEvent { level, target, text: fields.text, is_own: own.is_some() };
+        let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() == MAX_PENDING {
+            pending.pop_front();
         }
-        waiting.push_back(said);
+        pending.push_back(captured);
     }
 }
 
-/// To be added to the program's subscriber: everything of the program, and warnings of what it is made of.
+/// The layer for the program's subscriber: info and above of the program, warnings and above of dependencies.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     let wanted = Targets::new().with_default(tracing::Level::WARN).with_target("neuropil", tracing::Level::INFO);
-    Ring.with_filter(wanted)
+    CaptureLayer.with_filter(wanted)
 }
 
-/// What has come in since.
-pub fn take() -> VecDeque<Said> {
-    std::mem::take(&mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner))
+/// Events since the last call.
+pub fn take() -> VecDeque<CapturedEvent> {
+    std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,4 +1,4 @@
-//! The rows of the inspector: typing, stepping, copying, presets, and what the engine has taken up.
+//! The rows of the inspector: typing, stepping, copying, presets, and edits applied by the engine.
 
 #[path = "fake_brain/mod.rs"]
 mod fake;
@@ -31,7 +31,7 @@ fn enter(w: &mut Window) {
     w.run();
 }
 
-/// The pointer over the row of a parameter, without a button.
+/// Hovers over the row of a parameter.
 fn hover(w: &mut Window, name: &str) {
     let at = w.get_by_role_and_label(Role::Slider, name).rect().left_center() - egui::vec2(30.0, 0.0);
     w.hover_at(at);
@@ -55,7 +55,7 @@ fn expressions_and_units_are_understood() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_said_and_nothing_changes() {
+fn invalid_input_shows_its_reason_and_changes_nothing() {
     let mut w = fresh();
     type_into(&mut w, "lif.tau_m value", "20 mV");
     assert!(w.query_by_label_contains("is a voltage; expected a time in ms").is_some());
@@ -74,7 +74,7 @@ fn what_cannot_be_taken_is_said_and_nothing_changes() {
 
 /// The slider goes from 1 to 100 ms, 5 s are accepted when typed, and dragging from there does not jump.
 #[test]
-fn typing_goes_further_than_dragging() {
+fn typed_values_may_exceed_the_slider_range() {
     let mut w = fresh();
     type_into(&mut w, "lif.tau_m value", "5 s");
     enter(&mut w);
@@ -138,7 +138,7 @@ fn keys_over_a_row_reset_copy_and_paste() {
 }
 
 #[test]
-fn presets_are_one_step_and_all_parameters_go_through_the_clipboard() {
+fn presets_and_pasted_parameters_are_one_undo_step_each() {
     let mut w = fresh();
     assign(&mut w, "lif.tau_m=33");
     assign(&mut w, "lif.w_syn=0.5");
@@ -171,7 +171,7 @@ fn presets_are_one_step_and_all_parameters_go_through_the_clipboard() {
 }
 
 #[test]
-fn edits_are_waited_for_until_the_engine_has_them() {
+fn edits_are_pending_until_the_engine_applies_them() {
     let mut w = open(start(true));
     w.run();
     w.get_by_label("Run").click();
@@ -179,10 +179,10 @@ fn edits_are_waited_for_until_the_engine_has_them() {
     let id = neuropil::params::path::find(w.state().session().project.model.params(), "lif.tau_m").expect("path").0;
     assign(&mut w, "lif.tau_m=31");
     let mut was_pending = false;
-    until(&mut w, "it was taken up", |w| {
-        let taken = &w.state().session().live.acks;
-        was_pending |= taken.is_pending(id);
-        taken.applied_at(id).is_some() && !taken.is_pending(id)
+    until(&mut w, "it is applied", |w| {
+        let taken = &w.state().session().live.taken;
+        was_pending |= taken.waits(id);
+        taken.since(id).is_some() && !taken.waits(id)
     });
     assert!(was_pending, "for a frame at least");
     assert!(w.state().session().live.build_time.is_some());
@@ -227,7 +227,7 @@ fn a_parameter_follows_a_formula() {
 }
 
 #[test]
-fn only_changed_and_search_leave_what_is_asked_for() {
+fn rows_are_filtered_by_change_and_by_text() {
     let mut w = fresh();
     assign(&mut w, "lif.tau_m=33");
     w.run();

@@ -1,0 +1,35 @@
+//! The empty state of views that need a running simulation, and why a simulation stopped.
+
+use super::{ViewCtx, ViewRequest, kit};
+use crate::app::commands::UiCommand;
+use std::sync::Arc;
+
+/// The empty state of a view that fills while the model runs.
+pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
+    if ctx.time.axis.is_recorded {
+        let how = "Not recorded in this run. Switch probes on under Probes before recording";
+        kit::empty_ui(ui, canvas, ctx, title, how, None);
+        return;
+    }
+    if ctx.running {
+        kit::empty_ui(ui, canvas, ctx, title, how, None);
+        return;
+    }
+    let pressed = match ctx.stop_reason {
+        Some(t) => kit::failed_ui(ui, canvas, ctx, "The simulation stopped", &t.why, Some(t.remedy.0)),
+        None => kit::empty_ui(ui, canvas, ctx, title, how, Some("Run")),
+    };
+    if pressed {
+        let command = ctx.stop_reason.map_or(UiCommand::RunPause, |t| t.remedy.1.clone());
+        ctx.requests.push(ViewRequest::Command(command));
+    }
+}
+
+/// Why the simulation stopped by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StopReason {
+    /// What failed, and where.
+    pub why: Arc<str>,
+    /// Label and command of the recovery button.
+    pub remedy: (&'static str, UiCommand),
+}
