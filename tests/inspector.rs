@@ -180,9 +180,9 @@ fn edits_are_pending_until_the_engine_applies_them() {
     assign(&mut w, "lif.tau_m=31");
     let mut was_pending = false;
     until(&mut w, "it is applied", |w| {
-        let taken = &w.state().session().live.taken;
-        was_pending |= taken.waits(id);
-        taken.since(id).is_some() && !taken.waits(id)
+        let taken = &w.state().session().live.acks;
+        was_pending |= taken.is_pending(id);
+        taken.applied_at(id).is_some() && !taken.is_pending(id)
     });
     assert!(was_pending, "for a frame at least");
     assert!(w.state().session().live.build_time.is_some());

@@ -207,7 +207,7 @@ fn every_panel_of_a_population_in_every_state_theme_and_scale() {
 
 #[test]
 fn the_simulations_cover_every_view() {
-    let exhibit = |sim: Box<dyn Simulation>| Exhibit {
+    let schema = |sim: Box<dyn Simulation>| SimSchema {
         probes: sim.probes(),
         lanes: (0..sim.probes().len()).map(|probe| sim.lanes(probe as u16)).collect(),
         sets: sim.sets().to_vec(),

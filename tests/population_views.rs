@@ -16,7 +16,7 @@ use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
     app::views::{KindFeatures, ViewRequest, tints::Tint},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, Frame, Reading},
 };
 use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};

@@ -44,7 +44,7 @@ fn a_query_hides_the_others_in_every_view() {
 
 #[test]
 fn live_values_are_compared_and_errors_explained() {
-    let mut stage = Stage::new("filter", exhibit(), (420.0, 600.0)).headless();
+    let mut stage = Stage::new("filter", schema(), (420.0, 600.0)).headless();
     stage.allow(features());
     stage.filter("rate > 20 Hz");
     assert!(stage.says("`rate` has no values yet"));
@@ -78,7 +78,7 @@ fn categories_are_ticked_and_selected() {
 
 #[test]
 fn the_menu_applies_to_the_selection() {
-    let mut stage = Stage::new("filter", exhibit(), (700.0, 700.0)).headless();
+    let mut stage = Stage::new("filter", schema(), (700.0, 700.0)).headless();
     stage.allow(features());
     stage.settle();
     stage.menu("Select sensory");
@@ -91,7 +91,7 @@ fn the_menu_applies_to_the_selection() {
 /// The group labels beside the rows select a whole class.
 #[test]
 fn the_menu_of_a_group_applies_to_all_of_it() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 700.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 700.0)).headless();
     stage.allow(features());
     stage.settle();
     for _ in 0..10 {
@@ -112,7 +112,7 @@ fn the_menu_of_a_group_applies_to_all_of_it() {
 /// 15 M connections.
 #[test]
 fn the_matrix_sums_all_connections() {
-    let mut stage = Stage::new("connectivity", exhibit(), (900.0, 600.0)).headless();
+    let mut stage = Stage::new("connectivity", schema(), (900.0, 600.0)).headless();
     let secs = stage.until(" cells");
     println!("connectivity: {secs:.2} s for all connections");
     let mut weights = Stage::new("weights", schema(), (900.0, 500.0)).headless();
@@ -129,7 +129,7 @@ fn the_matrix_sums_all_connections() {
 }
 
 /// Connections that cannot be read while the gate is locked.
-struct Gated(Arc<dyn Links>, Arc<RwLock<()>>);
+struct Gated(Arc<dyn ConnectionSource>, Arc<RwLock<()>>);
 
 impl ConnectionSource for Gated {
     fn n(&self) -> u32 {
@@ -196,7 +196,7 @@ fn statistics_of_the_selection() {
 
 #[test]
 fn a_histogram_selects_the_elements_of_a_bin() {
-    let mut stage = Stage::new("histogram", exhibit(), (900.0, 420.0)).headless();
+    let mut stage = Stage::new("histogram", schema(), (900.0, 420.0)).headless();
     stage.feed(2_000);
     stage.drag(egui::pos2(60.0, 200.0), egui::vec2(820.0, 0.0), egui::Modifiers::NONE);
     assert_eq!(stage.selection().len(), 138_639, "all bins are all elements");
@@ -207,7 +207,7 @@ fn a_histogram_selects_the_elements_of_a_bin() {
 
 #[test]
 fn a_rectangle_in_the_raster_selects_its_elements() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 500.0)).headless();
     for _ in 0..10 {
         stage.feed(1_000);
     }
@@ -222,7 +222,7 @@ fn a_rectangle_in_the_raster_selects_its_elements() {
 /// A thin lasso along the diagonal selects fewer elements than its bounding rectangle; Ctrl+Alt removes them again.
 #[test]
 fn a_lasso_in_the_raster_selects_its_elements() {
-    let mut stage = Stage::new("raster", exhibit(), (900.0, 500.0)).headless();
+    let mut stage = Stage::new("raster", schema(), (900.0, 500.0)).headless();
     for _ in 0..10 {
         stage.feed(1_000);
     }

@@ -61,7 +61,7 @@ fn hidden_panels_are_not_copied() {
     assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
     command(&mut w, UiCommand::PauseDisplay);
     assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "updates are off");
-    assert!(w.query_by_label("Updates are off").is_some());
+    assert!(w.query_by_label("Display paused").is_some());
     command(&mut w, UiCommand::PauseDisplay);
     assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0);
     command(&mut w, UiCommand::Home);

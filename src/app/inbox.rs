@@ -43,7 +43,7 @@ impl App {
             }
             JobResult::Opened(_, Err(e)) => self.notify(Level::Error, format!("Could not open: {e}")),
             JobResult::Saved(path, project, Ok(())) => {
-                self.workspace.stored_now();
+                self.workspace.mark_saved();
                 self.recent.add(&path);
                 self.log.add(Level::Info, format!("Saved {}", path.display()));
                 self.session.saved(path, &project);
@@ -74,11 +74,11 @@ impl App {
             JobResult::RunOpened(Err(e)) => self.notify(Level::Error, format!("Could not open the run: {e}")),
             JobResult::Found(query, found) => {
                 if let Some(palette) = &mut self.palette {
-                    palette.take(query, found);
+                    palette.set_hits(query, found);
                 }
             }
             JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
-            JobResult::Figure(figure) => self.took_figure(figure),
+            JobResult::Figure(figure) => self.figure_captured(figure),
             JobResult::Revealed(Ok(())) => {}
             JobResult::Revealed(Err(folder)) => {
                 self.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));

@@ -237,7 +237,7 @@ impl Jobs {
 
     /// Writes a picture.
     pub fn draw(&mut self, path: PathBuf, figure: FigureHandle) -> Result<(), String> {
-        self.spawn("figure", move || Done::Exported(super::figure::write(&figure.0, &path)))
+        self.spawn("figure", move || JobResult::Exported(super::figure::write(&figure.0, &path)))
     }
 
     /// Reads the list of runs beside a project.

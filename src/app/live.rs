@@ -10,12 +10,7 @@ mod subscriptions;
 pub use acks::EditAcks;
 
 use super::{
-    checkpoints::Checkpoints,
-    log::Level,
-    pacing::Target,
-    recorded::Recorded,
-    rescue::Rescue,
-    views::StopReason,
+    checkpoints::Checkpoints, log::Level, pacing::Target, playback::Playback, rescue::Rescue, views::StopReason,
 };
 use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},

@@ -352,8 +352,8 @@ impl App {
         let features = self.features();
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
-        self.workspace.follow_cursor(&session.live.exhibit, &mut self.time, session.live.clock);
-        session.filter.update(ui.ctx(), &session.live.exhibit, &features);
+        self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock);
+        session.filter.update(ui.ctx(), &session.live.schema, &features);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let mut tints = std::mem::take(&mut self.workspace.tints);
         let mut kept_views = std::mem::take(&mut self.workspace.kept_views);

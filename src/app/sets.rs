@@ -230,14 +230,14 @@ fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
 
 /// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
-    let Some(set) = app.session.live.exhibit.sets.first().cloned() else { return };
+    let Some(set) = app.session.live.schema.sets.first().cloned() else { return };
     let features = app.features();
     let key = (features.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, features.seed);
     app.sets.counts.poll();
     if !app.sets.counts.is_stale(&key) {
         return;
     }
-    let asked = QueryContext::new(&app.session.live.exhibit, &features, set, &Default::default());
+    let asked = QueryContext::new(&app.session.live.schema, &features, set, &Default::default());
     let named = features.named.clone();
     app.sets.counts.want(ui.ctx(), key, move |progress| {
         let count = |s: &Named| {
@@ -255,7 +255,7 @@ impl App {
         let schema = &self.session.live.schema;
         let Some(set) = schema.sets.first().cloned() else { return };
         let over = set.name;
-        let asked = QueryContext::new(exhibit, &self.features(), set, &Default::default());
+        let asked = QueryContext::new(schema, &self.features(), set, &Default::default());
         let query = format!("in {}", query::quote(name));
         let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {

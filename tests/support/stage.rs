@@ -72,7 +72,7 @@ impl Inside {
         let (start, busy) = (Instant::now(), busy_ms());
         let mut requests = vec![];
         self.time.axis.line.update(ui, self.clock.step as f64);
-        self.filter.update(ui.ctx(), &self.exhibit, &self.features);
+        self.filter.update(ui.ctx(), &self.schema, &self.features);
         let mut ctx = ViewCtx {
             schema: &self.schema,
             clock: self.clock,

@@ -196,7 +196,7 @@ impl UiCommand {
         all.extend(Model::all().iter().map(|m| Self::New(m.name())));
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
-        all.extend((0..app.recent.places.len()).map(Self::OpenRecent));
+        all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
         all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
@@ -340,11 +340,11 @@ impl UiCommand {
             Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
                 Some("The duration is over: rewind first")
             }
-            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.recorded.is_some() => {
+            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.playback.is_some() => {
                 Some("This is a playback: rebuild to run its project")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
-            Self::ContinueOnCpu => needs(live.rescue.fault.is_some(), "No device has failed"),
+            Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),
             Self::CancelLoading => needs(live.progress().is_some(), "Nothing is loading"),
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
@@ -358,19 +358,19 @@ impl UiCommand {
                 let chosen = &session.selection;
                 let of = |p: &crate::sim::ProbeSpec| p.shape == crate::sim::Shape::Series { of: chosen.set };
                 needs(!chosen.elements.is_empty(), "Nothing is selected")
-                    .or_else(|| needs(live.exhibit.probes.iter().any(of), "No traces are available for these elements"))
+                    .or_else(|| needs(live.schema.probes.iter().any(of), "No traces are available for these elements"))
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
                 needs(app.tree_item().is_some(), "No item is selected in the project tree")
             }
             Self::OpenRecent(i) => {
-                let place = app.recent.places.get(*i);
+                let place = app.recent.projects.get(*i);
                 needs(place.is_some_and(|p| !p.is_missing), "The file no longer exists")
             }
             Self::ExportPanel => loaded,
             Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
             Self::ColorMenu | Self::ColorBy(_) => {
-                let (options, _) = app.workspace.colorings(&live.exhibit);
+                let (options, _) = app.workspace.colorings(&live.schema);
                 needs(!options.is_empty(), "This panel has no colour options")
             }
             Self::Compare(_) => needs(
@@ -381,8 +381,8 @@ impl UiCommand {
                 live.is_loaded() && !app.profile.machine.measuring,
                 "No device in use, or a measurement is running",
             ),
-            Self::Replay(_) => needs(app.library.again.is_none(), "Another replay is running"),
-            Self::CancelReplay => needs(app.library.again.is_some(), "No replay is running"),
+            Self::Replay(_) => needs(app.library.replaying.is_none(), "Another replay is running"),
+            Self::CancelReplay => needs(app.library.replaying.is_some(), "No replay is running"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),
             Self::UndoLayout => needs(app.workspace.steps().0 > 0, "No layout change to undo"),
             Self::RedoLayout => needs(app.workspace.steps().1 > 0, "No layout change to redo"),

@@ -69,7 +69,7 @@ impl App {
                 let name = name.replace(|c| !is_plain(c), "-");
                 self.figure = Some(FigureRequest { name, area });
             }
-            _ => self.say(Level::Warning, "No panel to export"),
+            _ => self.notify(Level::Warning, "No panel to export"),
         }
     }
 
@@ -83,7 +83,7 @@ impl App {
         let (scale, outbox, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
         ctx.request_screenshot(move |screen| {
             let figure = Figure { name, area, scale, shapes, screen };
-            outbox.try_send(Done::Figure(FigureHandle(Arc::new(figure)))).ok();
+            outbox.try_send(JobResult::Figure(FigureHandle(Arc::new(figure)))).ok();
             wake.request_repaint();
         });
     }

@@ -124,7 +124,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter parameters");
     });
     for (level, text) in messages {
-        app.say(level, text);
+        app.notify(level, text);
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -186,7 +186,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     }
     let (browse, messages) = (rows.browse, rows.messages);
     for (level, text) in messages {
-        app.say(level, text);
+        app.notify(level, text);
     }
     browse
 }
@@ -273,7 +273,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
     group_ui(ui, &mut rows, 0);
     let messages = rows.messages;
     for (level, text) in messages {
-        app.say(level, text);
+        app.notify(level, text);
     }
     if plan.run != app.session.project.run {
         app.session.project.run = plan.run;

@@ -174,7 +174,7 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
             true => format!("Changed. Click to reset to {}", path::show(spec, &rows.defaults.get(id))),
             false => "Default value".to_owned(),
         });
-        let what = match taken.and_then(|taken| taken.since(id)) {
+        let what = match taken.and_then(|taken| taken.applied_at(id)) {
             _ if pending => "Sent to the simulation, not applied yet".to_owned(),
             Some(step) => format!("Applied before step {}", text::count(step + 1)),
             None => return,

@@ -3,7 +3,7 @@
 use super::{EditAcks, Live, LiveEvent, RunLog};
 use crate::{
     app::{commands::UiCommand, log::Level, rescue::Fault, views::StopReason},
-    engine::{Command, Engine, Event, Logged},
+    engine::{Command, Engine, Event, LoggedCommand},
     sim::{Frame, SimError},
 };
 use std::time::Instant;
@@ -94,8 +94,8 @@ impl Live {
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
         match event {
-            Event::Loaded(exhibit) => {
-                self.exhibit = exhibit;
+            Event::Loaded(schema) => {
+                self.schema = schema;
                 (self.recorded, self.stop_reason) = (None, None);
                 self.rescue.forget();
                 self.watched.clear();
@@ -116,8 +116,8 @@ impl Live {
                 }
                 self.pace.forget();
             }
-            Event::Applied(_, Logged::Rewind) => {
-                self.since_zero = self.sent.clone().map(|project| SinceZero { project, log: vec![] });
+            Event::Applied(_, LoggedCommand::Rewind) => {
+                self.since_zero = self.sent.clone().map(|project| RunLog { project, log: vec![] });
                 self.rescue.forget_states();
                 self.stop_reason = None;
                 say(Level::Info, "Rewound to step 0".into());

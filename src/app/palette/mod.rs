@@ -90,7 +90,7 @@ fn select(ctx: &egui::Context, app: &mut App, found: &SearchHit) {
     let (set, elements) = match *found {
         SearchHit::Element { set, element, .. } => (set, vec![element]),
         SearchHit::Category { set, column, code, .. } => {
-            let sets = &app.session.live.exhibit.sets;
+            let sets = &app.session.live.schema.sets;
             let column = sets.iter().find(|s| s.name == set).and_then(|s| s.columns.get(column));
             let codes = column.map(|c| c.codes.as_slice()).unwrap_or_default();
             (set, (0..codes.len() as u32).filter(|i| codes[*i as usize] == code).collect())

@@ -149,7 +149,7 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                 Some(run) => recording_ui(ui, run, &at, &of, queue),
                 None => {
                     ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
-                    let back = ui.add(egui::Link::new(RichText::new("Back to LIVE").color(t.warn)));
+                    let back = ui.add(egui::Link::new(RichText::new("Follow live").color(t.warn)));
                     if back.on_hover_text("End").clicked() {
                         queue.push(UiCommand::GoLive);
                     }

@@ -162,6 +162,6 @@ impl App {
         let name = inspector::item_name(params, group, item);
         inspector::remove_item(params, group, item);
         self.outline.selected = None;
-        self.say(Level::Info, format!("Deleted “{name}”. Undo restores it"));
+        self.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
     }
 }

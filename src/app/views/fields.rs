@@ -153,8 +153,8 @@ impl Part {
     }
 
     /// By the latest values of the mask of a set, and the filter.
-    pub fn of(exhibit: &Exhibit, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
-        let mask = mask(exhibit, set).and_then(|m| fields.get(m)).cloned();
+    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
+        let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }
     }
 

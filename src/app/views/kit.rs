@@ -223,7 +223,7 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
 }
 
 /// LIVE and link toggles of a time view: follow the newest data, share the time axis.
-pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::Link) {
+pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::TimeLink) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);
     let mut follow = link.line(axis).follow;
     if !axis.is_recorded {

@@ -105,7 +105,7 @@ impl View for Matrix {
         let caption = format!("{rows} {} × {columns} {}{unit}", self.size.0, self.size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let all: Vec<_> =
-                probes_where(ctx.exhibit, is_matrix).map(|(_, p)| (Some(p.name), p.label().into_owned())).collect();
+                probes_where(ctx.schema, is_matrix).map(|(_, p)| (Some(p.name), p.label().into_owned())).collect();
             let mut chosen = Some(probe.name);
             if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
                 (self.chosen, self.heat) = (chosen, None);

@@ -56,7 +56,7 @@ use std::sync::Arc;
 /// Context of a view while it draws.
 pub struct ViewCtx<'a> {
     /// Probes, lanes and sets of the running simulation.
-    pub exhibit: &'a crate::engine::Exhibit,
+    pub schema: &'a crate::engine::SimSchema,
     /// Step and time of the simulation.
     pub clock: crate::sim::Clock,
     /// Whether the simulation runs.
@@ -160,17 +160,17 @@ pub trait View {
     /// Stable name, stored in layout files.
     fn name(&self) -> &'static str;
     /// Tab title.
-    fn title(&self, exhibit: &Exhibit) -> String;
+    fn title(&self, schema: &SimSchema) -> String;
     /// Taps it needs while visible.
-    fn taps(&self, exhibit: &Exhibit, selection: &Selection) -> Vec<Tap>;
+    fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
     /// Whether it shows [`ViewCtx::profile`], which is only filled while such a view is visible.
     fn profiles(&self) -> bool {
         false
     }
     /// Resets the view for a new simulation or epoch.
-    fn reset(&mut self, exhibit: &Exhibit);
+    fn reset(&mut self, schema: &SimSchema);
     /// Receives new data, also while hidden (then without its own taps).
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame);
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
     /// Draws.
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
@@ -184,17 +184,17 @@ pub trait View {
         &[]
     }
     /// Colour options, and the index of the current one.
-    fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
-        let _ = exhibit;
+    fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
+        let _ = schema;
         (vec![], 0)
     }
     /// Selects a colour option of [`View::colorings`].
-    fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
-        let _ = (exhibit, at);
+    fn color_by(&mut self, schema: &SimSchema, at: usize) {
+        let _ = (schema, at);
     }
     /// Locks or unlocks the colour range; returns whether it is locked. `None` when the colours have no range.
-    fn toggle_range(&mut self, exhibit: &Exhibit, tints: &mut tints::Tints) -> Option<bool> {
-        let _ = (exhibit, tints);
+    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut tints::Tints) -> Option<bool> {
+        let _ = (schema, tints);
         None
     }
     /// Whether a second panel with it makes sense.
@@ -245,8 +245,8 @@ fn has(schema: &SimSchema, wanted: fn(&Shape) -> bool) -> bool {
 }
 
 /// Whether elements have phases.
-fn has_phases(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| s.meaning() == Some(Meaning::Angle))
+fn has_phases(schema: &SimSchema) -> bool {
+    has(schema, |s| s.meaning() == Some(Meaning::Angle))
 }
 
 fn has_curves(schema: &SimSchema) -> bool {
@@ -254,13 +254,13 @@ fn has_curves(schema: &SimSchema) -> bool {
 }
 
 /// Whether there are fields of numbers.
-fn has_values(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::Since)))
+fn has_values(schema: &SimSchema) -> bool {
+    has(schema, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::TimeSince)))
 }
 
 /// Whether elements are born and die.
-fn has_generations(exhibit: &Exhibit) -> bool {
-    has(exhibit, |s| matches!(s, Shape::Lineage { .. }))
+fn has_generations(schema: &SimSchema) -> bool {
+    has(schema, |s| matches!(s, Shape::Lineage { .. }))
 }
 
 /// Whether there are two fields to compare.

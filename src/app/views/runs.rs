@@ -123,7 +123,7 @@ impl Runs {
         let selected = ctx.runs.selected.clone();
         let open = ui.add_enabled(selected.is_some(), egui::Button::new("Open folder"));
         let again =
-            ui.add_enabled(selected.is_some() && ctx.runs.again.is_none(), egui::Button::new("Replay and verify"));
+            ui.add_enabled(selected.is_some() && ctx.runs.replaying.is_none(), egui::Button::new("Replay and verify"));
         let hint = "Runs the folder again with every logged edit and compares every event";
         if again.on_hover_text(hint).on_disabled_hover_text("No run selected, or a replay is running").clicked() {
             ctx.requests.extend(selected.clone().map(|folder| ViewRequest::Command(UiCommand::Replay(folder))));
@@ -235,7 +235,7 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::RevealRun(run.folder.clone())));
         ui.close();
     }
-    let is_free = ctx.runs.again.is_none();
+    let is_free = ctx.runs.replaying.is_none();
     if ui.add_enabled(is_free, egui::Button::new("Replay and verify")).clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
         ui.close();

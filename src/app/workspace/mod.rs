@@ -89,7 +89,7 @@ impl Default for Workspaces {
             tints: Tints::default(),
             kept_views: vec![],
         };
-        fresh.sync_views(&exhibit);
+        fresh.sync_views(&schema);
         fresh
     }
 }
@@ -108,7 +108,7 @@ fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
 
 impl Workspaces {
     /// Lays out a new simulation: the saved layout if it is readable, else the suggested one.
-    pub fn open(&mut self, saved: Option<&str>, exhibit: &Exhibit) {
+    pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.tints.clone_from(&saved.tints);
@@ -121,8 +121,8 @@ impl Workspaces {
             *workspace =
                 Workspace::new(Arrangement { tree: suggested(workspace.now.page, schema), ..workspace.now.clone() });
         }
-        self.sync_views(exhibit);
-        self.pins.retain(|_, pinned| exhibit.set(pinned.set).is_some());
+        self.sync_views(schema);
+        self.pins.retain(|_, pinned| schema.set(pinned.set).is_some());
         for view in self.views.values_mut() {
             view.reset(schema);
         }
@@ -203,7 +203,7 @@ impl Workspaces {
     }
 
     /// Creates views for new panels and drops views without a panel.
-    fn sync_views(&mut self, exhibit: &Exhibit) {
+    fn sync_views(&mut self, schema: &SimSchema) {
         let panes: Vec<Pane> = self.list.iter().flat_map(|w| w.panes().cloned()).collect();
         self.views.retain(|pane, _| panes.contains(pane));
         self.pins.retain(|pane, _| panes.contains(pane));
@@ -219,7 +219,7 @@ impl Workspaces {
 
     /// Passes new data to all views. A new epoch resets them. While the cursor is in the past, states of the present are
     /// withheld.
-    pub fn absorb(&mut self, exhibit: &Exhibit, time: &mut Time, frame: &mut Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, time: &mut Time, frame: &mut Frame) {
         if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
             time.reset();
             self.views.values_mut().for_each(|view| view.reset(schema));
@@ -229,22 +229,22 @@ impl Workspaces {
             let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
             frame.readings.retain(|(id, _)| !is_state(*id));
         }
-        self.publish(exhibit, frame);
+        self.publish(schema, frame);
     }
 
     /// Shows the states at the cursor.
-    pub fn follow_cursor(&mut self, exhibit: &Exhibit, time: &mut Time, clock: crate::sim::Clock) {
-        if let Some(frame) = time.states_to_show(exhibit, clock) {
-            self.publish(exhibit, &frame);
+    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) {
+        if let Some(frame) = time.states_to_show(schema, clock) {
+            self.publish(schema, &frame);
         }
     }
 
-    fn publish(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        self.views.values_mut().for_each(|view| view.absorb(exhibit, frame));
+    fn publish(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
     /// Taps of the visible views.
-    pub fn taps(&self, exhibit: &Exhibit, selection: &views::Selection) -> Vec<Tap> {
+    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         if self.is_home {
             return union;
@@ -286,20 +286,20 @@ impl Workspaces {
     }
 
     /// Colour options of the focused panel, and the index of the current one.
-    pub fn colorings(&self, exhibit: &Exhibit) -> (Vec<String>, usize) {
+    pub fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
         let view = self.focused().and_then(|pane| self.views.get(pane));
         view.map(|v| v.colorings(schema)).unwrap_or_default()
     }
 
     /// Selects a colour option of the focused panel.
-    pub fn color_by(&mut self, exhibit: &Exhibit, at: usize) {
+    pub fn color_by(&mut self, schema: &SimSchema, at: usize) {
         if let Some(view) = self.focused_view() {
             view.color_by(schema, at);
         }
     }
 
     /// See [`View::toggle_range`]; applies to the focused panel.
-    pub fn toggle_range(&mut self, exhibit: &Exhibit) -> Option<bool> {
+    pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
         let mut tints = std::mem::take(&mut self.tints);
         let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut tints));
         self.tints = tints;
@@ -307,7 +307,7 @@ impl Workspaces {
     }
 
     /// Brings a view to the front, in its workspace; adds it where there is none.
-    pub fn show_view(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn show_view(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let has = |w: &Workspace| w.panel_of(name).is_some();
         let page = views::page_of(name);
@@ -324,7 +324,7 @@ impl Workspaces {
     }
 
     /// Adds a panel with a view to the active workspace.
-    pub fn open_another(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
         self.is_home = false;
         let taken = |pane: &str| self.list.iter().any(|w| w.panes().any(|p| p == pane));
         let more = (2..).map(|n| format!("{name}#{n}")).find(|p| !taken(p));
@@ -336,7 +336,7 @@ impl Workspaces {
         let workspace = self.now_mut();
         let id = tree_id(&workspace.now.title);
         workspace.add(pane, |pane| Tree::new_tabs(id, vec![pane]));
-        self.sync_views(exhibit);
+        self.sync_views(schema);
     }
 
     /// Maximises or restores the focused panel.
@@ -374,9 +374,9 @@ impl Workspaces {
     }
 
     /// Undoes (`back`) or redoes a layout change.
-    pub fn travel(&mut self, back: bool, exhibit: &Exhibit) {
+    pub fn travel(&mut self, back: bool, schema: &SimSchema) {
         self.now_mut().travel(back);
-        self.sync_views(exhibit);
+        self.sync_views(schema);
     }
 
     /// Draws the panels.
@@ -404,10 +404,10 @@ impl Workspaces {
             workspace.commit();
         }
         if let Some(name) = requests.another {
-            self.open_another(&name, exhibit);
+            self.open_another(&name, schema);
         }
         if requests.close.is_some() {
-            self.sync_views(exhibit);
+            self.sync_views(schema);
         }
     }
 }

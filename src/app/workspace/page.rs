@@ -63,7 +63,7 @@ const TABS: usize = 4;
 /// The default layout. The profile page has three rows: steps, timeline and kernels, summaries. Elsewhere the first view
 /// is large at the left with the rest as tabs below it, the second and third at the right; with many views, half of the
 /// rest are tabs behind the third.
-pub fn suggested(page: Page, exhibit: &Exhibit) -> Tree<Pane> {
+pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, schema);
     let mut tiles = Tiles::default();

@@ -146,10 +146,10 @@ impl Workspaces {
     }
 
     /// Resets the active workspace.
-    pub fn reset_layout(&mut self, target: Target, exhibit: &Exhibit) {
-        if let Some(then) = self.arrangement_of(target, exhibit) {
+    pub fn reset_layout(&mut self, target: Target, schema: &SimSchema) {
+        if let Some(then) = self.arrangement_of(target, schema) {
             self.now_mut().replace(then.tree);
-            self.sync_views(exhibit);
+            self.sync_views(schema);
         }
     }
 
@@ -163,13 +163,13 @@ impl Workspaces {
     }
 
     /// Applies a named layout, in the workspace of its page.
-    pub fn apply(&mut self, name: &str, exhibit: &Exhibit) {
+    pub fn apply(&mut self, name: &str, schema: &SimSchema) {
         let Some(layout) = self.layouts.iter().find(|l| l.name == name).cloned() else { return };
         if self.page() != layout.arrangement.page {
             self.show_page(layout.arrangement.page);
         }
         self.is_home = false;
         self.now_mut().replace(layout.arrangement.tree);
-        self.sync_views(exhibit);
+        self.sync_views(schema);
     }
 }

@@ -26,11 +26,11 @@ fn a_layout_survives_the_file() {
 
 #[test]
 fn layout_changes_can_be_undone() {
-    let exhibit = exhibit();
+    let schema = schema();
     let mut w = Workspaces::default();
     w.open(None, &schema);
     let before = w.now().now.tree.clone();
-    w.open_another("raster", &exhibit);
+    w.open_another("raster", &schema);
     w.now_mut().commit();
     assert_eq!(w.steps(), (1, 0));
     w.travel(true, &schema);
@@ -44,11 +44,11 @@ fn layout_changes_can_be_undone() {
 
 #[test]
 fn layouts_are_saved_under_a_name() {
-    let exhibit = exhibit();
+    let schema = schema();
     let folder = std::env::temp_dir().join(format!("neuropil-layouts-{}", std::process::id()));
     let mut w = Workspaces::default();
-    w.open(None, &exhibit);
-    w.open_another("raster", &exhibit);
+    w.open(None, &schema);
+    w.open_another("raster", &schema);
     let layout = w.save_layout("Two rasters", false);
     let wanted = w.now().now.tree.clone();
     saved::write_to_folder(&folder, &layout).unwrap();
@@ -65,7 +65,7 @@ fn layouts_are_saved_under_a_name() {
 
 #[test]
 fn a_layout_resets_to_three_targets() {
-    let exhibit = exhibit();
+    let schema = schema();
     let mut w = Workspaces::default();
     w.open(None, &schema);
     let fits = w.now().now.tree.clone();
@@ -74,7 +74,7 @@ fn a_layout_resets_to_three_targets() {
     let mut w = Workspaces::default();
     w.open(Some(&text), &schema);
     let shipped = w.now().now.tree.clone();
-    w.open_another("rates", &exhibit);
+    w.open_another("rates", &schema);
     w.mark_saved();
     let stored = w.now().now.tree.clone();
     w.open_another("rates", &schema);

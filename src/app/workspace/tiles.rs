@@ -180,7 +180,7 @@ impl TileBehavior<'_> {
         for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
             let is_there = self.views.keys().any(|p| view_of(p) == view.name());
             let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
-            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.exhibit)))).clicked() {
+            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.schema)))).clicked() {
                 self.requests.another = Some(view.name().to_owned());
                 ui.close();
             }

@@ -71,7 +71,12 @@ impl Blocks {
 }
 
 /// Computes the sums; `None` when cancelled.
-pub fn sum_blocks(set: &ElementSet, links: &dyn Links, question: &BlockQuery, progress: &Progress) -> Option<Blocks> {
+pub fn sum_blocks(
+    set: &ElementSet,
+    links: &dyn ConnectionSource,
+    question: &BlockQuery,
+    progress: &Progress,
+) -> Option<Blocks> {
     let column = set.columns.get(question.column)?;
     let is_in = |side: usize, e: usize| {
         let of = question.within[side].and_then(|(c, code)| Some((set.columns.get(c)?.codes.get(e)?, code)));
@@ -132,7 +137,12 @@ fn report(done: &AtomicU32, more: u32, of: u32, from: f32, progress: &Progress) 
 }
 
 /// Absolute weights of each category's outgoing and incoming connections.
-fn strengths(links: &dyn Links, codes: &[Vec<u16>; 2], n_codes: usize, progress: &Progress) -> Option<[Vec<f64>; 2]> {
+fn strengths(
+    links: &dyn ConnectionSource,
+    codes: &[Vec<u16>; 2],
+    n_codes: usize,
+    progress: &Progress,
+) -> Option<[Vec<f64>; 2]> {
     let n = codes[0].len() as u32;
     let done = AtomicU32::new(0);
     let empty = || [vec![0.0; n_codes], vec![0.0; n_codes]];

@@ -47,7 +47,7 @@ pub struct Ego {
 }
 
 /// Reads the ego network; `None` when cancelled.
-pub fn read_ego(links: &dyn Links, of: &[u32], progress: &Progress) -> Option<Ego> {
+pub fn read_ego(links: &dyn ConnectionSource, of: &[u32], progress: &Progress) -> Option<Ego> {
     let n = links.n();
     let mut is_in = vec![false; n as usize];
     of.iter().filter(|e| **e < n).for_each(|e| is_in[*e as usize] = true);

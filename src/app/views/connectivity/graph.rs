@@ -3,7 +3,7 @@
 use super::ego::{Ego, Partner};
 use crate::{
     app::views::{MenuTarget, ViewCtx, colors, heatmap::short, kit, menu},
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use egui::{Align2, Color32, Pos2, Rect, Sense, Stroke, Ui, Vec2, epaint::CubicBezierShape, pos2};
 use std::sync::Arc;

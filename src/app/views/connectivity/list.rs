@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     app::views::{MenuTarget, ViewCtx, kit, menu},
-    sim::{ElementSet, Wiring},
+    sim::{Connectivity, ElementSet},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};

@@ -369,7 +369,7 @@ fn has_several_categories(set: &ElementSet, question: &BlockQuery) -> bool {
 }
 
 /// Elements with a connection from the first list to the second.
-fn connected(links: &dyn crate::sim::Links, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
+fn connected(links: &dyn crate::sim::ConnectionSource, [from, to]: &[Vec<u32>; 2]) -> Vec<u32> {
     let n = links.n() as usize;
     let (mut is_to, mut found) = (vec![false; n], vec![false; n]);
     to.iter().filter(|e| (**e as usize) < n).for_each(|e| is_to[*e as usize] = true);

@@ -48,8 +48,8 @@ pub struct ConnectivityView {
 }
 
 /// The set and its connections; draws the empty state where there are none.
-pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Wiring)> {
-    let found = wired(ctx.exhibit).map(|(set, wiring)| (set.clone(), wiring.clone()));
+pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet>, Connectivity)> {
+    let found = wired(ctx.schema).map(|(set, wiring)| (set.clone(), wiring.clone()));
     if found.is_none() {
         let (canvas, how) = (ui.available_rect_before_wrap(), "This simulation publishes no connections");
         kit::empty_ui(ui, canvas, ctx, "No connections", how, None);
@@ -58,14 +58,14 @@ pub(super) fn wired_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) -> Option<(Arc<ElementSet
 }
 
 /// The connected set and its connections.
-fn wired(exhibit: &Exhibit) -> Option<(&Arc<ElementSet>, &Wiring)> {
-    let wiring = exhibit.wiring.as_ref()?;
-    Some((exhibit.set(wiring.over)?, wiring))
+fn wired(schema: &SimSchema) -> Option<(&Arc<ElementSet>, &Connectivity)> {
+    let wiring = schema.connectivity.as_ref()?;
+    Some((schema.set(wiring.over)?, wiring))
 }
 
-impl Connectivity {
-    fn update_set(&mut self, exhibit: &Exhibit) {
-        let set = wired(exhibit).map(|(set, _)| set);
+impl ConnectivityView {
+    fn update_set(&mut self, schema: &SimSchema) {
+        let set = wired(schema).map(|(set, _)| set);
         let is_same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -162,14 +162,14 @@ impl View for ConnectivityView {
         vec![]
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
-        self.update_set(exhibit);
+    fn reset(&mut self, schema: &SimSchema) {
+        self.update_set(schema);
     }
 
     fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.update_set(ctx.exhibit);
+        self.update_set(ctx.schema);
         let Some((set, wiring)) = wired_ui(ui, ctx) else { return };
         self.matrix.take_ends(ctx, &set);
         self.ask(ui, ctx, &set, &wiring);

@@ -127,7 +127,7 @@ impl Filter {
     }
 
     /// Probes of the live values that the query reads.
-    fn probes(&self, exhibit: &Exhibit) -> Vec<ProbeId> {
+    fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let (Some(set), Ok(query)) = (&self.set, query::parse(&self.query)) else { return vec![] };
         let mut words = Vec::new();
         columns(&query, &mut words);
@@ -147,13 +147,13 @@ impl Filter {
     }
 
     /// Taps of the query's live values.
-    pub fn taps(&self, exhibit: &Exhibit) -> Vec<Tap> {
-        self.probes(exhibit).into_iter().map(super::tap).collect()
+    pub fn taps(&self, schema: &SimSchema) -> Vec<Tap> {
+        self.probes(schema).into_iter().map(super::tap).collect()
     }
 
     /// Receives new data.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        for id in self.probes(exhibit) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        for id in self.probes(schema) {
             if let Some(Reading::Field(values)) = frame.reading(id) {
                 self.values.insert(id, Arc::new(values.clone()));
                 self.are_values_new = true;
@@ -162,8 +162,8 @@ impl Filter {
     }
 
     /// Called once a frame: takes finished results and starts missing jobs.
-    pub fn update(&mut self, ctx: &egui::Context, exhibit: &Exhibit, features: &KindFeatures) {
-        self.settle(exhibit);
+    pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, features: &KindFeatures) {
+        self.settle(schema);
         let Some(set) = self.set.clone() else { return };
         let for_trees = set.clone();
         self.trees.want(ctx, self.set_generation, move |_| Some(tree::trees(&for_trees)));
@@ -186,21 +186,21 @@ impl Filter {
         };
         let is_due = self.are_values_new && self.chosen.age() > REEVALUATE_EVERY && !self.chosen.is_busy();
         if is_due || self.chosen.is_stale(&key) {
-            self.ask(ctx, exhibit, features, set, key, is_due);
+            self.ask(ctx, schema, features, set, key, is_due);
         }
     }
 
     fn ask(
         &mut self,
         ctx: &egui::Context,
-        exhibit: &Exhibit,
+        schema: &SimSchema,
         features: &KindFeatures,
         set: Arc<ElementSet>,
         key: FilterKey,
         again: bool,
     ) {
         self.are_values_new = false;
-        let context = QueryContext::new(exhibit, features, set, &self.values);
+        let context = QueryContext::new(schema, features, set, &self.values);
         let (trees, of_job) = (self.trees.get().cloned(), key.clone());
         let make = move |_: &crate::sim::Progress| Some(context.choose(&of_job, trees.as_deref().map_or(&[], |t| t)));
         match again {
@@ -224,7 +224,7 @@ impl Filter {
     }
 
     /// The shown elements as a query, unless it depends on live values.
-    fn as_query(&self, exhibit: &Exhibit) -> Option<String> {
+    fn as_query(&self, schema: &SimSchema) -> Option<String> {
         let (set, trees) = (self.set.as_ref()?, self.trees.get()?);
         if !self.probes(schema).is_empty() {
             return None;
@@ -265,7 +265,7 @@ pub struct QueryContext {
 
 impl QueryContext {
     /// The context of a set, with the sampled values of its fields.
-    pub fn new(exhibit: &Exhibit, features: &KindFeatures, set: Arc<ElementSet>, values: &Values) -> Self {
+    pub fn new(schema: &SimSchema, features: &KindFeatures, set: Arc<ElementSet>, values: &Values) -> Self {
         let over = set.name;
         let fields = probes_where(schema, |s| matches!(s, Shape::Field { over: o, .. } if *o == over));
         let never = |v: &f32| if *v < 0.0 { f32::INFINITY } else { *v };
@@ -276,7 +276,7 @@ impl QueryContext {
         });
         Self {
             fields: fields.collect(),
-            wiring: exhibit.wiring.clone().filter(|w| w.over == over),
+            wiring: schema.connectivity.clone().filter(|w| w.over == over),
             named: features.named.clone(),
             seed: features.seed,
             listed: features.listed.clone(),

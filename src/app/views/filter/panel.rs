@@ -128,7 +128,7 @@ impl Panel {
         let bytes = key.0.char_indices().nth(cursor).map_or(key.0.len(), |(i, _)| i);
         self.proposed_for = Some(key);
         self.at = 0;
-        let context = QueryContext::new(ctx.exhibit, ctx.features, set.clone(), &Default::default());
+        let context = QueryContext::new(ctx.schema, ctx.features, set.clone(), &Default::default());
         self.proposals = context.with(|known| query::complete(&ctx.filter.query, bytes, known));
     }
 

@@ -139,8 +139,8 @@ impl Lanes {
 
     /// Draws the chart.
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
-        let lanes = ctx.exhibit.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
-        let colors = lane_colors(ctx.exhibit, lanes, ctx.tokens);
+        let lanes = ctx.schema.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
+        let colors = lane_colors(ctx.schema, lanes, ctx.tokens);
         let named = |(name, color): (&String, egui::Color32)| AxisLabel { text: kit::spaced(name), color: Some(color) };
         let names: Vec<AxisLabel> = lanes.iter().zip(colors).map(named).collect();
         let layout = Layout::of(ui, canvas, &names);
@@ -235,8 +235,8 @@ impl Lanes {
 }
 
 /// Everyone of the category a lane is named after, and their set.
-fn class_of(exhibit: &Exhibit, lanes: &[String], lane: usize) -> Option<(&'static str, MenuTarget)> {
-    let (set, column) = column_of(exhibit, lanes)?;
+fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'static str, MenuTarget)> {
+    let (set, column) = column_of(schema, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;
     let all = column.codes.iter().enumerate().filter(|(_, c)| usize::from(**c) == code);
     let elements: Vec<u32> = all.map(|(e, _)| e as u32).collect();

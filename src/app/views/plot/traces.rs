@@ -9,7 +9,7 @@ use super::{
 use crate::{
     app::time::{Link, Timeline, paint},
     app::views::{MenuTarget, Selection, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};

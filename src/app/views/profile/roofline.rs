@@ -246,7 +246,7 @@ fn caption(missing: &[&str], machine: &Machine) -> String {
 
 /// What to do where no row shown says what it does: those that would, and what has to be set for them.
 fn remedy(machine: &Machine) -> String {
-    let told = |w: &Work| match w.when {
+    let told = |w: &RooflineWork| match w.when {
         "" => kit::spaced(w.row),
         when => format!("{} ({when})", kit::spaced(w.row)),
     };

@@ -103,10 +103,10 @@ impl Scatter {
     }
 
     /// Passes over fields that say nothing when nobody has chosen them.
-    fn note_flat(&mut self, exhibit: &Exhibit) {
-        let Some(set) = self.set(exhibit) else { return };
-        let who = Part::of(exhibit, set.name, &self.fields, &FilterMask::default());
-        for id in self.shown(exhibit, set.name).into_iter().flatten() {
+    fn note_flat(&mut self, schema: &SimSchema) {
+        let Some(set) = self.set(schema) else { return };
+        let who = Part::of(schema, set.name, &self.fields, &FilterMask::default());
+        for id in self.shown(schema, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
             if fields::is_same(values, |i| who.has(i)) {
                 self.flat.insert(id);

@@ -7,7 +7,7 @@ mod trail;
 use super::{MenuTarget, Selection, View, ViewCtx, colors, filter::QueryContext, kit, menu, probes_where, tap};
 use crate::{
     app::{text, theme::Tokens},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Align, Key, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
@@ -377,7 +377,7 @@ impl View for Table {
             kit::empty_ui(ui, canvas, ctx, "Nothing to list", "This simulation publishes no sets", None);
             return;
         };
-        let query_context = || QueryContext::new(ctx.exhibit, ctx.features, set.clone(), &self.values);
+        let query_context = || QueryContext::new(ctx.schema, ctx.features, set.clone(), &self.values);
         self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), query_context, &self.values);
         let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
         let selected = ctx.selection.of(set.name).len() as u64;

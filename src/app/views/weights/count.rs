@@ -74,7 +74,7 @@ impl Bins {
 }
 
 /// Counts the weights; `None` when cancelled.
-pub fn count(links: &dyn Links, scales: Scales, progress: &Progress) -> Option<Counted> {
+pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) -> Option<Counted> {
     let ends = ends(links, progress)?;
     let n = links.n();
     let empty = || Counted { bins: Bins::new(ends), ..Counted::default() };

@@ -25,8 +25,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    fn update_source(&mut self, exhibit: &Exhibit) {
-        let links = exhibit.wiring.as_ref().map(|w| Arc::as_ptr(&w.links).cast::<()>() as usize);
+    fn update_source(&mut self, schema: &SimSchema) {
+        let links = schema.connectivity.as_ref().map(|w| Arc::as_ptr(&w.connections).cast::<()>() as usize);
         if self.links != links {
             self.links = links;
             self.generation += 1;
@@ -184,14 +184,14 @@ impl View for Weights {
         vec![]
     }
 
-    fn reset(&mut self, exhibit: &Exhibit) {
-        self.update_source(exhibit);
+    fn reset(&mut self, schema: &SimSchema) {
+        self.update_source(schema);
     }
 
     fn absorb(&mut self, _: &SimSchema, _: &Frame) {}
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.update_source(ctx.exhibit);
+        self.update_source(ctx.schema);
         let Some((_, wiring)) = super::connectivity::wired_ui(ui, ctx) else { return };
         let (links, scales) = (wiring.connections.clone(), self.scales);
         self.counted.want(ui.ctx(), (self.generation, scales), move |progress| count::count(&*links, scales, progress));
