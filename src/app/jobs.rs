@@ -52,17 +52,17 @@ pub enum JobResult {
     RunOpened(Result<Box<super::playback::OpenedRun>, String>),
     /// The newest unread crash report.
     Crash(Option<(PathBuf, String)>),
-    /// The project's file as somebody wrote it.
-    Outside(PathBuf, Box<Project>),
-    /// A panel as it is on screen.
+    /// The project's file was written, and its content.
+    FileChanged(PathBuf, Box<Project>),
+    /// The image of a panel.
     Figure(FigureHandle),
-    /// Elements of a set that are to be selected, and the selection's generation when they were asked for.
+    /// Elements to select, and the generation of the selection at the request.
     Selected(&'static str, Vec<u32>, u64),
     /// The runs found beside the project.
     Runs(Vec<super::library::Run>),
-    /// What of the model fits a search in the palette.
+    /// Search results of the palette in the model.
     Found(String, Vec<super::palette::SearchHit>),
-    /// A recorded run was run again: its name, and whether it came out the same.
+    /// A recorded run was replayed: its name, and whether it is identical.
     Replayed(String, Result<crate::project::replay::Verdict, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),

@@ -10,7 +10,12 @@ mod subscriptions;
 pub use acks::EditAcks;
 
 use super::{
-    checkpoints::Checkpoints, log::Level, pacing::Target, playback::Playback, rescue::Rescue, views::StopReason,
+    checkpoints::Checkpoints,
+    log::Level,
+    pacing::Target,
+    playback::Playback,
+    run_stats::{Latency, Pace},
+    views::StopReason,
 };
 use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},
@@ -105,9 +110,9 @@ pub struct Live {
     pub playback: Option<Playback>,
     /// Why there is no simulation.
     pub error: Option<String>,
-    /// What is kept for the day the device fails.
-    pub rescue: Rescue,
-    /// Why the simulation stopped by itself; none once it runs again.
+    /// Checkpoints, to continue after a device failure.
+    pub checkpoints: Checkpoints,
+    /// Why the simulation stopped; none when it runs again.
     pub stop_reason: Option<StopReason>,
     /// Real-time factor.
     pub pace: Pace,
@@ -151,7 +156,7 @@ impl Live {
             playback: None,
             error: None,
             stop_reason: None,
-            rescue: Rescue::default(),
+            checkpoints: Checkpoints::default(),
             pace: Pace::default(),
             latency: Latency::default(),
             acks: EditAcks::default(),
@@ -199,8 +204,8 @@ impl Live {
         self.schema = SimSchema::default();
         self.clock = Clock::default();
         (self.error, self.stop_reason) = (None, None);
-        self.rescue.forget();
-        self.watched.clear();
+        self.checkpoints.forget();
+        self.subscribed.clear();
     }
 
     /// Stage, fraction and elapsed time of the loader.

@@ -103,7 +103,7 @@ pub struct App {
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
     figure: Option<figure::FigureRequest>,
-    autosave: guard::Autosave,
+    autosave: unsaved_guard::Autosave,
     attention: jobs::Attention,
     journal: journal::Journal,
     file_watch: file_watch::FileWatch,

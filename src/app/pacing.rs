@@ -117,8 +117,7 @@ pub fn step_ui(ui: &mut Ui, app: &mut App) {
 /// Pauses the display.
 pub fn updates_ui(ui: &mut Ui, app: &mut App) {
     let off = app.pacing.updates_are_off;
-    let name =
-        if off { "Display is paused: resume" } else { "Pause display: the engine continues, only counters are drawn" };
+    let name = if off { "Resume display" } else { "Pause display: run freely, draw only the clock" };
     if widgets::icon_toggle(ui, icons::EYE_OFF, name, off).clicked() {
         app.pacing.updates_are_off = !off;
         app.session.live.set_quiet(!off);

@@ -16,7 +16,7 @@ use crate::{
 use std::sync::Arc;
 
 impl App {
-    /// What the kind of the open project lets be named and done.
+    /// Features of the open project's kind: named selections, interventions, actions.
     pub(super) fn features(&self) -> KindFeatures {
         let session = &self.session;
         let params = session.project.model.params();

@@ -240,7 +240,7 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
             }
             for (i, label) in past.iter().enumerate() {
                 let ink = if i == 0 { t.text_strong } else { t.text };
-                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to and with this").clicked() {
+                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to here, inclusive").clicked() {
                     queue.push(UiCommand::UndoSteps(-(i as i32) - 1));
                 }
             }

@@ -24,7 +24,7 @@ type Counts = Vec<Result<u32, String>>;
 #[derive(Default)]
 pub struct Sets {
     counts: PooledResult<(Vec<Named>, usize, u64), Counts>,
-    /// The item whose name is being typed, and what has been typed.
+    /// The item being renamed, and the typed name.
     renaming: Option<(usize, String)>,
     /// The item clicked last: target of F2 and Delete.
     chosen: Option<usize>,
@@ -123,10 +123,10 @@ fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Opt
 
 fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) {
     let params = app.session.project.model.params_mut();
-    match deed {
-        Deed::Select => app.select_set(name),
-        Deed::Rename => app.sets.renaming = Some((item, name.to_owned())),
-        Deed::Delete => {
+    match action {
+        SetAction::Select => app.select_set(name),
+        SetAction::Rename => app.sets.renaming = Some((item, name.to_owned())),
+        SetAction::Delete => {
             super::inspector::remove_item(params, group, item);
             app.sets.chosen = None;
         }

@@ -2,7 +2,7 @@
 
 use super::{EditAcks, Live, LiveEvent, RunLog};
 use crate::{
-    app::{commands::UiCommand, log::Level, rescue::Fault, views::StopReason},
+    app::{checkpoints::DeviceFailure, commands::UiCommand, log::Level, views::StopReason},
     engine::{Command, Engine, Event, LoggedCommand},
     sim::{Frame, SimError},
 };
@@ -96,9 +96,9 @@ impl Live {
         match event {
             Event::Loaded(schema) => {
                 self.schema = schema;
-                (self.recorded, self.stop_reason) = (None, None);
-                self.rescue.forget();
-                self.watched.clear();
+                (self.playback, self.stop_reason) = (None, None);
+                self.checkpoints.forget();
+                self.subscribed.clear();
                 self.latency.forget();
                 if std::mem::take(&mut self.play_when_loaded) {
                     self.send(Command::Play);
@@ -117,10 +117,10 @@ impl Live {
                 self.pace.forget();
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
-                self.since_zero = self.sent.clone().map(|project| RunLog { project, log: vec![] });
-                self.rescue.forget_states();
+                self.run_log = self.sent.clone().map(|project| RunLog { project, log: vec![] });
+                self.checkpoints.forget_states();
                 self.stop_reason = None;
-                say(Level::Info, "Rewound to step 0".into());
+                message(Level::Info, "Rewound to step 0".into());
             }
             Event::Applied(step, what) => {
                 match &what {

@@ -33,16 +33,22 @@ pub struct SummarySeries {
     /// The generation of the last summarised values.
     taken: Option<u64>,
     pool_job: PoolJob<(u64, u64), Vec<Option<Summary>>>,
-    /// Counts up with every start: what was begun before is of no use.
+    /// Increments with every restart: results of earlier jobs are dropped.
     start: u64,
     /// Increments with every change.
     pub generation: u64,
 }
 
-impl Course {
-    /// Catches up. `values` is a number that changes with the values, and `raws` are those after a step, the ones that
-    /// are shown last.
-    pub fn update(&mut self, ctx: &egui::Context, of: Of, values: u64, raws: impl FnOnce(Option<u64>) -> Vec<Raw>) {
+impl SummarySeries {
+    /// Summarises new states. `values` is the generation of the values; `raws` returns the states after a step, the
+    /// displayed one last.
+    pub fn update(
+        &mut self,
+        ctx: &egui::Context,
+        of: Source,
+        values: u64,
+        raws: impl FnOnce(Option<u64>) -> Vec<RawState>,
+    ) {
         let arrived = self.pool_job.poll();
         if self.of != Some(of) {
             self.clear();
@@ -91,8 +97,8 @@ impl Course {
         self.front.as_ref()
     }
 
-    /// Whether the first states are still being worked out.
-    pub fn is_coming(&self) -> bool {
+    /// Whether the first states are being computed.
+    pub fn is_computing_first(&self) -> bool {
         self.pool_job.is_busy() && self.history.entries().is_empty()
     }
 

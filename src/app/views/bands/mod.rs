@@ -10,9 +10,9 @@ mod text;
 mod thinned;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
+    Selection, MenuTarget, View, ViewCtx,
     fields::{self, Fields, Part},
-    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
+    kit, menu, probes_where, run_ui, scatter, placeholder, tap,
 };
 use crate::{
     app::time::{TimeLink, paint},
@@ -281,8 +281,8 @@ impl View for Bands {
         self.add_new_states(ui, (id, probe), ctx);
         let caption = self.caption(&set, ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe));
-        if self.course.is_coming() {
-            placeholder::busy_ui(ui, canvas, ctx.tokens, "Working out quantiles", None);
+        if self.course.is_computing_first() {
+            placeholder::busy_ui(ui, canvas, ctx.tokens, "Computing quantiles", None);
             return;
         }
         if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {

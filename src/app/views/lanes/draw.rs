@@ -28,7 +28,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// In a canvas, with room for these names.
+    /// The layout of a canvas for these names.
     pub fn of(ui: &Ui, canvas: Rect, names: &[AxisLabel]) -> Self {
         let font = kit::small(ui);
         let width = |n: &AxisLabel| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;

@@ -6,7 +6,7 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
+    Selection, MenuTarget, View, ViewCtx,
     heatmap::AxisLabel,
     ink::Ink,
     kit, menu,
@@ -65,11 +65,11 @@ struct Visible {
 pub struct Lanes {
     chosen: Option<&'static str>,
     series: BTreeMap<ProbeId, Row>,
-    look: Look,
-    seen: Seen,
-    picture: Picture,
-    link: Link,
-    /// What the context menu was opened on.
+    settings: Settings,
+    visible: Visible,
+    image: LanesImage,
+    link: TimeLink,
+    /// The subject of the context menu.
     opened: Option<MenuTarget>,
 }
 
@@ -168,8 +168,8 @@ impl Lanes {
         ctx: &ViewCtx<'_>,
     ) {
         let (painter, mono, plot, tokens) = (ui.painter_at(canvas), kit::mono(ui), layout.plot, ctx.tokens);
-        let seen = &self.seen;
-        let ordered: Vec<&AxisLabel> = seen.order.iter().filter_map(|lane| names.get(*lane)).collect();
+        let visible = &self.visible;
+        let ordered: Vec<&AxisLabel> = visible.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
         let fixed = ctx.tints.of(self.variable(probe)).range;
         if let Some(range) = grid::range(&visible.values, self.settings.is_log) {
@@ -234,7 +234,7 @@ impl Lanes {
     }
 }
 
-/// Everyone of the category a lane is named after, and their set.
+/// All elements of the category a lane is named after, and their set.
 fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'static str, MenuTarget)> {
     let (set, column) = column_of(schema, lanes)?;
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;

@@ -3,10 +3,10 @@
 mod agree;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
+    Selection, MenuTarget, View, ViewCtx,
     colors::Ramp,
     fields::{self, Fields, Part},
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+    heatmap::{Heatmap, AxisLabel, HeatmapTexture},
     ink::Inks,
     kit, menu, pool, run_ui, tap,
 };

@@ -7,8 +7,8 @@ use super::{
     samples::Samples,
 };
 use crate::{
-    app::time::{Link, Timeline, paint},
-    app::views::{MenuTarget, Selection, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
+    app::time::{TimeLink, Timeline, paint},
+    app::views::{Selection, MenuTarget, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };

@@ -20,7 +20,7 @@ const REARRANGE_SECS: f64 = 0.4;
 pub struct RowArranger {
     /// Grouping and sorting.
     pub order: Order,
-    /// Whom the window's filter shows.
+    /// The elements the filter shows.
     pub shown: FilterMask,
     wanted: Option<Wanted>,
     job: Option<(Wanted, mpsc::Receiver<Rows>)>,

@@ -53,7 +53,7 @@ pub struct Raster {
     plot_px: egui::Vec2,
     area_select: AreaSelect,
     menu_element: Option<u32>,
-    /// The group beside the rows that the menu was opened on.
+    /// The group the menu was opened on.
     menu_group: Option<MenuTarget>,
 }
 

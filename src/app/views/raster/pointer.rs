@@ -57,8 +57,8 @@ impl Raster {
         });
     }
 
-    /// All of a category, whether they have rows or not.
-    fn everyone_in(&self, set: &ElementSet, group: &Group) -> MenuTarget {
+    /// All elements of a category, with or without rows.
+    fn all_in(&self, set: &ElementSet, group: &Group) -> MenuTarget {
         let codes = set.column(&self.rows.column).map_or(&[][..], |c| &c.codes);
         let elements: Vec<u32> = (0..codes.len() as u32).filter(|e| codes[*e as usize] == group.code).collect();
         let name = format!("{}: {}", kit::spaced(&group.label), kit::thousands(elements.len() as u64));
@@ -72,11 +72,11 @@ impl Raster {
         self.rows.group(row.max(0.0) as u32).filter(|_| is_left_of_plot)
     }
 
-    /// Shift or Alt and drag: whoever has a spike in the area. `true` while it is drawn.
-    fn catch(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
-        let caught = self.area_select.update(ui, response, plot);
+    /// Shift or Alt and drag: selects the elements with a spike in the area. Returns whether the area is being drawn.
+    fn select_area(&mut self, ui: &Ui, response: &Response, plot: Rect, ctx: &mut ViewCtx<'_>) -> bool {
+        let selected = self.area_select.update(ui, response, plot);
         self.area_select.paint(&ui.painter_at(plot), ctx.tokens);
-        let Some(area) = caught else { return self.area_select.is_drawing() };
+        let Some(area) = selected else { return self.area_select.is_drawing() };
         let history = self.probe.and_then(|p| ctx.time.past.train(p)).map(|t| &t.history);
         if let (Some(set), Some(history)) = (&self.set, history) {
             ctx.selection.apply_area(set.name, self.spiking_in(plot, &area, history), ui.input(|i| i.modifiers));
@@ -84,7 +84,7 @@ impl Raster {
         true
     }
 
-    /// Who has a spike in an area.
+    /// The elements with a spike in an area.
     fn spiking_in(&self, plot: Rect, area: &SelectedArea, history: &History) -> Vec<u32> {
         let bounds = area.bounds;
         let step = |x: f32| self.window.t0 + f64::from((x - plot.left()) / plot.width()) * self.window.span();

@@ -5,7 +5,7 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, run_ui, tap};
+use super::{Selection, View, ViewCtx, kit, pool::PooledResult, probes_where, run_ui, placeholder, tap};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},
@@ -29,8 +29,8 @@ pub struct Statistics {
     fano_ms: f64,
     bin_ms: f64,
     stats: PooledResult<Key, Stats>,
-    lines: lines::Lines,
-    /// Power is drawn over time.
+    table: table::StatsTable,
+    /// Power is drawn as a spectrogram.
     over_time: bool,
     pictures: plots::Pictures,
     n_results: u64,
@@ -56,7 +56,7 @@ impl Default for Statistics {
             fano_ms: 100.0,
             bin_ms: 5.0,
             stats: PooledResult::default(),
-            lines: lines::Lines::default(),
+            table: table::StatsTable::default(),
             over_time: false,
             pictures: plots::Pictures::default(),
             n_results: 0,
@@ -220,7 +220,7 @@ impl View for Statistics {
         match stats {
             Some(stats) => self.body_ui(ui, canvas, ctx, &set, &stats),
             None if self.stats.is_busy() || self.stats.ended().is_some() => {
-                placeholder::job_ui(ui, canvas, ctx, "Working out how they fire", &mut self.stats);
+                placeholder::job_ui(ui, canvas, ctx, "Computing statistics", &mut self.stats);
             }
             None => run_ui(ui, canvas, ctx, "No spikes yet", "Run to see statistics"),
         }

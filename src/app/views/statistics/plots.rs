@@ -10,7 +10,7 @@ use crate::{
         views::{
             ViewCtx,
             connectivity::element_name,
-            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
+            heatmap::{Heatmap, AxisLabel, HeatmapTexture, short},
             ink::Inks,
             kit,
         },
@@ -189,9 +189,8 @@ fn correlations_ui(
         return none_ui(&painter, area, ui, ctx.tokens, "needs two elements that spike");
     }
     let n = c.elements.len();
-    let names: Vec<AxisLabel> =
-        c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
-    // What an element has in common with itself says nothing.
+    let names: Vec<AxisLabel> = c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
+    // The diagonal is left out.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![AxisLabel { text: String::new(), color: None }; n];
     let heat = Heatmap { rows: names, columns: blank, values, inks: Inks::Signed, span: None, is_log: false };
@@ -209,7 +208,7 @@ fn correlations_ui(
         ctx.selection.replace(set.name, vec![a, b]);
     }
     let r = c.matrix[row * n + column];
-    let r = if r.is_finite() { format!("r = {r:.4}") } else { "does not vary".to_owned() };
+    let r = if r.is_finite() { format!("r = {r:.4}") } else { "constant count".to_owned() };
     response.on_hover_text_at_pointer(format!("{} and {}\n{r}", element_name(set, a), element_name(set, b)));
 }
 

@@ -8,7 +8,7 @@ use crate::{
     app::views::{
         ViewCtx,
         colors::Ramp,
-        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+        heatmap::{Heatmap, AxisLabel, HeatmapTexture},
         ink::Inks,
         kit,
     },
