@@ -141,7 +141,7 @@ impl ConnectionSource for Gated {
     fn degree(&self, from: u32) -> u32 {
         self.0.degree(from)
     }
-    fn read(&self, from: u32, out: &mut Vec<Link>) {
+    fn read(&self, from: u32, out: &mut Vec<Connection>) {
         let _open = self.1.read().expect("the lock is not poisoned");
         self.0.read(from, out);
     }
