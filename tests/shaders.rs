@@ -19,8 +19,12 @@ fn device() -> Option<RenderState> {
 fn shaders_validate() {
     let Some(state) = device() else { return };
     let extras = [POINTS_WGSL, EXTRAS_WGSL].concat();
-    let all =
-        [("points.wgsl", POINTS_WGSL), ("extras.wgsl", &extras), ("blit.wgsl", BLIT_WGSL), ("window.wgsl", WINDOW_WGSL)];
+    let all = [
+        ("points.wgsl", POINTS_WGSL),
+        ("extras.wgsl", &extras),
+        ("blit.wgsl", BLIT_WGSL),
+        ("window.wgsl", WINDOW_WGSL),
+    ];
     for (name, source) in all {
         let scope = state.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let source = wgpu::ShaderSource::Wgsl(source.into());

@@ -1,6 +1,6 @@
 //! The distribution of a field: all elements, and the selected among them.
 
-use super::{Selection, MenuTarget, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
+use super::{MenuTarget, Selection, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
 use crate::{
     engine::SimSchema,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},

@@ -10,9 +10,9 @@ mod text;
 mod thinned;
 
 use super::{
-    Selection, MenuTarget, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     fields::{self, Fields, Part},
-    kit, menu, probes_where, run_ui, scatter, placeholder, tap,
+    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
 };
 use crate::{
     app::time::{TimeLink, paint},

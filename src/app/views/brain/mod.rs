@@ -12,7 +12,9 @@ mod toolbar;
 
 pub use kept::Kept;
 
-use super::{Selection, View, ViewCtx, area_select::AreaSelect, colors, fields::Fields, kit, probes_where, tap, tints::Tints};
+use super::{
+    Selection, View, ViewCtx, area_select::AreaSelect, colors, fields::Fields, kit, probes_where, tap, tints::Tints,
+};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},

@@ -6,7 +6,7 @@ mod sums;
 mod text;
 
 use super::{
-    Selection, MenuTarget, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     heatmap::AxisLabel,
     ink::Ink,
     kit, menu,

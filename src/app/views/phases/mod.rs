@@ -3,10 +3,10 @@
 mod agree;
 
 use super::{
-    Selection, MenuTarget, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     colors::Ramp,
     fields::{self, Fields, Part},
-    heatmap::{Heatmap, AxisLabel, HeatmapTexture},
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
     ink::Inks,
     kit, menu, pool, run_ui, tap,
 };

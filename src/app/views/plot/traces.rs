@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    app::views::{Selection, MenuTarget, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
+    app::views::{MenuTarget, Selection, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };

@@ -5,7 +5,7 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{Selection, View, ViewCtx, kit, pool::PooledResult, probes_where, run_ui, placeholder, tap};
+use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, run_ui, tap};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Shape, Tap},

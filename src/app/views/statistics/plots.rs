@@ -10,7 +10,7 @@ use crate::{
         views::{
             ViewCtx,
             connectivity::element_name,
-            heatmap::{Heatmap, AxisLabel, HeatmapTexture, short},
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
             ink::Inks,
             kit,
         },
@@ -189,7 +189,8 @@ fn correlations_ui(
         return none_ui(&painter, area, ui, ctx.tokens, "needs two elements that spike");
     }
     let n = c.elements.len();
-    let names: Vec<AxisLabel> = c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
+    let names: Vec<AxisLabel> =
+        c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
     // The diagonal is left out.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
     let blank = vec![AxisLabel { text: String::new(), color: None }; n];

@@ -8,7 +8,7 @@ use crate::{
     app::views::{
         ViewCtx,
         colors::Ramp,
-        heatmap::{Heatmap, AxisLabel, HeatmapTexture},
+        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
         ink::Inks,
         kit,
     },
