@@ -11,7 +11,7 @@ use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::RendererOptions;
 use neuropil::{
     sim::{Clock, Frame, Reading, Spike},
-    view3d::{self, BuildContext, Camera, Look, Vec3},
+    view3d::{self, Scene, Camera, Look, Vec3},
 };
 use std::time::{Duration, Instant};
 
@@ -158,7 +158,7 @@ fn points_are_encoded_in_a_millisecond() {
     let (device, queue) = (&state.device, &state.queue);
     let schema = schema();
     let positions = &schema.sets[0].positions;
-    let mut scene = BuildContext::new(device, state.target_format);
+    let mut scene = Scene::new(device, state.target_format);
     scene.set_points(device, positions);
     scene.set_codes(queue, &vec![0; positions.len()]);
     scene.set_palette(device, queue, &[[200, 200, 200, 255]]);
