@@ -63,7 +63,7 @@ pub enum JobResult {
     /// Search results of the palette in the model.
     Found(String, Vec<super::palette::SearchHit>),
     /// A recorded run was replayed: its name, and whether it is identical.
-    Replayed(String, Result<crate::project::replay::Verdict, String>),
+    Replayed(String, Result<crate::project::replay::ReplayResult, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.

@@ -11,7 +11,7 @@ use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::RendererOptions;
 use neuropil::{
     sim::{Clock, Frame, Reading, Spike},
-    view3d::{self, Scene, Camera, Look, Vec3},
+    view3d::{self, Camera, Look, Scene, Vec3},
 };
 use std::time::{Duration, Instant};
 

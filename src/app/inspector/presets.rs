@@ -89,7 +89,7 @@ fn copy_ui(ui: &mut Ui, session: &Session, messages: &mut Vec<(Level, String)>) 
         let n = params.ids().into_iter().filter(|id| wanted(*id)).count();
         let button = Button::new((icons::rich(icons::COPY).size(13.0), name));
         if ui.add_enabled(n > 0, button).accessible_name(name).clicked() {
-            ui.ctx().copy_text(clip::copy(params, model.name(), wanted));
+            ui.ctx().copy_text(clipboard::copy(params, model.name(), wanted));
             messages.push((Level::Info, format!("Copied {n} parameters")));
             ui.close();
         }
@@ -106,7 +106,7 @@ fn paste_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, Strin
         return;
     }
     let mut edited = session.project.model.clone();
-    messages.push(match clip::paste(edited.params_mut(), &text) {
+    messages.push(match clipboard::paste(edited.params_mut(), &text) {
         Ok((taken, left)) => {
             session.project.model = edited;
             match left.first() {

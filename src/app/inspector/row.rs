@@ -100,7 +100,7 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
         copied
     });
     if copied {
-        let text = clip::copy_one(rows.params, id);
+        let text = clipboard::copy_one(rows.params, id);
         rows.messages.push((Level::Info, format!("Copied {text}")));
         ui.ctx().copy_text(text);
     }
