@@ -47,7 +47,7 @@
 //!
 //! # Reading order
 //!
-//! This page, then [`kinds::spiking`] (the card), its `params.rs` and `cpu/`, then [`sim`],
+//! This page, then [`kinds::spiking`] (the kind), its `params.rs` and `cpu/`, then [`sim`],
 //! `engine/worker.rs` and `app/session.rs`: about a thousand lines, and the rest is predictable from there.
 
 pub mod app;

@@ -14,10 +14,10 @@ use network::{busy, intervention, setup};
 use neuropil::{
     gpu::{Gpu, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, Lif, NeuronModel, Params, Precision,
+        Effect, Intervention, Lif, NeuronModel, Params, Precision, SpikingKind,
+        constants::Real,
         cpu::leaky::LeakySim,
-        cuda::{CudaSim, Residence, Tuning},
-        layout::Real,
+        cuda::{CudaSim, PersistentMode, Tuning},
         probes,
         setup::Setup,
     },
@@ -70,30 +70,30 @@ fn bit_equal_for_other_neurons_too() {
 }
 
 #[test]
-fn launch_shapes_change_nothing() {
+fn launch_parameters_change_nothing() {
     let Some(gpu) = gpu() else { return };
     let (setup, params) = (setup(6), busy());
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
     let shapes = [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)];
-    let residences = [Residence::Off, Residence::Blocks(1), Residence::Blocks(3), Residence::Blocks(61)];
-    for ((graph, deliver_warps, dense_chunks), residence) in residences.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
+    let persistent = [PersistentMode::Off, PersistentMode::Blocks(1), PersistentMode::Blocks(3), PersistentMode::Blocks(61)];
+    for ((graph, deliver_warps, dense_chunks), persistent) in persistent.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
     {
-        let tuning = Tuning { graph, deliver_warps, dense_chunks, residence, ..Tuning::default() };
+        let tuning = Tuning { graph, deliver_warps, dense_chunks, persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, 3000, 1234), want, "{tuning:?}");
     }
 }
 
-/// All ways to deliver come to the same sums, or as near as eight bits allow, and disturb nothing.
+/// All delivery methods give the same sums, up to 8-bit quantisation, and change nothing.
 #[test]
-fn ways_to_deliver_agree() {
+fn delivery_methods_agree() {
     let Some(gpu) = gpu() else { return };
     let setup = setup(6);
     let want = advance(&mut cpu::<f64>(&busy(), &setup), 3000, 3000);
     let mut params = busy();
     params.measure.variants = true;
-    for residence in [Residence::Auto, Residence::Off] {
-        let tuning = Tuning { residence, ..Tuning::default() };
+    for persistent in [PersistentMode::Auto, PersistentMode::Off] {
+        let tuning = Tuning { persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         let mut pass = Pass::measuring();
         for _ in 0..30 {
@@ -101,7 +101,7 @@ fn ways_to_deliver_agree() {
             gpu.synchronize().expect("waits");
         }
         pass.collect().expect("collects");
-        assert_eq!(format!("{:?}", sim.digest()), want, "the ways changed something");
+        assert_eq!(format!("{:?}", sim.digest()), want, "the comparison changed something");
         let row = |name| pass.timings.iter().find(|t| t.name == name).expect("a row");
         let [push, rows, pull] = probes::VARIANTS.map(row);
         assert!(push.items > 0 && push.items == pull.items && push.launches == 30 * 64, "{push:?}");
@@ -180,7 +180,7 @@ fn live_edits() {
     }
 }
 
-/// All probes but `active`, which counts what a backend looks at.
+/// All probes but `active`, which depends on the backend.
 #[test]
 fn probes_read_the_same() {
     let Some(gpu) = gpu() else { return };
@@ -236,7 +236,7 @@ fn leaky_units_are_the_same_on_both() {
     for batch in [2500, 7, 1] {
         let mut sim = on_gpu();
         assert_eq!(advance(&mut sim, 2500, batch), want, "batches of {batch}");
-        assert_eq!(sim.unit_potentials().expect("v"), reference.states(), "batches of {batch}");
+        assert_eq!(sim.leaky_potentials().expect("v"), reference.states(), "batches of {batch}");
         sim.rewind().expect("rewinds");
         assert_eq!(advance(&mut sim, 2500, 333), want, "after a rewind");
     }
@@ -270,76 +270,76 @@ fn leaky_units_are_the_same_on_both() {
     assert_eq!(edited(&mut on_gpu(), 3), want);
 }
 
-/// Launch shapes that go through each kernel a neuron is stepped by.
-fn every_way() -> [Tuning; 4] {
-    let shapes = [(1, Residence::Off), (16, Residence::Off), (16, Residence::Auto), (4, Residence::Blocks(3))];
-    shapes.map(|(graph, residence)| Tuning { graph, residence, ..Tuning::default() })
+/// Launch parameters that cover every step kernel.
+fn all_modes() -> [Tuning; 4] {
+    let shapes = [(1, PersistentMode::Off), (16, PersistentMode::Off), (16, PersistentMode::Auto), (4, PersistentMode::Blocks(3))];
+    shapes.map(|(graph, persistent)| Tuning { graph, persistent, ..Tuning::default() })
 }
 
-/// What is said about the first state that is no number; the digest if all are.
-fn last_words(sim: &mut dyn Simulation) -> String {
+/// The error about the first non-finite state; the digest without one.
+fn run_to_error(sim: &mut dyn Simulation) -> String {
     let ran = (0..5).try_for_each(|_| sim.advance(77, &mut Pass::default()));
     ran.map_or_else(|lost| lost.to_string(), |()| format!("{:?}", sim.digest()))
 }
 
-/// A network that may reside, and one source of kicks.
+/// A network for the persistent kernel, with one kick source.
 fn plain() -> (Arc<Setup>, Params) {
     let net = neuropil::data::generate::balanced(2_000, 20, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
     let noise = Intervention { rate_hz: 800.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) };
     (Arc::new(Setup::new(net).expect("a network")), Params { interventions: vec![noise], ..Params::default() })
 }
 
-/// The CPU's words, in every way; also when started anew, from a healthy state, and from one that is lost already.
-fn is_lost_as_on_the_cpu<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, healthy: &Params, sick: &Params) {
+/// The same error as on the CPU for every launch mode; also after a rewind and a load, from a finite and a non-finite state.
+fn non_finite_as_on_the_cpu<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, healthy: &Params, sick: &Params) {
     let mut reference = cpu::<T>(sick, setup);
     let start = reference.save().expect("saves");
-    let want = last_words(&mut reference);
+    let want = run_to_error(&mut reference);
     assert!(want.contains("left all bounds"), "{want}");
     let state = reference.save().expect("saves");
     let mut on_cpu = cpu::<T>(healthy, setup);
     on_cpu.load(&state).expect("loads");
-    let want_again = last_words(&mut on_cpu);
-    for tuning in every_way() {
+    let want_again = run_to_error(&mut on_cpu);
+    for tuning in all_modes() {
         let on_gpu = |params| CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
         let mut sim = on_gpu(sick);
-        assert_eq!(last_words(&mut sim), want, "{tuning:?}, {} bytes", T::BYTES);
+        assert_eq!(run_to_error(&mut sim), want, "{tuning:?}, {} bytes", T::BYTES);
         sim.rewind().expect("rewinds");
-        assert_eq!(last_words(&mut sim), want, "after a rewind");
+        assert_eq!(run_to_error(&mut sim), want, "after a rewind");
         sim.load(&start).expect("loads");
-        assert_eq!(last_words(&mut sim), want, "after a load");
+        assert_eq!(run_to_error(&mut sim), want, "after a load");
         let mut sim = on_gpu(healthy);
         sim.load(&state).expect("loads");
-        assert_eq!(last_words(&mut sim), want_again, "lost before, {tuning:?}");
+        assert_eq!(run_to_error(&mut sim), want_again, "non-finite before, {tuning:?}");
         sim.rewind().expect("rewinds");
-        assert_eq!(advance(&mut sim, 300, 77), advance(&mut cpu::<T>(healthy, setup), 300, 300), "well again");
+        assert_eq!(advance(&mut sim, 300, 77), advance(&mut cpu::<T>(healthy, setup), 300, 300), "finite again");
     }
 }
 
 #[test]
-fn who_is_no_number_is_named_with_the_step() {
+fn non_finite_states_are_reported_with_neuron_and_step() {
     let Some(gpu) = gpu() else { return };
-    let nobody = |effect, from_ms| intervention(effect, "idx = 91, 17", from_ms, 0.0);
-    let current = |from_ms| Intervention { current_mv: f64::NAN, ..nobody(Effect::Current, from_ms) };
+    let two_neurons = |effect, from_ms| intervention(effect, "idx = 91, 17", from_ms, 0.0);
+    let current = |from_ms| Intervention { current_mv: f64::NAN, ..two_neurons(Effect::Current, from_ms) };
     let mut everything = busy();
     everything.interventions.push(current(20.0));
-    for (tuning, batch) in every_way().into_iter().zip([1, 400, 7, 100]) {
+    for (tuning, batch) in all_modes().into_iter().zip([1, 400, 7, 100]) {
         let sim = |setup| CudaSim::<f64>::tuned(&everything, &scene(), setup, &gpu, tuning).expect("it starts");
         lost::is_told(&mut sim(setup(1)), batch);
     }
     let (network, healthy) = plain();
     let mut sick: Vec<Params> = vec![healthy.clone(); 3];
     sick[0].interventions.push(current(3.3));
-    let kicks = Intervention { rate_hz: 200.0, weight_mv: f64::INFINITY, ..nobody(Effect::Noise, 5.0) };
+    let kicks = Intervention { rate_hz: 200.0, weight_mv: f64::INFINITY, ..two_neurons(Effect::Noise, 5.0) };
     sick[1].interventions = vec![kicks];
     sick[2].lif.w_syn = 1e308; // infinity in single precision
     for sick in &sick {
-        is_lost_as_on_the_cpu::<f64>(&gpu, &network, &healthy, sick);
-        is_lost_as_on_the_cpu::<f32>(&gpu, &network, &healthy, sick);
+        non_finite_as_on_the_cpu::<f64>(&gpu, &network, &healthy, sick);
+        non_finite_as_on_the_cpu::<f32>(&gpu, &network, &healthy, sick);
     }
 }
 
 #[test]
-fn units_that_are_no_number_are_named_too() {
+fn non_finite_units_are_reported_with_step() {
     let Some(gpu) = gpu() else { return };
     let current = |current_mv, from_ms| Intervention {
         current_mv,
@@ -350,26 +350,26 @@ fn units_that_are_no_number_are_named_too() {
     let network = plain().0;
     let mut params = Params::default();
     params.network.model = NeuronModel::NoisyLeaky;
-    for (tuning, batch) in every_way().into_iter().zip([1, 400, 7, 100]) {
+    for (tuning, batch) in all_modes().into_iter().zip([1, 400, 7, 100]) {
         let on_gpu =
             |params: &Params, setup| CudaSim::<f32>::tuned(params, &scene(), setup, &gpu, tuning).expect("it starts");
         lost::is_told(&mut on_gpu(&everything, setup(1)), batch);
         for current_mv in [f64::NAN, f64::NEG_INFINITY] {
             params.interventions = vec![current(current_mv, 33.0)];
             let mut reference = LeakySim::new(&params, &scene(), network.clone(), 2).expect("it starts");
-            let want = last_words(&mut reference);
+            let want = run_to_error(&mut reference);
             assert!(want.contains("left all bounds"), "{want}");
             let mut sim = on_gpu(&params, network.clone());
-            assert_eq!(last_words(&mut sim), want, "{tuning:?}");
+            assert_eq!(run_to_error(&mut sim), want, "{tuning:?}");
             sim.rewind().expect("rewinds");
-            assert_eq!(last_words(&mut sim), want, "after a rewind");
+            assert_eq!(run_to_error(&mut sim), want, "after a rewind");
         }
     }
 }
 
-/// Everybody fires in nearly every step: rings overflow, windows are shortened, spikes are sorted by the host.
+/// All neurons fire in nearly every step: rings overflow, windows are shortened, the host sorts spikes.
 #[test]
-fn more_spikes_than_anybody_expects() {
+fn overflowing_rings_change_nothing() {
     let Some(gpu) = gpu() else { return };
     let net = neuropil::data::generate::balanced(20_000, 20, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
     let setup = Arc::new(Setup::new(net).expect("a network"));
@@ -383,10 +383,10 @@ fn more_spikes_than_anybody_expects() {
     });
     let want = advance(&mut cpu::<f64>(&params, &setup), 120, 120);
     assert_eq!(advance(&mut cuda::<f64>(&params, &setup, &gpu), 120, 120), want);
-    for residence in [Residence::Off, Residence::Auto, Residence::Blocks(5)] {
-        let tuning = Tuning { ring: 600_000, residence, ..Tuning::default() };
+    for persistent in [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(5)] {
+        let tuning = Tuning { ring: 600_000, persistent, ..Tuning::default() };
         let mut tight = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
-        assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow, {residence:?}");
+        assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow, {persistent:?}");
     }
 }
 
@@ -419,7 +419,7 @@ fn memory_does_not_grow() {
     let Some(gpu) = gpu() else { return };
     let minutes: f64 = std::env::var("NEUROPIL_MINUTES").ok().and_then(|m| m.parse().ok()).unwrap_or(1.0 / 60.0);
     let setup = setup(11);
-    let mut sim = Card::start(
+    let mut sim = SpikingKind::start(
         &Params { lif: Lif { precision: Precision::F32, ..Lif::default() }, ..busy() },
         &scene(),
         setup,

@@ -1,5 +1,5 @@
 //! The networks of the references and the benchmarks on the GPU, against the CPU; and how fast. They are read from
-//! `../shared` (or `NEUROPIL_SHARED`); who lacks it, or a GPU, skips them loudly.
+//! `../shared` (or `NEUROPIL_SHARED`); without them, or without a GPU, the tests are skipped with a message.
 
 #[path = "support/device.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
@@ -11,9 +11,9 @@ use neuropil::{
     gpu::{Gpu, Pass},
     kinds::spiking::{
         NeuronModel, Params,
+        constants::Real,
         cpu::{CpuSim, leaky::LeakySim},
-        cuda::{CudaSim, Residence, Tuning},
-        layout::Real,
+        cuda::{CudaSim, PersistentMode, Tuning},
         probes,
         setup::Setup,
     },
@@ -43,14 +43,14 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
     let want = advance(&mut reference, steps, 1000);
     let mut sim = cuda::<T>(params, setup, gpu);
     assert_eq!(advance(&mut sim, steps, 1000), want, "{case}");
-    let (two_launches, auto) = (Residence::Off, Residence::Auto);
-    for (batch, graph, deliver_warps, residence) in [
+    let (two_launches, auto) = (PersistentMode::Off, PersistentMode::Auto);
+    for (batch, graph, deliver_warps, persistent) in [
         (1, 1, 32, two_launches),
         (7, 64, 8, auto),
         (1000, 16, 64, two_launches),
-        (1000, 64, 32, Residence::Blocks(130)),
+        (1000, 64, 32, PersistentMode::Blocks(130)),
     ] {
-        let tuning = Tuning { graph, deliver_warps, residence, ..Tuning::default() };
+        let tuning = Tuning { graph, deliver_warps, persistent, ..Tuning::default() };
         let mut sim = CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, steps, batch), want, "{case}, batches of {batch}, {tuning:?}");
     }
@@ -85,10 +85,10 @@ fn leaky_fly_is_the_same_on_both() {
         advance(sim, 600, batch)
     };
     let edited = run(&mut LeakySim::new(&params, &scene(), setup.clone(), 8).expect("it starts"), 1000);
-    for (residence, batch) in
-        [(Residence::Auto, 1000), (Residence::Auto, 7), (Residence::Off, 1), (Residence::Off, 1000)]
+    for (persistent, batch) in
+        [(PersistentMode::Auto, 1000), (PersistentMode::Auto, 7), (PersistentMode::Off, 1), (PersistentMode::Off, 1000)]
     {
-        let tuning = Tuning { residence, ..Tuning::default() };
+        let tuning = Tuning { persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f32>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(run(&mut sim, batch), edited, "batches of {batch}, {tuning:?}");
     }
@@ -111,17 +111,17 @@ fn kicks_of_the_references() {
     }
 }
 
-/// The subnetwork by itself, both ways: what compute-sanitizer is run over. NEUROPIL_STEPS says how far.
+/// The subnetwork in both launch modes: what compute-sanitizer is run over. NEUROPIL_STEPS says how far.
 #[test]
 fn a_short_run_of_p9() {
     let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
     let steps = std::env::var("NEUROPIL_STEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(200);
     let (params, setup) = kicked(&shared, "flywire630/p9_subnet");
     let want = advance(&mut cpu::<f64>(&params, &setup), steps, steps);
-    for residence in [Residence::Auto, Residence::Off] {
-        let tuning = Tuning { residence, ..Tuning::default() };
+    for persistent in [PersistentMode::Auto, PersistentMode::Off] {
+        let tuning = Tuning { persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
-        assert_eq!(advance(&mut sim, steps, 61), want, "{residence:?}");
+        assert_eq!(advance(&mut sim, steps, 61), want, "{persistent:?}");
     }
 }
 
@@ -176,17 +176,17 @@ fn tuning_table() {
     let shapes = [
         ("default", plain),
         ("16 windows", Tuning { graph: 4, ..plain }),
-        ("two launches", Tuning { residence: Residence::Off, ..plain }),
-        ("two launches, 64", Tuning { residence: Residence::Off, graph: 64, ..plain }),
+        ("two launches", Tuning { persistent: PersistentMode::Off, ..plain }),
+        ("two launches, 64", Tuning { persistent: PersistentMode::Off, graph: 64, ..plain }),
         ("always dense", Tuning { dense_chunks: 0, ..plain }),
         ("never dense", Tuning { dense_chunks: u32::MAX, ..plain }),
     ];
     let of_units = [
         ("default", plain),
-        ("two launches", Tuning { residence: Residence::Off, ..plain }),
-        ("two launches, 16", Tuning { residence: Residence::Off, graph: 4, ..plain }),
-        ("32 warps", Tuning { residence: Residence::Off, deliver_warps: 32, ..plain }),
-        ("48 warps", Tuning { residence: Residence::Off, deliver_warps: 48, ..plain }),
+        ("two launches", Tuning { persistent: PersistentMode::Off, ..plain }),
+        ("two launches, 16", Tuning { persistent: PersistentMode::Off, graph: 4, ..plain }),
+        ("32 warps", Tuning { persistent: PersistentMode::Off, deliver_warps: 32, ..plain }),
+        ("48 warps", Tuning { persistent: PersistentMode::Off, deliver_warps: 48, ..plain }),
     ];
     let wanted = |var: &str, name: &str| std::env::var(var).map_or(true, |only| only == name);
     let cases = ["sugar21", "gustatory408", "broad10", "fastfly"];
@@ -219,10 +219,10 @@ fn tuning_table() {
     }
 }
 
-/// Ways to deliver side by side, from few spikes to many: `cuda_fly --ignored --nocapture ways`. Not a test.
+/// Compares delivery methods, from few spikes to many: `cuda_fly --ignored --nocapture delivery`. Not a test.
 #[test]
 #[ignore = "a measurement"]
-fn ways_to_deliver() {
+fn delivery_methods() {
     let (Some(gpu), Some(shared)) = (gpu(), shared()) else { return };
     let setup = fly(&shared);
     let cases = [("sugar21", 150.0), ("gustatory408", 150.0)].into_iter();

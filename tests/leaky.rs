@@ -1,4 +1,4 @@
-//! Leaky units: the fast backend is the written definition, and neither batches, threads, saving, loading nor rewinding
+//! Leaky units: the fast backend equals the definition, and neither batches, threads, saving, loading nor rewinding
 //! change a bit.
 
 #[path = "support/lost.rs"]
@@ -12,12 +12,12 @@ use net::{N, setup};
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{
-        Card, Effect, Intervention, NeuronModel, Params, Sign,
+        Effect, Intervention, NeuronModel, Params, Sign, SpikingKind,
         cpu::leaky::{LeakySim, reference::Reference},
         leaky::mean_count,
         probes,
         setup::Setup,
-        stimuli::Plan,
+        stimuli::StimulusPlan,
     },
     params::{Change, Params as _, Value, path},
     sim::{Action, BuildContext, Device, Effect as Taken, Frame, Kind, Reading, Simulation, Tap},
@@ -40,7 +40,7 @@ fn quiet() -> Params {
     params
 }
 
-/// Everything at once: trains, noise, currents, lesions, beginning and ending at odd times.
+/// Everything at once: trains, noise, currents, silencing, with odd start and stop times.
 fn busy() -> Params {
     let mut params = quiet();
     params.interventions = vec![
@@ -69,9 +69,9 @@ fn bits(v: &[f32]) -> Vec<u32> {
 fn equals_reference(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = leaky(params, &setup, threads);
-    let plan = Plan::new(params, &setup, &scene()).expect("a plan");
-    let constants = params.leaky.derive(mean_count(&setup.wiring));
-    let mut reference = Reference::new(&setup.wiring, &plan, constants, SEED);
+    let plan = StimulusPlan::new(params, &setup, &scene()).expect("a plan");
+    let constants = params.leaky.derive(mean_count(&setup.connectivity));
+    let mut reference = Reference::new(&setup.connectivity, &plan, constants, SEED);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
     assert_eq!(bits(&sim.states()), bits(reference.states()), "before step 0");
     let (mut step, mut total) = (0, 0);
@@ -112,9 +112,9 @@ fn bit_equal_for_other_units_too() {
     }
 }
 
-/// The first steps of one unit, worked out by hand from the published form: decay 0.9, threshold 1 reached by equality.
+/// The first steps of one unit, computed from the published form: decay 0.9, threshold 1 inclusive.
 #[test]
-fn a_unit_worked_out_by_hand() {
+fn first_steps_of_a_unit_match_the_published_form() {
     let mut params = quiet();
     (params.leaky.decay, params.leaky.noise_amplitude, params.leaky.mean_weight) = (0.0, 0.0, 0.0);
     params.interventions = vec![Intervention { current_mv: 1.0, ..intervention(Effect::Current, "idx = 7", 3.0, 0.0) }];
@@ -146,13 +146,14 @@ fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
 #[test]
 fn batches_threads_rewind_save_and_load() {
     let setup = setup(6);
-    let fresh = |threads| Card::start(&busy(), &scene(), setup.clone(), &Device::Cpu { threads }).expect("it starts");
+    let fresh =
+        |threads| SpikingKind::start(&busy(), &scene(), setup.clone(), &Device::Cpu { threads }).expect("it starts");
     let want = digest_of(&mut *fresh(1), 2000, 2000);
     for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
         assert_eq!(digest_of(&mut *fresh(threads), 2000, batch), want, "{threads} threads, batches of {batch}");
     }
-    let other = BuildContext { seed: SEED + 1, ..BuildContext::default() };
-    let mut other = Card::start(&busy(), &other, setup.clone(), &Device::Cpu { threads: 1 }).expect("it starts");
+    let other = Scene { seed: SEED + 1, ..Scene::default() };
+    let mut other = SpikingKind::start(&busy(), &other, setup.clone(), &Device::Cpu { threads: 1 }).expect("it starts");
     assert_ne!(digest_of(&mut *other, 2000, 2000), want, "the seed matters");
     let mut sim = fresh(2);
     assert_eq!(digest_of(&mut *sim, 2000, 250), want);
@@ -171,7 +172,7 @@ fn batches_threads_rewind_save_and_load() {
     }
 }
 
-/// Threads are really used, and do not change anything, when there is enough to do.
+/// With enough work threads are used, and change nothing.
 #[test]
 fn threads_at_work() {
     let net = neuropil::data::generate::balanced(20_000, 60, 0.8, 6, 12, 1, &|_, _| true).expect("generates");
@@ -203,7 +204,7 @@ fn broken_states_are_refused() {
     let error = leaky(&params, &setup, 1).load(&state).expect_err("another step").to_string();
     assert!(error.contains("another time step"), "{error}");
     let mut lif =
-        Card::start(&Params::default(), &scene(), setup.clone(), &Device::Cpu { threads: 1 }).expect("starts");
+        SpikingKind::start(&Params::default(), &scene(), setup.clone(), &Device::Cpu { threads: 1 }).expect("starts");
     assert!(lif.load(&state).is_err() && sim.load(&lif.save().expect("saves")).is_err(), "states of other models");
 }
 
@@ -243,7 +244,7 @@ fn live_edits_replay() {
 }
 
 #[test]
-fn what_cannot_be_changed_live_or_at_all() {
+fn rebuild_parameters_and_invalid_values_are_refused_live() {
     let mut sim = leaky(&busy(), &setup(9), 1);
     let params = busy();
     for (edit, rebuild) in [("leaky.dt=0.5", true), ("leaky.dt=1", false), ("network.model=ExponentialLif", true)] {
@@ -265,10 +266,10 @@ fn only_the_chosen_model_is_shown() {
             }
         }
     }
-    assert_eq!((Card::secs_per_step(&Params::default()), Card::secs_per_step(&quiet())), (1e-4, 1e-3));
+    assert_eq!((SpikingKind::secs_per_step(&Params::default()), SpikingKind::secs_per_step(&quiet())), (1e-4, 1e-3));
 }
 
-/// What the probes say agrees with the spikes and the states, however the run is cut.
+/// Probes agree with the spikes and the states, for any batches.
 #[test]
 fn probes_agree_with_the_run() {
     let setup = setup(10);
@@ -320,7 +321,7 @@ fn probes_agree_with_the_run() {
     assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }
 
-/// The example project is the model as published; and unconnected units fire as often as an independent simulation in
+/// The example project is the published model; and unconnected units fire as often as an independent simulation in
 /// double precision with other random numbers says.
 #[test]
 fn the_project_and_its_noise() {
@@ -353,9 +354,9 @@ fn the_project_and_its_noise() {
     assert!((got / want - 1.0).abs() < 0.03, "{got} spikes per unit and step; {want} expected");
 }
 
-/// As for other neurons: named with the step, however the work is cut up.
+/// As for LIF neurons: reported with the step, for any batches and threads.
 #[test]
-fn who_is_no_number_is_named_with_the_step() {
+fn non_finite_states_are_reported_with_neuron_and_step() {
     for (threads, batch) in [(1, 1), (2, 7), (3, 400)] {
         let mut params = busy();
         let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 200.0, 0.0) };

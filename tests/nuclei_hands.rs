@@ -5,7 +5,7 @@ mod population;
 
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Card, Frequencies, Params, Precision, cpu::CpuSim, probes, start},
+    kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, probes, start},
     params::{Change, Value, path},
     sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
 };
@@ -192,8 +192,8 @@ fn learning_by_gradient_learns() {
     (params.population.k_worst, params.population.m_fuse) = (0, 0);
     for precision in [Precision::F32, Precision::F64] {
         params.population.precision = precision;
-        let setup = Arc::new(Card::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
-        let mut sim = Card::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");
+        let setup = Arc::new(NucleiKind::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
+        let mut sim = NucleiKind::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");
         sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
         advance(&mut *sim, 200);
         let mut frame = Frame::default();

@@ -10,12 +10,12 @@ use network::{N, busy, intervention, setup};
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{
-        Card, Effect, Intervention, Lif, Params, Precision,
+        Effect, Intervention, Lif, Params, Precision, SpikingKind,
+        constants::Real,
         cpu::{CpuSim, reference::Reference},
-        layout::Real,
         probes,
         setup::Setup,
-        stimuli::Plan,
+        stimuli::StimulusPlan,
     },
     params::{Change, ParamId, Params as _, Value, path},
     sim::{Action, BuildContext, Device, Frame, Kind, Reading, Simulation, Tap},
@@ -31,8 +31,8 @@ fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>, threads: usize) -> CpuSim<T
 fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = cpu::<T>(params, &setup, threads);
-    let plan = Plan::new(params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
-    let mut reference = Reference::<T>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
+    let plan = StimulusPlan::new(params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let mut reference = Reference::<T>::new(&setup.connectivity, &plan, params.lif.derive(), 1024);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
     let (mut step, mut total) = (0, 0);
     while step < 4000 {
@@ -81,9 +81,9 @@ fn bit_equal_for_other_neurons_too() {
 #[test]
 fn close_to_plain_iteration() {
     let (setup, params) = (setup(5), busy());
-    let plan = Plan::new(&params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
-    let mut closed = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1024);
-    let mut iterated = Reference::<f64>::new(&setup.wiring, &plan, params.lif.derive(), 1);
+    let plan = StimulusPlan::new(&params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let mut closed = Reference::<f64>::new(&setup.connectivity, &plan, params.lif.derive(), 1024);
+    let mut iterated = Reference::<f64>::new(&setup.connectivity, &plan, params.lif.derive(), 1);
     for _ in 0..3000 {
         assert_eq!(closed.step(), iterated.step());
         for ((u, g), (v, h)) in closed.states().into_iter().zip(iterated.states()) {
@@ -109,8 +109,9 @@ fn batches_threads_rewind_save_and_load() {
     for precision in [Precision::F64, Precision::F32] {
         let mut params = busy();
         params.lif.precision = precision;
-        let scene = BuildContext { seed: 3, ..BuildContext::default() };
-        let fresh = |threads| Card::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
+        let scene = Scene { seed: 3, ..Scene::default() };
+        let fresh =
+            |threads| SpikingKind::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
         let want = digest_of(&mut *fresh(1), 3000, 3000);
         for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
             assert_eq!(digest_of(&mut *fresh(threads), 3000, batch), want, "{threads} threads, batches of {batch}");
@@ -292,7 +293,7 @@ fn probes_agree_with_the_run() {
     assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }
 
-/// A current that is no number, on two neurons: the guard names the first of them and the step, however the work is cut up.
+/// A current that is no number, on two neurons: the check_finite names the first of them and the step, however the work is cut up.
 fn loses_itself<T: Real>(threads: usize, batch: u32) {
     let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 20.0, 0.0) };
     let mut params = busy();

@@ -1,18 +1,18 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
 
-// How rings, tables and connections lie in memory; stays as it is while a network lives.
-struct alignas(4) Layout {
+// Layout of ring buffers, tables and connection words; constant for the life of a network.
+struct alignas(4) RingLayout {
     unsigned int target_bits; // Bits of the target in a packed connection
-    unsigned int window; // Steps of a whole window: rows of a table of arrivals
-    unsigned int spike_mask; // Ring sizes less one: powers of two
-    unsigned int chunk_mask; // Ring of chunks
-    unsigned int segment_mask; // Ring of segments
-    unsigned int dense_chunks; // Chunks of a window from which on all warps look instead of keeping account of who was reached
+    unsigned int window; // Steps of a whole window: rows of the arrivals table
+    unsigned int spike_mask; // Ring size of spikes less one; sizes are powers of two
+    unsigned int chunk_mask; // Ring size of chunks less one
+    unsigned int segment_mask; // Ring size of segments less one
+    unsigned int dense_chunks; // Chunks of a window from which on all warps are evaluated
 };
-static_assert(sizeof(Layout) == 24, "Layout: size");
+static_assert(sizeof(RingLayout) == 24, "RingLayout: size");
 
-// The model and the sizes of everything; rewritten between steps when a parameter changes.
+// Model constants and sizes; rewritten between steps when a parameter changes.
 struct alignas(8) Model {
     unsigned long long seed; // Project seed
     double theta; // Threshold above rest, mV
@@ -25,131 +25,131 @@ struct alignas(8) Model {
     unsigned int refractory; // Steps from a spike to the next integration
     unsigned int n; // Neurons
     unsigned int n_warps; // Warps of neurons
-    unsigned int stride; // Neurons, rounded up: the distance of two steps in the arrivals
+    unsigned int stride; // Neurons, rounded up to whole blocks
     unsigned int n_overflow; // Entries of the overflow list
-    unsigned int n_sources; // Sources of kicks in force
+    unsigned int n_sources; // Active kick sources
     unsigned int has_gains; // Whether weights are changed
-    unsigned int counts_active; // Whether neurons looked at are counted
-    Layout layout; // How everything lies
-    float theta_f; // Threshold in single precision, for the bound on crossings
-    float gain; // What a spike adds to a running rate, Hz
-    unsigned int n_coarse; // Entries of the coarse table of fading rates
-    unsigned int is_wild; // Whether an input is so large that it may leave a state no number
+    unsigned int counts_active; // Whether evaluated neurons are counted
+    RingLayout layout; // Layout of rings and tables
+    float theta_f; // Threshold in single precision, for the threshold bound
+    float gain; // Increment of a running rate per spike, Hz
+    unsigned int n_coarse; // Entries of the coarse decay table
+    unsigned int may_overflow; // Whether an input is large enough to make a state non-finite
 };
 static_assert(sizeof(Model) == 136, "Model: size");
 
-// One window of steps to take. Planned by the host, which knows the clock but not the activity.
+// One window of steps. Planned by the host, which controls the clock, not the activity.
 struct alignas(8) Window {
     unsigned long long step; // First step
-    unsigned int steps; // How many, at most 32; 0 is an empty place in a graph
-    unsigned int sent; // The step, modulo 2^32, whose spikes arrive in the first
-    unsigned int previous; // The segment before
-    unsigned int first; // First segment with spikes on their way into it
-    unsigned int last; // Last one; first - 1 for none
-    unsigned int unread; // Place in the ring of the first spike the host has not read
-    int most_spikes; // Most spikes in the ring with which it finds room; less than 0: never
-    int most_chunks; // Most chunks in the ring with which it finds room; less than 0: never
-    unsigned int segment; // Where its spikes go in the ring
+    unsigned int steps; // Number of steps, at most 32; 0 is an unused entry of a graph
+    unsigned int sent; // Step, modulo 2^32, whose spikes arrive in the first step
+    unsigned int previous; // Previous segment
+    unsigned int first; // First segment with spikes that arrive in it
+    unsigned int last; // Last such segment; first - 1 for none
+    unsigned int unread; // Ring offset of the first spike the host has not read
+    int most_spikes; // Spikes in the ring with which the window still fits; negative: never
+    int most_chunks; // Chunks in the ring with which the window still fits; negative: never
+    unsigned int segment; // Segment of its spikes
     unsigned int kick_from; // First listed kick
-    unsigned int kick_to; // The one after the last
-    unsigned int slot; // Its place in the counters
+    unsigned int kick_to; // End of its listed kicks (exclusive)
+    unsigned int slot; // Index of its counters
 };
 static_assert(sizeof(Window) == 56, "Window: size");
 
-// The spikes of one window: where they lie in the rings.
+// The spikes of one window: their range in the ring buffers.
 struct alignas(4) Segment {
     unsigned int n_spikes; // Spikes
     unsigned int n_chunks; // Chunks of their rows; beside n_spikes, so that one atomic moves both
-    unsigned int spike_start; // Place in the ring of spikes
-    unsigned int chunk_start; // Place in the ring of chunks
+    unsigned int spike_start; // Offset in the ring of spikes
+    unsigned int chunk_start; // Offset in the ring of chunks
     unsigned int halted; // The window was not run: the rings were full
-    unsigned int dense; // All warps look
+    unsigned int dense; // All warps are evaluated
 };
 static_assert(sizeof(Segment) == 24, "Segment: size");
 
 // At most 128 synapses of a neuron that fired.
 struct alignas(4) Chunk {
     unsigned int word; // First connection
-    unsigned int meta; // Connections less one, below; step of the spike, above
+    unsigned int meta; // Connections less one in the lower bits; step of the spike in the upper
 };
 static_assert(sizeof(Chunk) == 8, "Chunk: size");
 
-// A running rate, touched only by spikes.
-struct alignas(4) Average {
+// A running rate, updated at spikes only.
+struct alignas(4) DeviceRate {
     float hz; // Right after the last spike, Hz
     unsigned int step; // The step of the last spike
 };
-static_assert(sizeof(Average) == 8, "Average: size");
+static_assert(sizeof(DeviceRate) == 8, "DeviceRate: size");
 
 // A source of kicks.
-struct alignas(8) Source {
+struct alignas(8) KickSource {
     double weight; // Added to u per event, mV
-    unsigned int address; // What for, and which stream
+    unsigned int address; // Purpose and stream of its draws
     unsigned int draws; // Whether events are drawn; 0 for listed kicks
 };
-static_assert(sizeof(Source) == 16, "Source: size");
+static_assert(sizeof(KickSource) == 16, "KickSource: size");
 
 // A listed kick; sorted by step, neuron, source.
 struct alignas(8) Kick {
-    unsigned long long step; // When
+    unsigned long long step; // Step
     double weight; // Added to u, mV
-    unsigned int lane; // Whom
-    unsigned int source; // Its place among the sources
+    unsigned int lane; // Neuron
+    unsigned int source; // Index of its source
 };
 static_assert(sizeof(Kick) == 24, "Kick: size");
 
 // A count that does not fit into its word.
 struct alignas(4) Overflow {
-    unsigned int word; // Which connection
+    unsigned int word; // Index of the connection
     int count; // The exact count
 };
 static_assert(sizeof(Overflow) == 8, "Overflow: size");
 
-// What is done to outgoing weights.
-struct alignas(8) Gain {
+// A change of outgoing weights.
+struct alignas(8) WeightGain {
     double factor; // Multiplies the count
     int sign; // Sign given to the count first; 0 keeps its own
-    unsigned int silent; // Spikes reach nobody
+    unsigned int silent; // Whether spikes are not delivered
     unsigned int changes; // Whether counts change
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(Gain) == 24, "Gain: size");
+static_assert(sizeof(WeightGain) == 24, "WeightGain: size");
 
 // Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
 // synapses. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver(Layout layout, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver_spikes(RingLayout layout, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // The same where something is driven or weights are changed: blocks beside those that deliver draw the kicks
 // that trains give. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(256, 1) deliver_driven(Layout layout, unsigned int n, unsigned int exactly, const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
+extern "C" __global__ void __launch_bounds__(256, 1) deliver_spikes_driven(RingLayout layout, unsigned int n, unsigned int is_exact, const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // Notes the listed kicks of the window at their neurons.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
 
 // Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
-extern "C" __global__ void __launch_bounds__(64, 1) trace(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
+extern "C" __global__ void __launch_bounds__(64, 1) sample_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
 
 // Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
 // that nothing reaches and of which none can cross leaves at once; eight more blocks count synaptic events.
 // Items: spikes.
-extern "C" __global__ void __launch_bounds__(256, 1) advance(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live, const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const Gain* __restrict__ gains, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, Average* __restrict__ rates, const float* __restrict__ fade);
+extern "C" __global__ void __launch_bounds__(256, 1) step_lif(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ live, const Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, DeviceRate* __restrict__ rates, const float* __restrict__ fade);
 
 // Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
 // their own neurons receive is looked up and added in shared memory. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(544, 1) reside(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const Source* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ gate, unsigned long long* __restrict__ posts, unsigned int first_tag, Average* __restrict__ rates, const float* __restrict__ fade);
+extern "C" __global__ void __launch_bounds__(544, 1) step_lif_persistent(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ barrier, unsigned long long* __restrict__ mailboxes, unsigned int first_tag, DeviceRate* __restrict__ rates, const float* __restrict__ fade);
 
 // Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
 // the windows were launched one by one, it makes their fingerprints and takes their segments over into the ring.
-extern "C" __global__ void __launch_bounds__(1024, 1) order(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments, unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters);
+extern "C" __global__ void __launch_bounds__(1024, 1) sort_spikes(const Model* __restrict__ model, const Window* __restrict__ windows, const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments, unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters);
 
 // Takes up drives and lesions between two steps.
-extern "C" __global__ void __launch_bounds__(256, 1) enter(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ new_marks, const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks, unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);
+extern "C" __global__ void __launch_bounds__(256, 1) apply_stimuli(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ new_marks, const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks, unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);
 
 // Brings all neurons to the step at hand, when the neuron model changes.
-extern "C" __global__ void __launch_bounds__(256, 1) rebase(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, double shift, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors);
+extern "C" __global__ void __launch_bounds__(256, 1) reanchor_neurons(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, double shift, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors);
 
 // Brings old anchors forward, once in 2^28 steps.
-extern "C" __global__ void __launch_bounds__(256, 1) settle(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);
+extern "C" __global__ void __launch_bounds__(256, 1) advance_anchors(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes);
 
 // Gathers v of every neuron, for a view.
-extern "C" __global__ void __launch_bounds__(256, 1) potentials(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, float* __restrict__ v);
+extern "C" __global__ void __launch_bounds__(256, 1) read_potentials(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, unsigned int completed, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, float* __restrict__ v);

@@ -1,4 +1,4 @@
 // A spiking network in single precision.
 #include "gen/spiking-step_f32.cuh"
 #define REAL float
-#include "spiking/entry.cuh"
+#include "spiking/kernels.cuh"

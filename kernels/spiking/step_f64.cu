@@ -1,4 +1,4 @@
 // A spiking network in double precision.
 #include "gen/spiking-step_f64.cuh"
 #define REAL double
-#include "spiking/entry.cuh"
+#include "spiking/kernels.cuh"

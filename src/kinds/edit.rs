@@ -1,25 +1,25 @@
-//! What a change of a parameter asks of a running simulation: the same for every kind.
+//! Checks a parameter change against its declaration: the same for every kind.
 
 use crate::{
     params::{Apply, Change, Params},
     sim::SimError,
 };
 
-/// What has to be done about a change.
+/// What a parameter change requires of a running simulation.
 pub enum Edit<P> {
-    /// Nothing: it is so already, and could not be changed live.
+    /// Nothing: the value is unchanged, and could not be changed while the simulation runs.
     Same,
     /// The simulation has to be rebuilt.
     Rebuild,
-    /// These parameters hold from now on.
+    /// The new parameters, in force from the next step on.
     Live(Box<P>),
 }
 
 /// Checks a change against its declaration.
-pub fn edit<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
+pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
-        return Err(SimError::Input(format!("no such parameter, or not its kind of value: {change:?}")));
+        return Err(SimError::Input(format!("no such parameter, or wrong type of value: {change:?}")));
     }
     if let Some(spec) = new.spec(change.id) {
         if !spec.admits(&change.value) {

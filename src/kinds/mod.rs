@@ -17,30 +17,29 @@ pub mod spiking;
 
 pub use spiking::files::read_neurons as read_list;
 
-/// A model with everything read and generated, ready to be started: once per trial, once per device.
+/// A model with its network read or generated, which can be started repeatedly: per trial, per device.
 pub trait Prepared: Send + Sync {
-    /// Starts a simulation. The seed is that of its random draws; what was generated keeps the seed it was
-    /// prepared with.
+    /// Starts a simulation. The seed is that of its random draws; a generated network keeps the seed of the project.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
-    /// Memory it will hold on a device, by owner; empty when that is not known.
-    fn predict(&self, on: DeviceKind) -> MemoryByOwner;
+    /// Predicted memory on a device, by owner; empty if unknown.
+    fn predict(&self, on: Place) -> Bytes;
 }
 
 /// [`Prepared`] of one kind.
-struct Ready<K: Kind> {
+struct PreparedKind<K: Kind> {
     params: K::Params,
     context: BuildContext,
     setup: Arc<K::Setup>,
 }
 
-impl<K: Kind<Params: Send + Sync> + 'static> Ready<K> {
-    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        let setup = Arc::new(K::prepare(params, context, progress)?);
-        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
+impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
+    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, scene, progress)?);
+        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
     }
 }
 
-impl<K: Kind<Params: Send + Sync>> Prepared for Ready<K> {
+impl<K: Kind<Params: Send + Sync>> Prepared for PreparedKind<K> {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
         if let Device::Cuda(gpu) = on {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
@@ -53,7 +52,7 @@ impl<K: Kind<Params: Send + Sync>> Prepared for Ready<K> {
     }
 }
 
-/// Whether there is room on a GPU for what is predicted.
+/// Checks that the predicted memory fits on a GPU.
 fn fits(predicted: &[(&'static str, u64)], memory: Memory) -> Result<(), SimError> {
     let needed: u64 = predicted.iter().map(|(_, bytes)| bytes).sum();
     if needed <= memory.free {
@@ -70,7 +69,7 @@ fn fits(predicted: &[(&'static str, u64)], memory: Memory) -> Result<(), SimErro
 }
 
 macro_rules! kinds {
-    ($( $(#[doc = $docs:literal])* $Variant:ident = $module:ident ),* $(,)?) => {
+    ($( $(#[doc = $docs:literal])* $Variant:ident = $module:ident :: $Kind:ident ),* $(,)?) => {
         /// A project's model: which kind, and its parameters.
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         pub enum Model { $( $(#[doc = $docs])* $Variant(Box<$module::Params>), )* }
@@ -83,35 +82,35 @@ macro_rules! kinds {
             pub fn by_name(name: &str) -> Option<Self> { Self::all().into_iter().find(|m| m.name() == name) }
 
             /// Name in menus.
-            pub fn title(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::TITLE, )* } }
+            pub fn title(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::TITLE, )* } }
 
             /// Stable lower-case name.
-            pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::NAME, )* } }
+            pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
 
-            /// What it models, after whom.
-            pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::Card as Kind>::ABOUT, )* } }
+            /// What it models, with references.
+            pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
-            /// What its simulations can be asked to show and record.
-            pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::PROBES, )* } }
+            /// Its probes.
+            pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
-            /// What can be done to its simulations.
-            pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::ACTIONS, )* } }
+            /// Its actions.
+            pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
-            /// Sets of values with a name and a citation.
-            pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::PRESETS, )* } }
+            /// Named parameter values with a citation.
+            pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
 
             /// Its CUDA modules.
-            pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::MODULES, )* } }
+            pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }
 
-            /// What a row of its timings is, by the row's name.
+            /// Description of a timing row, by name.
             pub fn timing_docs(&self, row: &str) -> Option<&'static str> {
-                let spans = match self { $( Self::$Variant(_) => <$module::Card as Kind>::SPANS, )* };
+                let spans = match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::SPANS, )* };
                 let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
 
-            /// What rows of its timings move and compute per work item.
-            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::Card as Kind>::WORK, )* } }
+            /// Memory traffic and arithmetic per work item of its timing rows.
+            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
@@ -120,22 +119,21 @@ macro_rules! kinds {
             pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( Self::$Variant(p) => &mut **p, )* } }
 
             /// Simulated seconds per step.
-            pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::Card as Kind>::secs_per_step(p), )* } }
+            pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
 
-            /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
-            /// they do not.
-            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
-                match self { $( Self::$Variant(p) => <$module::Card as Kind>::predict(p, None, on), )* }
+            /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
+            pub fn predict(&self, on: Place) -> Bytes {
+                match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
-            /// From parameters to a running simulation; the loader thread's whole job.
-            pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-                self.prepare(context, progress)?.start(context.seed, on)
+            /// Builds a simulation from parameters; runs on the loader thread.
+            pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
+                self.prepare(scene, progress)?.start(scene.seed, on)
             }
 
-            /// The heavy half of [`Model::build`], to be started as often as one likes.
-            pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => Ready::<$module::Card>::prepare(p, context, progress), )* }
+            /// The slow part of [`Model::build`]; the result can be started repeatedly.
+            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, scene, progress), )* }
             }
         }
 
@@ -147,9 +145,9 @@ macro_rules! kinds {
 
 kinds! {
     /// Whole-brain and generated networks of leaky integrate-and-fire neurons.
-    Spiking = spiking,
+    Spiking = spiking::SpikingKind,
     /// Populations of candidate solutions with coupled phases.
-    Nuclei = nuclei,
+    Nuclei = nuclei::NucleiKind,
 }
 
 #[cfg(test)]
@@ -157,17 +155,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_that_is_too_small_is_refused_with_figures() {
-        let predicted = [("wiring", 6_000_000_000), ("neurons", 40_000_000)];
+    fn predicted_memory_beyond_the_gpu_is_refused() {
+        let predicted = [("connectivity", 6_000_000_000), ("neurons", 40_000_000)];
         let memory = |free| Memory { free, total: 8_000_000_000 };
         assert!(fits(&predicted, memory(6_040_000_000)).is_ok());
-        assert!(fits(&[], memory(0)).is_ok(), "what is not known is tried");
+        assert!(fits(&[], memory(0)).is_ok(), "unknown memory is not refused");
         let Err(SimError::NoDevice(why)) = fits(&predicted, memory(1_500_000_000)) else { panic!("it fitted") };
-        assert!(
-            why.starts_with(
-                "needs about 6040 MB on the GPU, most of it for wiring; of its 8000 MB it has 1500 MB free"
-            )
-        );
+        assert!(why.starts_with(
+            "needs about 6040 MB on the GPU, most of it for connectivity; of its 8000 MB it has 1500 MB free"
+        ));
         assert!(why.contains("CPU"));
     }
 }

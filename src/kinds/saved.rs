@@ -2,12 +2,12 @@
 
 use crate::sim::SimError;
 
-/// A state that cannot be taken up, and why.
+/// Error about a state that cannot be loaded.
 pub fn broken(why: &str) -> SimError {
     SimError::Input(format!("the saved state does not fit: {why}"))
 }
 
-/// Appends numbers and lists.
+/// Serialises numbers and lists.
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
@@ -28,7 +28,7 @@ impl Writer {
     }
 }
 
-/// Takes back what a [`Writer`] wrote.
+/// Parses what a [`Writer`] wrote.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
@@ -48,7 +48,7 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(self.bytes()?))
     }
 
-    /// A list whose items take at least `size` bytes each: a broken length is noticed before memory is asked for.
+    /// A list of items of at least `size` bytes each: a wrong length is an error before memory is allocated.
     pub fn list<X>(
         &mut self,
         size: usize,

@@ -32,7 +32,7 @@ pub fn schema() -> SimSchema {
     static SETUP: OnceLock<Arc<Setup>> = OnceLock::new();
     let make = || Arc::new(Setup::new(fly_stand_in(7, &|_, _| true).expect("the stand-in")).expect("a network"));
     let setup = SETUP.get_or_init(make);
-    let (set, wiring) = (&setup.neurons, Some(setup.published(1.8e-3)));
+    let (set, wiring) = (&setup.neurons, Some(setup.connectivity(1.8e-3)));
     let classes = set.column("super_class").map(|c| c.labels.clone()).unwrap_or_default();
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];

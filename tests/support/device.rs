@@ -3,10 +3,10 @@
 use neuropil::{
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
-        Card, Effect, Intervention, NeuronModel, Params, Source,
+        Effect, Intervention, NeuronModel, Params, Source, SpikingKind,
+        constants::Real,
         cpu::CpuSim,
-        cuda::{CudaSim, Residence, Tuning},
-        layout::Real,
+        cuda::{CudaSim, PersistentMode, Tuning},
         setup::Setup,
     },
     sim::{BuildContext, Kind, Progress, Simulation},
@@ -43,12 +43,12 @@ pub fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>) -> CpuSim<T> {
 
 /// With NEUROPIL_RESIDENCE=off in two launches per window, with a number in that many blocks.
 pub fn cuda<T: Real>(params: &Params, setup: &Arc<Setup>, gpu: &Arc<Gpu>) -> CudaSim<T> {
-    let residence = match std::env::var("NEUROPIL_RESIDENCE").as_deref() {
-        Ok("off") => Residence::Off,
-        Ok(blocks) => Residence::Blocks(blocks.parse().expect("a number of blocks")),
-        Err(_) => Residence::Auto,
+    let persistent = match std::env::var("NEUROPIL_RESIDENCE").as_deref() {
+        Ok("off") => PersistentMode::Off,
+        Ok(blocks) => PersistentMode::Blocks(blocks.parse().expect("a number of blocks")),
+        Err(_) => PersistentMode::Auto,
     };
-    let tuning = Tuning { residence, ..Tuning::default() };
+    let tuning = Tuning { persistent, ..Tuning::default() };
     CudaSim::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts on the GPU")
 }
 
@@ -78,7 +78,7 @@ pub fn fly(shared: &Path) -> Arc<Setup> {
     let mut params = Params::default();
     params.network.source = Source::Files;
     params.network.path = shared.join("data/fly_standin").display().to_string().into();
-    Arc::new(Card::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network"))
+    Arc::new(SpikingKind::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
 }
 
 /// A network of the references with its listed kicks.
@@ -88,7 +88,7 @@ pub fn kicked(shared: &Path, folder: &str) -> (Params, Arc<Setup>) {
     params.network.source = Source::Files;
     params.network.path = folder.display().to_string().into();
     params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
-    let setup = Card::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network");
+    let setup = SpikingKind::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
     (params, Arc::new(setup))
 }
 

@@ -12,7 +12,7 @@ use crate::{
 use rayon::prelude::*;
 use std::path::Path;
 
-/// Radius of the ball the neurons sit in, µm.
+/// Radius of the ball of neurons, µm.
 const RADIUS_UM: f32 = 100.0;
 
 /// A random network: every neuron receives connections from exactly `in_degree` different others (from all
@@ -21,7 +21,7 @@ const RADIUS_UM: f32 = 100.0;
 ///
 /// # Errors
 /// [`DataError::Format`] when `n` is 0 or beyond [`MAX_NEURONS`], or there would be 2^32 connections;
-/// [`DataError::Cancelled`] when the watcher says so.
+/// [`DataError::Cancelled`] when the watcher cancels.
 pub fn balanced(
     n: u32,
     in_degree: u32,

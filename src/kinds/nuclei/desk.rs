@@ -64,7 +64,7 @@ impl Desk {
 
     /// Checks a change of a parameter; what is live holds from now on. `None`: nothing changed, or it did by itself.
     pub fn edit(&mut self, change: &Change) -> Result<Edit<Params>, SimError> {
-        let edit = edit::edit(&self.params, change)?;
+        let edit = edit::check_change(&self.params, change)?;
         if let Edit::Live(new) = &edit {
             self.meter.configure(&new.measure);
         }

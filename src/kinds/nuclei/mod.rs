@@ -68,9 +68,9 @@ use std::sync::Arc;
 use task::Setup;
 
 /// The kind.
-pub struct Card;
+pub struct NucleiKind;
 
-impl Kind for Card {
+impl Kind for NucleiKind {
     const TITLE: &'static str = "Nuclei";
     const ABOUT: &'static str = "A population of candidate solutions with coupled phases, after SODA-QD1102 (2025): as \
         phases fall into step, barriers open through which bad nuclei decay into children of good ones and promising ones \

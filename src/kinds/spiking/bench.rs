@@ -1,14 +1,13 @@
-//! How fast the fly's brain runs: three drives that load different parts of the step, and the simpler model of an earlier
-//! program.
+//! Benchmarks of the fly brain: three stimuli that load different parts of the step, and the FastFly model.
 //!
-//! | case | drive | what it measures |
+//! case | stimulus | what it measures |
 //! | --- | --- | --- |
 //! | `sugar21` | 21 sugar neurons at 150 Hz | a nearly silent network: the cost of a step |
 //! | `gustatory408` | 408 gustatory neurons at 150 Hz | sparse activity: deliveries |
-//! | `broad10` | kicks of 1 mV at 200 Hz to every neuron | everything at 8 to 10 Hz: all of it |
-//! | `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | like with like, in steps of 1 ms |
+//! `broad10` | kicks of 1 mV at 200 Hz to every neuron | 8 to 10 Hz everywhere: all parts |
+//! `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | comparison with FastFly, in steps of 1 ms |
 
-use super::{Card, Effect, Intervention, NeuronModel, Params, Source, probes, setup::Setup};
+use super::{Effect, Intervention, NeuronModel, Params, Source, SpikingKind, probes, setup::Setup};
 use crate::{
     gpu::{
         Pass,
@@ -22,10 +21,10 @@ use std::{
     time::Instant,
 };
 
-/// Steps before the clock starts.
+/// Warm-up steps.
 const UNTIMED_STEPS: u32 = 400;
 
-/// Steps per call of `advance`: about what the engine arrives at when a batch shall take 8 ms.
+/// Steps per call of `advance`: about what the engine chooses for batches of 8 ms.
 fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     match device {
         Device::Cpu { .. } => 1000,
@@ -33,18 +32,18 @@ fn batch_on(device: &Device, secs_per_step: f64) -> u32 {
     }
 }
 
-/// What to measure.
+/// Benchmark options.
 #[derive(Clone)]
 pub struct BenchOptions {
-    /// Folder or file of a network; the generated stand-in of the fly's brain if there is none.
+    /// Folder or file of a network; otherwise the synthetic fly network.
     pub network: Option<PathBuf>,
     /// Simulated seconds to time.
     pub bio_s: f64,
-    /// On what.
+    /// Device.
     pub device: Device,
-    /// How its name is shown.
+    /// Displayed name of the device.
     pub device_name: String,
-    /// Stretches of `bio_s` to time; the median counts.
+    /// Number of repeats of `bio_s`; the median is reported.
     pub repeats: u32,
     /// Only the case of this name.
     pub only: Option<String>,
@@ -55,7 +54,7 @@ pub struct BenchOptions {
 pub struct BenchRow {
     /// The case.
     pub name: String,
-    /// On what it ran.
+    /// Device.
     pub device: String,
     /// Simulated seconds timed.
     pub bio_s: f64,
@@ -69,21 +68,21 @@ pub struct BenchRow {
     pub realtime_factor: f64,
     /// Wall time per step, µs.
     pub us_per_step: f64,
-    /// Spikes in the timed stretch.
+    /// Spikes in the timed interval.
     pub spikes: u64,
-    /// Deliveries over a synapse in the timed stretch.
+    /// Synaptic events in the timed interval.
     pub synaptic_events: u64,
-    /// Deliveries per second of wall time.
+    /// Synaptic events per second of wall time.
     pub events_per_wall_s: f64,
     /// Memory held by the simulation.
     pub memory_bytes: u64,
-    /// Reading or generating the network, and starting.
+    /// Reading or generating the network, and start.
     pub build_s: f64,
     /// Mean rate of all neurons.
     pub mean_rate_hz: f64,
-    /// Network, active neurons, and whether the statistics are as they should be.
+    /// Network, active neurons, and whether the spike statistics are as expected.
     pub note: String,
-    /// Where the time goes, from one more stretch that is not timed as a whole.
+    /// Time per kernel or span, from one more interval that is not timed as a whole.
     pub timings: Vec<Row>,
 }
 
@@ -105,9 +104,9 @@ struct Case {
     effect: Effect,
     rate_hz: f64,
     weight_mv: f64,
-    /// Driven neurons when the network brings no `stim_<name>.csv`.
+    /// Stimulated neurons if the network has no `stim_<name>.csv`.
     query: &'static str,
-    /// Spikes per simulated second on the reference stand-in, and the tolerated relative error.
+    /// Spikes per simulated second on the synthetic fly network, and the tolerated relative error.
     expected: (f64, f64),
 }
 
@@ -150,7 +149,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Neurons and connections of the stand-in for which `Case::expected` was measured.
+/// Neurons and connections of the synthetic network for which `Case::expected` was measured.
 const REFERENCE_SIZE: (u32, usize) = (138_639, 15_091_983);
 
 /// Runs the cases.
@@ -171,13 +170,13 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     }
     let context = BuildContext::default();
     let since = Instant::now();
-    let setup = Arc::new(Card::prepare(&params, &context, progress)?);
+    let setup = Arc::new(SpikingKind::prepare(&params, &scene, progress)?);
     let prepared_s = since.elapsed().as_secs_f64();
     let alone = cases.len() == 1;
     let mut rows = vec![];
     for case in cases {
-        match measure(case, &params, &context, &setup, options, prepared_s, progress) {
-            // A model without a backend for this device does not keep the others from being measured.
+        match measure(case, &params, &scene, &setup, options, prepared_s, progress) {
+            // If a model has no backend for this device, the other cases are still measured.
             Err(SimError::NoDevice(why)) if !alone => {
                 rows.push(BenchRow::missing(case.name, &options.device_name, why))
             }
@@ -207,14 +206,14 @@ fn measure(
         ..Intervention::default()
     });
     let since = Instant::now();
-    let mut sim = Card::start(&params, context, setup.clone(), &options.device)?;
+    let mut sim = SpikingKind::start(&params, scene, setup.clone(), &options.device)?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;
     sim.sample(&mut Frame::default())?;
 
-    let steps = (options.bio_s / Card::secs_per_step(&params)).round().max(1.0) as u64;
-    let batch = batch_on(&options.device, Card::secs_per_step(&params));
+    let steps = (options.bio_s / SpikingKind::secs_per_step(&params)).round().max(1.0) as u64;
+    let batch = batch_on(&options.device, SpikingKind::secs_per_step(&params));
     let mut fired = vec![false; setup.n() as usize];
     let mut stretches = vec![];
     for repeat in 0..options.repeats.max(1) {
@@ -224,7 +223,7 @@ fn measure(
     }
     stretches.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
     let Stretch { wall_s, spikes, synaptic_events } = stretches[stretches.len() / 2];
-    let bio_s = steps as f64 * Card::secs_per_step(&params);
+    let bio_s = steps as f64 * SpikingKind::secs_per_step(&params);
     let n_active = fired.iter().filter(|f| **f).count();
     Ok(BenchRow {
         name: case.name.to_owned(),
@@ -289,7 +288,7 @@ fn profile(sim: &mut dyn Simulation, batch: u32) -> Result<Vec<Row>, SimError> {
     Ok(timing::report(&pass.timings, &sim.kernels()))
 }
 
-/// The driven neurons: the list beside the network, or a query.
+/// The stimulated neurons: the list beside the network, or a query.
 fn target(case: &Case, network: Option<&Path>) -> String {
     let list = network.map(|folder| folder.join(format!("stim_{}.csv", case.name))).filter(|p| p.exists());
     list.map_or_else(|| case.query.to_owned(), |p| format!("file = '{}'", p.display()))
@@ -302,13 +301,13 @@ fn totals(sim: &dyn Simulation) -> (u64, u64) {
 }
 
 fn note(case: &Case, setup: &Setup, options: &BenchOptions, spikes_per_s: f64, active: usize) -> String {
-    let size = (setup.n(), setup.wiring.len());
+    let size = (setup.n(), setup.connectivity.len());
     let sizes = format!("{} neurons, {} connections; {active} active", size.0, size.1);
     let (want, tolerance) = case.expected;
     if options.network.is_none() || size != REFERENCE_SIZE {
         return sizes;
     }
-    // Short runs scatter more: counts of bursts, not of independent spikes.
+    // Short runs scatter more: bursts are not independent spikes.
     let tolerance = tolerance * (1.0 / options.bio_s).sqrt().max(1.0);
     let off = (spikes_per_s / want - 1.0).abs() > tolerance;
     let verdict = if off { "STATISTICS ARE OFF: this measurement does not count" } else { "statistics as expected" };

@@ -10,7 +10,7 @@ struct Table {
     text: String,
 }
 
-/// The neurons listed in a column `idx` or, failing that, `root_id`. Ascending, each once.
+/// The neurons listed in a column `idx`, or else `root_id`. Ascending, without duplicates.
 pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimError> {
     let table = Table::open(path)?;
     let mut out: Vec<u32> = match (table.position("idx"), table.position("root_id")) {

@@ -1,19 +1,19 @@
-//! Leaky units with uniform noise: what a step computes, in which order and with which rounding. Every backend follows
-//! this page, so that every backend returns the same bits; [`cpu::leaky`](super::cpu::leaky) is one that follows it
-//! quickly, [`cpu::leaky::reference`](super::cpu::leaky::reference) one that follows it literally.
+//! Leaky units with uniform noise: the definition of a step, its order and its rounding. Every backend follows this
+//! definition bit for bit: [`cpu::leaky`](super::cpu::leaky) is fast,
+//! [`cpu::leaky::reference`](super::cpu::leaky::reference) is literal.
 //!
-//! # Where it comes from
+//! # Origin
 //!
 //! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU:
-//! threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It is here so that
-//! speeds can be compared like with like; as a model of the fly it has nothing over [`Lif`](super::Lif). Differences:
-//! weights stay the integers they are (there: 8 bits and a scale per neuron), sums do not depend on their order, and
-//! the noise comes from Philox. There it is a hash of `neuron XOR f(step)`, which makes the noise of one step a mere
-//! permutation, over the neurons, of the noise of any other.
+//! threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. It serves as a
+//! benchmark; as a model of the fly it has no advantage over [`Lif`](super::Lif). Differences: weights stay integers
+//! (there: 8 bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox. There
+//! it is a hash of `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise
+//! of any other.
 //!
-//! Connectomes of this size have two states here: nearly silent, and firing on their own. On a stand-in of the fly's
-//! brain with noise of 0.4, 2.9 % of the units fire in every step. Turned down to 0.2 while it runs, 2.0 % still do;
-//! started at 0.2, it can stay silent.
+//! Connectomes of this size have two states here: nearly silent, and self-sustained firing. In the synthetic fly
+//! network with noise of 0.4, 2.9 % of the units fire in every step. Lowered to 0.2 during the run, 2.0 % still do;
+//! started at 0.2, the network can stay silent.
 //!
 //! # The step
 //!
@@ -21,12 +21,13 @@
 //! for every neuron i:
 //!
 //! 1. `sum`: the synapse counts of all connections onto i whose neuron spiked in step n - 1, each after
-//!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain in force in step n, added up as wrapping 32-bit
+//!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain active in step n, added as wrapping 32-bit
 //!    integers. 0 in step 0, and 0 if i is closed.
-//! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left: sources
-//!    in the order of [`Situation::sources`](super::stimuli::Situation), then kicks by hand. +0 if there are none, or
-//!    if i is closed.
-//! 3. `current`: that of the situation in force in step n; +0 if there is none.
+//! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left:
+//! sources
+//!    in the order of [`ActiveStimuli::sources`](super::stimuli::ActiveStimuli), then manual kicks. +0 if there are
+//!    none, or if i is closed.
+//! 3. `current`: that of the stimuli active in step n; +0 if there is none.
 //! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
 //!    (seed, [`NOISE`], n / 4, i).
 //! 5. With every product and every sum rounded on its own (never fused), in single precision:
@@ -40,11 +41,11 @@
 //!
 //! 6. If `v >= 1`: i spikes in step n, and `v = +0`.
 //!
-//! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed, [`Purpose::Start`], 0,
-//! i); see [`start`]. Kicks by hand are given in the first step taken after they were asked for.
+//! Before step 0: `v = unit_from_zero(w) * 0.9`, where w is word 0 of the Philox call at (seed, [`Purpose::Start`],
+//! 0, i); see [`start`]. Manual kicks are applied in the first step after the action.
 //!
-//! A synaptic event is a connection whose neuron spiked and is not silent, whatever its target does with it. What
-//! [`probes::ACTIVE`](super::probes::ACTIVE) counts is every unit in every step.
+//! A synaptic event is a connection whose presynaptic neuron spiked and is not silenced, whatever its target does
+//! with it. [`probes::ACTIVE`](super::probes::ACTIVE) counts every unit in every step.
 
 use super::Leaky;
 use crate::{
@@ -56,23 +57,23 @@ use crate::{
     },
 };
 
-/// Address word of the noise. Noise that is put on by stimuli has streams from 1 on.
+/// Address word of the noise. Noise stimuli use streams from 1 on.
 pub const NOISE: u32 = address(Purpose::Noise, 0);
 
-/// A unit at or above this spikes.
+/// Spike threshold (inclusive).
 pub const THRESHOLD: f32 = 1.0;
 
-/// Potentials start below this.
+/// Upper bound of the initial potentials.
 const HIGHEST_START: f32 = 0.9;
 
-/// What a step needs to know about the model.
+/// Constants of the leaky model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     /// Weight of one synapse.
     pub w_unit: f32,
     /// Largest magnitude of the noise.
     pub amplitude: f32,
-    /// What a step leaves of v.
+    /// Decay of v per step.
     pub decay: f32,
 }
 
@@ -84,9 +85,9 @@ impl Leaky {
     }
 }
 
-/// Mean number of synapses of a connection; 0 when there are none.
-pub fn mean_count(wiring: &Csr) -> f64 {
-    if wiring.is_empty() { 0.0 } else { wiring.synapse_counts().n_synapses as f64 / wiring.len() as f64 }
+/// Mean number of synapses per connection; 0 without connections.
+pub fn mean_count(connectivity: &Csr) -> f64 {
+    if connectivity.is_empty() { 0.0 } else { connectivity.census().n_synapses as f64 / connectivity.len() as f64 }
 }
 
 /// v before step 0.

@@ -1,6 +1,6 @@
-//! Measurements taken from the stream of spikes, step by step. Backends feed it; it changes nothing.
+//! Measurements of the spike stream, step by step. Backends feed it; it does not affect the simulation.
 
-use super::{Measure, layout::steps_from_ms, probes};
+use super::{Measure, constants::steps_from_ms, probes};
 use crate::{
     num::hash::StreamHash,
     sim::{Column, Digest, ElementSet, ProbeId, Series, SimError, Spike, Tap},
@@ -10,21 +10,21 @@ use std::sync::Arc;
 /// Totals of the current bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Step at which it began; samples are only given for whole bins.
+    /// First step; samples are only taken from whole bins.
     pub since: u64,
     /// Spikes.
     pub spikes: u64,
     /// Synaptic events.
     pub events: u64,
-    /// Neurons looked at.
+    /// Neurons evaluated.
     pub active: u64,
-    /// Spikes per category; empty unless somebody wants to know.
+    /// Spikes per category; empty unless class rates are tapped.
     pub classes: Vec<u64>,
 }
 
 impl Bin {
-    /// Counts the spikes of one step by class. Neighbours are often of one class, and additions to one counter wait for
-    /// each other: four tables take turns.
+    /// Counts the spikes of one step by class. Adjacent neurons are often of one class, and additions to one counter
+    /// are serial: four tables in turn.
     fn count(&mut self, codes: &[u16], lanes: &[u32]) {
         const MOST: usize = 64;
         let n = self.classes.len();
@@ -45,23 +45,23 @@ impl Bin {
     }
 }
 
-/// A running average that is only touched by spikes.
+/// A running rate, updated at spikes only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Running {
+pub struct RunningRate {
     /// Rate right after `step`, Hz.
     pub hz: f32,
     /// Step of the last spike, modulo 2³².
     pub step: u32,
 }
 
-/// `exp(-age / tau)` for ages in whole steps, as the product of two table entries: exact to two roundings, the same on
-/// every machine, and quick enough for every spike.
-struct Fade {
+/// `exp(-age / tau)` for whole steps as the product of two table entries: exact to two roundings, the same on every
+/// machine.
+struct DecayTable {
     fine: Vec<f32>,
     coarse: Vec<f32>,
 }
 
-impl Fade {
+impl DecayTable {
     const FINE: u32 = 1024;
 
     fn new(tau_steps: f64) -> Self {
@@ -80,58 +80,58 @@ impl Fade {
     }
 }
 
-/// Counts, hashes and bins spikes; holds samples until they are read.
-pub struct Meter {
+/// Counts, hashes and bins spikes; keeps samples until they are taken.
+pub struct Measurements {
     set: Arc<ElementSet>,
     tapped: [bool; probes::PROBES.len()],
     dt_ms: f64,
     bin_steps: u64,
     tau_steps: f64,
-    fade: Fade,
+    fade: DecayTable,
     group_by: String,
-    /// Where that column is.
+    /// Index of that column.
     grouped_by: Option<usize>,
     /// Completed steps between traces.
     pub trace_every: u64,
     /// Neurons whose traces are taken, ascending.
     pub traced: Vec<u32>,
-    /// Fingerprint of all spikes.
+    /// Hash of all spikes.
     pub hash: StreamHash,
     /// All spikes.
     pub spikes: u64,
     /// All synaptic events.
     pub events: u64,
-    /// All neurons looked at.
+    /// All neurons evaluated.
     pub active: u64,
-    /// The bin that is filling.
+    /// The current bin.
     pub bin: Bin,
-    /// Running rates. Kept whether or not somebody looks, so that whoever begins to look sees the past in them.
-    pub running: Vec<Running>,
-    /// The backend keeps the running rates, and fills in `running` when somebody looks.
-    pub averages_elsewhere: bool,
-    /// Who feeds the spikes adds them to the fingerprint.
-    pub hashes_elsewhere: bool,
+    /// Running rates. Always updated, so that a new tap shows the past.
+    pub running: Vec<RunningRate>,
+    /// The backend keeps the running rates, and copies them to `running` on request.
+    pub rates_on_device: bool,
+    /// The backend hashes the spikes.
+    pub hash_on_device: bool,
     waiting: Vec<Spike>,
     series: Vec<Series>,
     trace_row: Vec<[f32; 2]>,
     sizes: Vec<u32>,
 }
 
-/// Trains of readings that grow with every bin or trace, in the order of `Meter::series`.
-const GROWING: [ProbeId; 6] =
+/// Series that grow with every bin or trace, in the order of `Measurements::series`.
+const SERIES_PROBES: [ProbeId; 6] =
     [probes::RATE, probes::CLASS_RATES, probes::V, probes::G, probes::SYNAPTIC_EVENTS, probes::ACTIVE];
 
-impl Meter {
-    /// Nothing tapped, nothing counted.
+impl Measurements {
+    /// Nothing tapped, all counters 0.
     pub fn new(set: Arc<ElementSet>, dt_ms: f64, measure: &Measure) -> Self {
         let n = set.len as usize;
-        let mut meter = Self {
+        let mut measurements = Self {
             set,
             tapped: [false; probes::PROBES.len()],
             dt_ms,
             bin_steps: 1,
             tau_steps: 0.0,
-            fade: Fade { fine: vec![], coarse: vec![] },
+            fade: DecayTable { fine: vec![], coarse: vec![] },
             group_by: String::new(),
             grouped_by: None,
             trace_every: 1,
@@ -141,25 +141,25 @@ impl Meter {
             events: 0,
             active: 0,
             bin: Bin::default(),
-            running: vec![Running::default(); n],
-            averages_elsewhere: false,
-            hashes_elsewhere: false,
+            running: vec![RunningRate::default(); n],
+            rates_on_device: false,
+            hash_on_device: false,
             waiting: vec![],
-            series: vec![Series::default(); GROWING.len()],
+            series: vec![Series::default(); SERIES_PROBES.len()],
             trace_row: vec![],
             sizes: vec![],
         };
-        meter.configure(measure, 0);
-        meter
+        measurements.configure(measure, 0);
+        measurements
     }
 
-    /// Takes up other bins and intervals; the present bin starts over.
+    /// Applies changed bins and intervals; the current bin restarts.
     pub fn configure(&mut self, measure: &Measure, step: u64) {
         self.bin_steps = steps_from_ms(measure.rate_bin_ms, self.dt_ms).max(1);
         let tau_steps = measure.rate_tau_ms / self.dt_ms;
         if tau_steps != self.tau_steps {
             self.tau_steps = tau_steps;
-            self.fade = Fade::new(tau_steps);
+            self.fade = DecayTable::new(tau_steps);
         }
         self.trace_every = steps_from_ms(measure.trace_every_ms, self.dt_ms).max(1);
         if self.group_by != measure.group_by {
@@ -171,7 +171,7 @@ impl Meter {
         self.start_bin(step);
     }
 
-    /// Whether the neurons have a column of that name.
+    /// Checks that the neurons have a column of that name.
     pub fn check_column(&self, name: &str) -> Result<(), SimError> {
         if self.set.column(name).is_some() {
             return Ok(());
@@ -190,7 +190,7 @@ impl Meter {
         self.column().map_or_else(|| vec!["all".to_owned()], |c| c.labels.iter().map(name).collect())
     }
 
-    /// What will be read from now on. What was tapped before goes on without a gap.
+    /// Sets the taps. Series that were tapped before continue without a gap.
     pub fn tap(&mut self, taps: &[Tap], step: u64) -> Result<(), SimError> {
         let n = self.set.len;
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
@@ -207,7 +207,7 @@ impl Meter {
         let mut traced = vec![];
         for tap in taps {
             self.tapped[usize::from(tap.probe)] = true;
-            if let Some(i) = GROWING.iter().position(|p| *p == tap.probe) {
+            if let Some(i) = SERIES_PROBES.iter().position(|p| *p == tap.probe) {
                 let over_neurons = matches!(tap.probe, probes::V | probes::G);
                 let elements = if over_neurons { tap.elements.clone() } else { vec![] };
                 if over_neurons {
@@ -238,12 +238,12 @@ impl Meter {
         self.bin = Bin { since: step, classes: vec![0; self.n_classes()], ..Bin::default() };
     }
 
-    /// Classes that are counted: none when nobody looks.
+    /// Number of counted classes: 0 unless class rates are tapped.
     fn n_classes(&self) -> usize {
         if self.is_tapped(probes::CLASS_RATES) { self.sizes.len() } else { 0 }
     }
 
-    /// Takes spikes of one step; ascending over all calls for the step.
+    /// Adds spikes of one step; ascending over all calls of the step.
     pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
         let step32 = step as u32;
         self.spikes += lanes.len() as u64;
@@ -257,32 +257,32 @@ impl Meter {
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
-        if !self.hashes_elsewhere {
+        if !self.hash_on_device {
             let mut hash = self.hash;
             lanes.iter().for_each(|lane| hash.push_spike(step32, *lane));
             self.hash = hash;
         }
-        if self.averages_elsewhere {
+        if self.rates_on_device {
             return;
         }
         let gain = self.gain();
         for lane in lanes {
             let r = &mut self.running[*lane as usize];
-            *r = Running { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
+            *r = RunningRate { hz: r.hz * self.fade.after(step32.wrapping_sub(r.step)) + gain, step: step32 };
         }
     }
 
-    /// What a spike adds to a running rate, Hz.
+    /// Increment of a running rate per spike, Hz.
     pub fn gain(&self) -> f32 {
         (1000.0 / (self.tau_steps * self.dt_ms)) as f32
     }
 
-    /// What is left of a running rate after 0, 1, … 1023 steps; and after 0, 1024, 2048, … as long as anything is.
+    /// Decay of a running rate after 0, 1, … 1023 steps; and after 0, 1024, 2048, … while it is above 0.
     pub fn fade_tables(&self) -> (&[f32], &[f32]) {
         (&self.fade.fine, &self.fade.coarse)
     }
 
-    /// Takes v and g of traced neurons; ascending over all calls for the step.
+    /// Adds v and g of traced neurons; ascending over all calls of the step.
     pub fn trace(&mut self, values: &[[f32; 2]]) {
         self.trace_row.extend_from_slice(values);
     }
@@ -331,7 +331,7 @@ impl Meter {
             (5, vec![(bin.active as f64 / self.bin_steps as f64) as f32]),
         ];
         for (i, row) in rows {
-            if self.tapped[usize::from(GROWING[i])] && !row.is_empty() {
+            if self.tapped[usize::from(SERIES_PROBES[i])] && !row.is_empty() {
                 let series = &mut self.series[i];
                 series.lanes = row.len() as u32;
                 series.steps.push(completed);
@@ -340,9 +340,9 @@ impl Meter {
         }
     }
 
-    /// The samples of a growing series since they were last taken.
+    /// The samples of a series since the last call.
     pub fn take_series(&mut self, probe: ProbeId) -> Option<Series> {
-        let i = GROWING.iter().position(|p| *p == probe)?;
+        let i = SERIES_PROBES.iter().position(|p| *p == probe)?;
         let lanes = match probe {
             probes::CLASS_RATES => self.sizes.len(),
             probes::V | probes::G => self.series[i].elements.len(),
@@ -353,16 +353,16 @@ impl Meter {
         Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
     }
 
-    /// The spikes since they were last taken.
+    /// The spikes since the last call.
     pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
         spare.clear();
-        spare.reserve(self.waiting.len()); // the next batch brings about as many
+        spare.reserve(self.waiting.len()); // estimate for the next batch
         std::mem::replace(&mut self.waiting, spare)
     }
 
     /// Running rates after `completed` steps, Hz.
     pub fn running_rates(&self, completed: u64) -> Vec<f32> {
-        let decayed = |r: &Running| r.hz * self.fade.after((completed as u32).wrapping_sub(r.step));
+        let decayed = |r: &RunningRate| r.hz * self.fade.after((completed as u32).wrapping_sub(r.step));
         self.running.iter().map(decayed).collect()
     }
 
@@ -372,22 +372,22 @@ impl Meter {
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
     }
 
-    /// Fingerprint and totals.
+    /// Hash and totals.
     pub fn digest(&self) -> Digest {
         let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
         Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }
     }
 
-    /// Back to step 0; taps stay. Unread samples are dropped.
+    /// Returns to step 0; taps are kept. Samples not yet taken are dropped.
     pub fn rewind(&mut self) {
         self.hash = StreamHash::default();
         (self.spikes, self.events, self.active) = (0, 0, 0);
-        self.running.fill(Running::default());
+        self.running.fill(RunningRate::default());
         self.start_bin(0);
         self.drop_unread();
     }
 
-    /// Drops samples nobody has read: they belong to another past.
+    /// Drops samples that were not taken: they precede a load or rewind.
     pub fn drop_unread(&mut self) {
         self.waiting.clear();
         for series in &mut self.series {

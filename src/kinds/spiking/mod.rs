@@ -1,7 +1,8 @@
 //! # Spiking networks on a connectome
 //!
-//! Leaky integrate-and-fire neurons with exponential synapses, all alike, wired by a connectome in which a
-//! connection of n synapses weighs n times one synapse (Shiu et al., *Nature* 634:210, 2024, of the fly brain):
+//! Leaky integrate-and-fire neurons with exponential synapses, identical parameters, connected by a connectome in
+//! which a connection of n synapses weighs n times one synapse (Shiu et al., *Nature* 634:210, 2024, of the fly
+//! brain):
 //!
 //! ```text
 //! τ_m   dv/dt = v_rest - v + g + I        frozen while refractory
@@ -11,42 +12,43 @@
 //! stimulus               →  v += weight, unless refractory; driven neurons have no refractory period
 //! ```
 //!
-//! Equal to the authors' Brian2 model spike for spike in double precision; [`cpu`] says in which order a step goes and
-//! why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381 (1999).
+//! Equal to the authors' Brian2 model spike for spike in double precision; [`cpu`] defines the order of a step and
+//! explains why silent neurons cost nothing. Exact propagators after Rotter & Diesmann, *Biol. Cybern.* 81:381
+//! (1999).
 //!
-//! A second model, noisy [`leaky`] units in steps of 1 ms, is there for comparing speed; wiring, stimuli, lesions and
-//! measurements are the same.
+//! A second model, noisy [`leaky`] units in steps of 1 ms, serves as a benchmark; connectivity, stimuli and
+//! measurements are the same. A *kick* is a voltage pulse to the membrane.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`params`](Params) | what a user can set, in user units |
-//! | [`layout`] | user units → constants and propagators, the only place |
-//! | [`leaky`] | a second, simpler model: what its step computes, bit for bit |
-//! | [`setup`] | files or generators → neurons and wiring |
-//! | [`select`], [`files`] | who is meant: queries and lists |
-//! | [`stimuli`] | drives and lesions over time |
-//! | [`cpu`] | the step, as it is defined |
-//! | [`cuda`] | the same step on an NVIDIA GPU |
-//! | [`desk`], [`saved`] | what both backends share: edits, actions, saved states |
-//! | [`measure`], [`probes`] | what is seen of it |
-//! | [`predict`] | how much memory it will take |
-//! | [`edit`] | what is said to it while it runs |
-//! | [`bench`] | how fast it is |
+//! [`params`](Params) | user parameters, in user units |
+//! [`constants`] | user units → constants and propagators, the only place |
+//! [`leaky`] | the second model: definition of its step, bit for bit |
+//! [`setup`] | files or generators → neurons and connectivity |
+//! [`select`], [`files`] | targets: queries and lists |
+//! [`stimuli`] | stimuli and silencing over time |
+//! [`cpu`] | the step: definition and CPU backend |
+//! [`cuda`] | the same step on an NVIDIA GPU |
+//! [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
+//! [`measure`], [`probes`] | measurements and probes |
+//! [`predict`] | memory prediction |
+//! [`actions`] | checks of edits and actions |
+//! [`bench`] | benchmarks |
 
+pub mod actions;
 pub mod bench;
+pub mod constants;
 pub mod cpu;
 pub mod cuda;
-pub mod desk;
-pub mod edit;
 pub mod files;
-pub mod layout;
+pub mod host_state;
 pub mod leaky;
 pub mod measure;
 mod params;
 pub mod predict;
 mod presets;
 pub mod probes;
-pub mod saved;
+pub mod saved_state;
 pub mod select;
 pub mod setup;
 pub mod stimuli;
@@ -61,14 +63,14 @@ use crate::{
 };
 use cpu::{CpuSim, leaky::LeakySim};
 use cuda::CudaSim;
-use predict::Sizes;
+use predict::NetworkSize;
 use setup::Setup;
 use std::sync::Arc;
 
 /// The kind.
-pub struct Card;
+pub struct SpikingKind;
 
-impl Kind for Card {
+impl Kind for SpikingKind {
     const TITLE: &'static str = "Spiking network";
     const ABOUT: &'static str = "Leaky integrate-and-fire neurons with exponential synapses on a connectome, after \
         Shiu et al. 2024: the whole fly brain, parts of it, or a generated network. Stimulate, silence and rewire groups \
@@ -81,8 +83,8 @@ impl Kind for Card {
     const MODULES: &'static [ModuleSpec] = &[
         cuda::kernels::Kernels::SPEC,
         cuda::kernels::Kernels::SINGLE,
-        cuda::kernels::UnitKernels::SPEC,
-        cuda::kernels::WayKernels::SPEC,
+        cuda::kernels::LeakyKernels::SPEC,
+        cuda::kernels::VariantKernels::SPEC,
     ];
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
@@ -96,8 +98,8 @@ impl Kind for Card {
         setup::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
-        let sizes = setup.map(Sizes::of).or_else(|| Sizes::told(params));
+    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+        let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {
             _ if params.network.model == NeuronModel::NoisyLeaky => vec![], // not predicted
             (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),

@@ -1,44 +1,44 @@
-//! How much memory a network will hold, before it is built.
+//! Predicts the memory of a network before it is built.
 
 use super::{
     Params, Precision, Source,
-    cpu::{self, neuron::Neuron, ring::Ring},
-    measure::Running,
+    cpu::{self, neuron::Neuron, ring_buffer::RingBuffer},
+    measure::RunningRate,
     setup::Setup,
 };
 use crate::{data::generate::FLY_SIZE, sim::MemoryByOwner};
 
-/// What memory depends on.
+/// The sizes that determine memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct NetworkSize {
     /// Neurons.
     pub neurons: u64,
     /// Connections.
     pub connections: u64,
-    /// Connections whose count does not fit beside the target.
+    /// Connections whose count does not fit into the packed word.
     pub overflow: u64,
-    /// Bytes of names, ids, places and categories.
+    /// Bytes of names, ids, positions and categories.
     pub labels: u64,
 }
 
-impl Sizes {
-    /// Of what was read or generated.
+impl NetworkSize {
+    /// Sizes of a network that was read or generated.
     pub fn of(setup: &Setup) -> Self {
         Self {
             neurons: setup.n().into(),
-            connections: setup.wiring.len() as u64,
-            overflow: setup.wiring.overflow.len() as u64,
+            connections: setup.connectivity.len() as u64,
+            overflow: setup.connectivity.overflow.len() as u64,
             labels: setup.neurons.n_bytes(),
         }
     }
 
-    /// As the parameters say; nothing is known of files before they are read.
-    pub fn told(params: &Params) -> Option<Self> {
-        /// A place in space.
+    /// Sizes that follow from the parameters; unknown for files.
+    pub fn from_params(params: &Params) -> Option<Self> {
+        /// A position.
         const PLACE: u64 = 12;
-        /// A code of a category.
+        /// A category code.
         const CODE: u64 = 2;
-        /// A name; nearly all of the stand-in's are empty.
+        /// A name; nearly all are empty.
         const NAME: u64 = size_of::<String>() as u64;
         let network = &params.network;
         match network.source {
@@ -57,9 +57,9 @@ impl Sizes {
     }
 }
 
-/// What [`cpu::CpuSim`] holds when it has started, by the owners of its `memory`. Lists that grow with activity (spikes
-/// in flight, arrivals, the calendar) are empty then; they stay small beside the wiring.
-pub fn cpu(params: &Params, sizes: &Sizes, threads: usize) -> MemoryByOwner {
+/// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
+/// arrivals, the calendar) are empty then; they stay small compared with the connectivity.
+pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> Bytes {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
     let neuron = match params.lif.precision {
@@ -67,52 +67,53 @@ pub fn cpu(params: &Params, sizes: &Sizes, threads: usize) -> MemoryByOwner {
         Precision::F32 => size_of::<Neuron<f32>>(),
     };
     vec![
-        ("wiring", 4 * (n + 1) + 4 * sizes.connections + 8 * sizes.overflow + 4 * n * (parts - 1)),
+        ("connectivity", 4 * (n + 1) + 4 * sizes.connections + 8 * sizes.overflow + 4 * n * (parts - 1)),
         ("neurons", n * neuron as u64),
         ("arrivals and calendar", 4 * n),
-        ("spikes in flight", parts * Ring::new(cpu::ring_len(&params.lif.derive::<f64>())).n_bytes()),
-        ("measurements", n * size_of::<Running>() as u64),
+        ("spikes in flight", parts * RingBuffer::new(cpu::ring_buffer_len(&params.lif.derive::<f64>())).n_bytes()),
+        ("measurements", n * size_of::<RunningRate>() as u64),
         ("names and places", sizes.labels),
     ]
 }
 
-/// What [`CudaSim`](super::cuda::CudaSim) holds on the device; empty when it cannot be started there at all.
-pub fn cuda(params: &Params, sizes: &Sizes) -> MemoryByOwner {
+/// Memory of [`CudaSim`](super::cuda::CudaSim) on the device; empty if the network exceeds the limits of the CUDA
+/// backend.
+pub fn cuda(params: &Params, sizes: &NetworkSize) -> Bytes {
     let real = match params.lif.precision {
         Precision::F64 => 8,
         Precision::F32 => 4,
     };
     let delay = params.lif.derive::<f64>().delay;
-    let told = super::cuda::Sizes::told(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
-    told.map_or_else(|_| vec![], |sizes| sizes.bytes())
+    let sizes = super::cuda::BufferSizes::estimate(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
+    sizes.map_or_else(|_| vec![], |sizes| sizes.bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        kinds::spiking::Card,
-        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
+        kinds::spiking::SpikingKind,
+        sim::{Device, Kind as _, Place, Progress, Scene},
     };
     use std::sync::Arc;
 
-    /// The prediction and what is held, owner by owner; the larger ones within 20 %.
+    /// Compares prediction and actual memory per owner, with a tolerance of 20 %.
     fn check(params: &Params, threads: usize) {
-        let (context, on) = (BuildContext::default(), DeviceKind::Cpu { threads });
-        let told = Card::predict(params, None, on);
-        let setup = Arc::new(Card::prepare(params, &context, &Progress::default()).unwrap());
-        let counted = Card::predict(params, Some(&setup), on);
-        let held = Card::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
-        let sum = |bytes: &MemoryByOwner| bytes.iter().map(|(_, n)| n).sum::<u64>();
+        let (scene, on) = (Scene::default(), Place::Cpu { threads });
+        let predicted = SpikingKind::predict(params, None, on);
+        let setup = Arc::new(SpikingKind::prepare(params, &scene, &Progress::default()).unwrap());
+        let counted = SpikingKind::predict(params, Some(&setup), on);
+        let held = SpikingKind::start(params, &scene, setup, &Device::Cpu { threads }).unwrap().memory();
+        let sum = |bytes: &Bytes| bytes.iter().map(|(_, n)| n).sum::<u64>();
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
-        for predicted in [&told, &counted] {
+        for predicted in [&predicted, &counted] {
             assert!(near(sum(predicted), sum(&held)), "{} for {}", sum(predicted), sum(&held));
             for ((owner, a), (real, b)) in predicted.iter().zip(&held) {
                 assert_eq!(owner, real);
                 assert!(near(*a, *b), "{owner}: {a} for {b}");
             }
         }
-        assert_eq!(held.len(), told.len());
+        assert_eq!(held.len(), predicted.len());
     }
 
     #[test]
@@ -138,6 +139,6 @@ mod tests {
     fn files_are_not_known_before_they_are_read() {
         let mut params = Params::default();
         params.network.source = Source::Files;
-        assert!(Card::predict(&params, None, DeviceKind::Cpu { threads: 1 }).is_empty());
+        assert!(SpikingKind::predict(&params, None, Place::Cpu { threads: 1 }).is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! Presets: values of published models.
+//! Presets: parameter values of published models.
 
 use crate::sim::Preset;
 
 const SHIU: &str = "Shiu et al. 2024, A Drosophila computational brain model reveals sensorimotor processing, Nature";
 
-/// What the menu offers.
+/// The presets of the menu.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Shiu 2024 LIF",
@@ -25,13 +25,13 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "Shiu 2024 stimulus",
-        docs: "Poisson input of 150 Hz; every event kicks the membrane like 250 synapses.",
+        docs: "Poisson input of 150 Hz; every event is a voltage pulse of 250 synapses.",
         source: SHIU,
         set: &["stimulus.rate_hz=150 Hz", "stimulus.weight_mv=68.75 mV"],
     },
     Preset {
         name: "FastFly units",
-        docs: "Leaky units in steps of 1 ms with uniform noise, to compare speed like with like.",
+        docs: "Leaky units in steps of 1 ms with uniform noise, for benchmarks.",
         source: "The FastFly demonstration",
         set: &[
             "network.model=NoisyLeaky",

@@ -1,4 +1,4 @@
-//! What can be seen of a spiking network, and what can be done to it.
+//! Probes, actions and timing rows of a spiking network.
 
 use crate::{
     actions, probes,
@@ -9,28 +9,38 @@ const NEURONS: &str = "neurons";
 
 probes! {
     /// Every spike of every neuron.
+    #[title("Spikes")]
     SPIKES = "spikes", "", Shape::Spikes { over: NEURONS };
     /// Mean firing rate of all neurons, per bin of measure.rate_bin_ms.
+    #[title("Population rate")]
     RATE = "rate", "Hz", Shape::Series { of: "" };
     /// Mean firing rate per category of measure.group_by.
+    #[title("Rates by group")]
     CLASS_RATES = "class_rates", "Hz", Shape::Series { of: "" };
-    /// Membrane potential of chosen neurons, every measure.trace_every_ms.
+    /// Membrane potential of traced neurons, every measure.trace_every_ms.
+    #[title("Membrane potential (traces)")]
     V = "v", "mV", Shape::Series { of: NEURONS };
-    /// Synaptic drive of chosen neurons, every measure.trace_every_ms.
+    /// Synaptic drive of traced neurons, every measure.trace_every_ms.
+    #[title("Synaptic drive (traces)")]
     G = "g", "mV", Shape::Series { of: NEURONS };
-    /// Time since each neuron's last spike; -1 for those that never fired. Small is recent: a glow that fades.
-    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::TimeSince };
-    /// Running rate of each neuron, averaged exponentially over measure.rate_tau_ms.
+    /// Time since each neuron's last spike; -1 before its first.
+    #[title("Last spike")]
+    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Since };
+    /// Running rate of each neuron: exponential average over measure.rate_tau_ms.
+    #[title("Rate (per neuron)")]
     RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Number };
     /// Membrane potential of every neuron.
+    #[title("V (per neuron)")]
     V_FIELD = "v_field", "mV", Shape::Field { over: NEURONS, range: (-60.0, -45.0), meaning: Meaning::Number };
-    /// Deliveries of a spike over a synapse, per second of simulated time.
+    /// Spikes delivered over synaptic connections, per second of simulated time.
+    #[title("Synaptic events")]
     SYNAPTIC_EVENTS = "synaptic_events", "1/s", Shape::Series { of: "" };
-    /// Neurons that had to be looked at per step: those with input, and those near the threshold.
+    /// Neurons evaluated per step: those with input, and those near the threshold.
+    #[title("Evaluated neurons")]
     ACTIVE = "active", "", Shape::Series { of: "" };
 }
 
-/// [`PROBES`] of leaky units, whose potentials lie mostly between 0 and the threshold of 1 mV.
+/// [`PROBES`] of leaky units, whose potentials are mostly between 0 and the threshold of 1 mV.
 pub const LEAKY_PROBES: &[ProbeSpec] = &leaky();
 
 const fn leaky() -> [ProbeSpec; PROBES.len()] {
@@ -42,42 +52,47 @@ const fn leaky() -> [ProbeSpec; PROBES.len()] {
 
 /// The parts of a step on the CPU, in their order.
 pub const SPANS: &[(&str, &str)] = &[
-    ("threshold", "Who is above the threshold: looks at the neurons near it. Items: neurons looked at."),
-    ("drive", "Draws the kicks that stimuli give in this step. Items: kicks."),
+    ("threshold", "Evaluates the neurons near the threshold. Items: neurons evaluated."),
+    ("drive", "Draws the voltage pulses of the stimuli in this step. Items: pulses."),
     ("deliver", "Adds the spikes of one delay ago to their targets. Items: synaptic events."),
-    ("noise", "Draws the noise of leaky units, for four steps at a time. Items: neurons."),
+    ("noise", "Draws the noise of leaky units, four steps at a time. Items: neurons."),
     (
         "integrate",
-        "Whoever got a kick or a spike takes it up, unless refractory; leaky units all step. Items: neurons.",
+        "Integrates the input of neurons that received any, unless refractory; leaky units: all. Items: neurons.",
     ),
-    ("collect", "Gathers spikes and traces of all threads in their canonical order, for probes. Items: steps."),
-    (VARIANTS[0], "The last delivery once more, by `deliver`: rows in chunks, integer sums. Items: synaptic events."),
+    ("collect", "Collects spikes and traces of all threads in canonical order, for probes. Items: steps."),
+    (
+        VARIANTS[0],
+        "Repeats the last delivery with `deliver_spikes`: rows in chunks, integer sums. Items: synaptic events.",
+    ),
     (
         VARIANTS[1],
-        "The last delivery once more, a warp per spike with weights in eight bits, as FastFly does. Items: synaptic events.",
+        "Repeats the last delivery with a warp per spike and 8-bit weights, as FastFly does. Items: synaptic events.",
     ),
-    (VARIANTS[2], "The last delivery once more, every target looking its sources up. Items: synaptic events."),
+    (VARIANTS[2], "Repeats the last delivery by pull: every target looks up its sources. Items: synaptic events."),
 ];
 
-/// Rows of the ways to deliver, the reference first; with `measure.variants` only.
+/// Timing rows of the delivery methods, the reference first; only with `measure.variants`.
 pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"];
 
-/// What no backend saves, per item.
-pub const WORK: &[RooflineWork] = &[
-    // A word of the connection read; a sum read, added to and written.
-    RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-    RooflineWork { row: "deliver_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
-    RooflineWork { row: "reside", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+/// Minimum memory traffic and arithmetic per item.
+pub const WORK: &[Work] = &[
+    // One connection word read; one sum read and written.
+    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    Work { row: "deliver_spikes", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    Work { row: "deliver_spikes_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    Work { row: "step_lif_persistent", bytes: 12.0, ops: 1.0, when: "on a GPU" },
 ];
 
 actions! {
-    /// What can be done to a running network.
+    /// Actions on a running network.
     pub const ACTIONS;
 
-    /// Kicks the membranes of the selected neurons in the next step. Refractory neurons do not notice.
+    /// Applies a voltage pulse to the selected neurons in the next step. Refractory neurons ignore it.
+    #[title("Voltage pulse")]
     fn kick(over "neurons") {
         /// Added to the membrane potential.
-        #[param(unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
+        #[param(title = "Pulse amplitude", unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
         weight_mv: f64
     }
 }

@@ -1,5 +1,5 @@
-//! Who is meant by a target: the language of [`query`](crate::query), asked of the neurons of a project. Live values
-//! are not known here, for a stimulus has to mean the same neurons at all times.
+//! Resolves targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
+//! because a stimulus has the same targets at all times.
 
 use super::{Selection, files, setup::Setup};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
     sim::{BuildContext, ConnectionSource, ElementSet, SimError},
 };
 
-/// What a query is asked of.
+/// The context of a query.
 pub struct Selector<'a> {
-    /// Neurons and wiring.
+    /// Neurons and connectivity.
     pub setup: &'a Setup,
-    /// Where files are, and the seed of random choices.
-    pub context: &'a BuildContext,
+    /// Base folder of files, and the seed of random choices.
+    pub scene: &'a Scene,
     named: Vec<Named>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Selector<'a> {
         &self.setup.neurons
     }
 
-    /// The neurons a query (or the name of a selection) stands for: ascending, at least one.
+    /// The neurons selected by a query or the name of a neuron group: ascending, at least one.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, SimError> {
         let set = self.set();
         let listed = |typed: &str| {

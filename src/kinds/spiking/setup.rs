@@ -1,4 +1,4 @@
-//! From files or a generator to the neurons and their wiring.
+//! Reads or generates the neurons and their connectivity.
 
 use super::{Params, Source};
 use crate::{
@@ -7,18 +7,18 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Neurons and wiring: immutable, shared by all simulations of the project.
+/// Neurons and connectivity: immutable, shared by all simulations of the project.
 pub struct Setup {
     /// The neurons: ids, names, positions, categories, and the column `ei`.
     pub neurons: Arc<ElementSet>,
-    /// The wiring, rows sorted by target.
-    pub wiring: Csr,
-    /// Where it came from, one line each.
+    /// Connections by presynaptic neuron, sorted by target.
+    pub connectivity: Csr,
+    /// Origin of the data, one line each.
     pub provenance: Vec<String>,
 }
 
-/// Reads or generates what the parameters name.
-pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+/// Reads or generates the network that the parameters describe.
+pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
     let file = |typed: &str| Some(typed.trim()).filter(|t| !t.is_empty()).map(|t| context.resolve(t));
@@ -48,22 +48,22 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
 }
 
 impl Setup {
-    /// From a network at hand.
+    /// From a network in memory.
     pub fn new(connectome: Connectome) -> Result<Self, SimError> {
         let Connectome { neurons, synapses, provenance } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
             let (a, b) = (neurons.len, synapses.n());
             return Err(SimError::Input(format!(
-                "the neuron table has {a} rows, the wiring {b}; both need the same, not 0"
+                "the neuron table has {a} rows, the connectivity {b}; both need the same, not 0"
             )));
         }
         let ei = signs(&synapses);
-        Ok(Self { neurons: Arc::new(elements(neurons, ei)), wiring: synapses, provenance })
+        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance })
     }
 
-    /// The connections as everyone may see them; shared, not copied.
-    pub fn published(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
-        Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
+    /// The connections for views; shared, not copied.
+    pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Wiring {
+        Wiring { over: self.neurons.name, unit: "synapses", delay_secs, links: self.clone() }
     }
 
     /// Number of neurons.
@@ -74,24 +74,24 @@ impl Setup {
 
 impl ConnectionSource for Setup {
     fn n(&self) -> u32 {
-        self.wiring.n()
+        self.connectivity.n()
     }
 
-    fn n_connections(&self) -> u64 {
-        self.wiring.len() as u64
+    fn n_links(&self) -> u64 {
+        self.connectivity.len() as u64
     }
 
     fn degree(&self, from: u32) -> u32 {
-        self.wiring.row(from).len() as u32
+        self.connectivity.row(from).len() as u32
     }
 
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
-        out.extend(self.wiring.connections(from).map(|(to, count)| Connection { to, weight: count as f32 }));
+        out.extend(self.connectivity.connections(from).map(|(to, count)| Link { to, weight: count as f32 }));
     }
 }
 
-/// Texts become codes here, and are dropped.
+/// Converts category texts to codes.
 fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     let mut columns: Vec<Column> = table.categories.iter().map(|c| Column::from_texts(&c.name, &c.texts)).collect();
     columns.push(ei);
@@ -106,10 +106,10 @@ fn elements(table: NeuronTable, ei: Column) -> ElementSet {
     }
 }
 
-/// Excitatory or inhibitory by the sign of all outgoing synapses together.
-fn signs(wiring: &Csr) -> Column {
-    let codes = (0..wiring.n()).map(|pre| {
-        let total: i64 = wiring.row(pre).iter().map(|w| i64::from(wiring.count(*w))).sum();
+/// Excitatory or inhibitory, by the sign of the sum of all outgoing synapses.
+fn signs(connectivity: &Csr) -> Column {
+    let codes = (0..connectivity.n()).map(|pre| {
+        let total: i64 = connectivity.row(pre).iter().map(|w| i64::from(connectivity.count(*w))).sum();
         match total.signum() {
             1 => 1,
             -1 => 2,

@@ -1,8 +1,9 @@
-//! Drives and lesions: from parameters to a plan over steps, and what of it is in force at a step.
+//! Stimuli and silencing: from parameters to a plan over steps, and the stimuli active in a step.
 
 use super::{
-    Effect, Intervention, Params, Sign, files,
-    layout::{Real, steps_from_ms},
+    Effect, Intervention, Params, Sign,
+    constants::{Real, steps_from_ms},
+    files,
     select::Selector,
     setup::Setup,
 };
@@ -15,11 +16,11 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Arc};
 
-/// What is done to the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes
-/// `round(factor · sign|n|)` synapses, or nothing.
+/// A change of the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes `round(factor ·
+/// sign|n|)` synapses, or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Spikes reach nobody.
+    /// Spikes are not delivered.
     pub silent: bool,
     /// Multiplies the count.
     pub factor: f64,
@@ -28,10 +29,10 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// Leaves weights as they are.
+    /// No change.
     pub const NONE: Self = Self { silent: false, factor: 1.0, sign: 0 };
 
-    /// The effective count, rounded half away from zero.
+    /// The changed count, rounded half away from zero.
     pub fn apply(self, count: i32) -> i32 {
         let signed = if self.sign == 0 { count } else { self.sign * count.abs() };
         if self.silent { 0 } else { (f64::from(signed) * self.factor).round() as i32 }
@@ -43,9 +44,9 @@ impl Gain {
     }
 }
 
-/// What an item of the plan does while it lasts.
+/// The effect of a plan item.
 #[derive(Clone, Debug)]
-enum What {
+enum PlanAction {
     Train {
         train: Train,
         lanes: Arc<[u32]>,
@@ -67,29 +68,29 @@ enum What {
         lanes: Arc<[u32]>,
         gain: Gain,
     },
-    /// Nothing reaches the neurons.
+    /// No input reaches the neurons.
     Close {
         lanes: Arc<[u32]>,
     },
 }
 
 #[derive(Clone, Debug)]
-struct Item {
+struct PlanItem {
     /// First step.
     from: u64,
-    /// First step after.
+    /// End (exclusive).
     to: u64,
-    /// Steps from pulse to pulse and in a pulse; none without a break.
+    /// Period and length of pulses in steps; none if continuous.
     pulses: Option<(u64, u64)>,
-    what: What,
+    what: PlanAction,
 }
 
-impl Item {
-    const fn new(from: u64, to: u64, what: What) -> Self {
+impl PlanItem {
+    const fn new(from: u64, to: u64, what: PlanAction) -> Self {
         Self { from, to, pulses: None, what }
     }
 
-    /// Whether it is in force in a step, and until when it is the same.
+    /// Whether it is active in a step, and the next step at which that changes.
     fn at(&self, step: u64) -> (bool, u64) {
         match self.pulses {
             _ if step < self.from => (false, self.from),
@@ -104,18 +105,18 @@ impl Item {
     }
 }
 
-/// All drives and lesions of a project, resolved to neurons and steps.
+/// All stimuli and silencing of a project, resolved to neurons and steps.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
-    items: Vec<Item>,
+pub struct StimulusPlan {
+    items: Vec<PlanItem>,
 }
 
-/// A source of kicks to the membrane.
+/// A source of kicks (voltage pulses to the membrane).
 #[derive(Clone, Debug)]
-pub enum Source<T> {
+pub enum StimulusSource<T> {
     /// Independent Bernoulli trains.
     Train {
-        /// Where its draws are.
+        /// Address of its draws.
         train: Train,
         /// Ascending.
         lanes: Arc<[u32]>,
@@ -131,12 +132,12 @@ pub enum Source<T> {
     },
 }
 
-/// What is in force between two changes of the plan.
+/// The stimuli active between two changes of the plan.
 #[derive(Clone, Debug)]
-pub struct Situation<T> {
+pub struct ActiveStimuli<T> {
     /// In the order in which their kicks are summed.
-    pub sources: Vec<Source<T>>,
-    /// The gain of each neuron as an index into `gains`; empty when no weight is touched.
+    pub sources: Vec<StimulusSource<T>>,
+    /// The gain of each neuron as an index into `gains`; empty without changed weights.
     pub gain_of: Vec<u16>,
     /// `gains[0]` is [`Gain::NONE`].
     pub gains: Vec<Gain>,
@@ -144,25 +145,25 @@ pub struct Situation<T> {
     pub currents: Vec<T>,
     /// Neurons without refractory period; empty or one per neuron.
     pub driven: Vec<bool>,
-    /// Neurons nothing reaches; empty or one per neuron.
+    /// Neurons that receive no input; empty or one per neuron.
     pub closed: Vec<bool>,
-    /// It holds for steps below this.
+    /// First step with other stimuli.
     pub until: u64,
 }
 
-impl<T> Situation<T> {
-    /// What happens to the weights of a neuron.
+impl<T> ActiveStimuli<T> {
+    /// The weight change of a neuron.
     #[inline]
     pub fn gain(&self, pre: u32) -> Gain {
         self.gain_of.get(pre as usize).map_or(Gain::NONE, |i| self.gains[usize::from(*i)])
     }
 }
 
-impl Plan {
+impl StimulusPlan {
     /// Resolves all queries and files.
-    pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
-        let selector = Selector::new(setup, &params.selections, context);
-        let mut draft = Draft { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
+    pub fn new(params: &Params, setup: &Setup, scene: &Scene) -> Result<Self, SimError> {
+        let selector = Selector::new(setup, &params.selections, scene);
+        let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
             draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
@@ -170,10 +171,10 @@ impl Plan {
         Ok(Self { items: draft.items })
     }
 
-    /// What is in force in a step, and until when.
-    pub fn at<T: Real>(&self, step: u64, n: u32) -> Situation<T> {
+    /// The active stimuli in a step, and until when they hold.
+    pub fn at<T: Real>(&self, step: u64, n: u32) -> ActiveStimuli<T> {
         let until = self.items.iter().map(|item| item.at(step).1).min().unwrap_or(u64::MAX);
-        let mut now = Situation {
+        let mut now = ActiveStimuli {
             sources: vec![],
             gain_of: vec![],
             gains: vec![Gain::NONE],
@@ -199,29 +200,29 @@ fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
     }
 }
 
-impl<T: Real> Situation<T> {
-    fn add(&mut self, what: &What, n: usize) {
+impl<T: Real> ActiveStimuli<T> {
+    fn add(&mut self, what: &PlanAction, n: usize) {
         match what {
-            What::Train { train, lanes, weight_mv } => {
-                self.sources.push(Source::Train {
+            PlanAction::Train { train, lanes, weight_mv } => {
+                self.sources.push(StimulusSource::Train {
                     train: train.clone(),
                     lanes: lanes.clone(),
                     weight: T::of(*weight_mv),
                 });
             }
-            What::Kicks { kicks, weight_mv } => {
-                self.sources.push(Source::Kicks { kicks: kicks.clone(), weight: T::of(*weight_mv) });
+            PlanAction::Kicks { kicks, weight_mv } => {
+                self.sources.push(StimulusSource::Kicks { kicks: kicks.clone(), weight: T::of(*weight_mv) });
             }
-            What::Free { lanes } => mark(&mut self.driven, lanes, n),
-            What::Close { lanes } => mark(&mut self.closed, lanes, n),
-            What::Current { lanes, current_mv } => {
+            PlanAction::Free { lanes } => mark(&mut self.driven, lanes, n),
+            PlanAction::Close { lanes } => mark(&mut self.closed, lanes, n),
+            PlanAction::Current { lanes, current_mv } => {
                 self.currents.resize(n, T::ZERO);
                 for lane in lanes.iter() {
                     let current = &mut self.currents[*lane as usize];
                     *current = *current + T::of(*current_mv);
                 }
             }
-            What::Weights { lanes, gain } => self.add_gain(lanes, *gain, n),
+            PlanAction::Weights { lanes, gain } => self.add_gain(lanes, *gain, n),
         }
     }
 
@@ -244,16 +245,16 @@ fn mark(flags: &mut Vec<bool>, lanes: &[u32], n: usize) {
     lanes.iter().for_each(|lane| flags[*lane as usize] = true);
 }
 
-/// A plan being made.
-struct Draft<'a> {
+/// Builds a plan.
+struct PlanBuilder<'a> {
     selector: Selector<'a>,
     dt_ms: f64,
-    items: Vec<Item>,
-    /// Queries already answered.
+    items: Vec<PlanItem>,
+    /// Cached results of queries.
     known: HashMap<String, Arc<[u32]>>,
 }
 
-impl Draft<'_> {
+impl PlanBuilder<'_> {
     fn stimulus(&mut self, params: &Params) -> Result<(), SimError> {
         let s = &params.stimulus;
         if !s.kicks.0.trim().is_empty() {
@@ -264,7 +265,7 @@ impl Draft<'_> {
             let lanes: Arc<[u32]> =
                 files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
             self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
-            self.items.push(Item::new(0, u64::MAX, What::Free { lanes }));
+            self.items.push(PlanItem::new(0, u64::MAX, PlanAction::Free { lanes }));
         }
         Ok(())
     }
@@ -289,16 +290,18 @@ impl Draft<'_> {
         match v.effect {
             Effect::Poisson => {
                 self.train(Purpose::Stimulus, stream, v.rate_hz, v.weight_mv, &lanes, from, to);
-                self.items.push(Item::new(from, to, What::Free { lanes }));
+                self.items.push(PlanItem::new(from, to, PlanAction::Free { lanes }));
             }
             Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, from, to),
-            Effect::Current => self.items.push(Item::new(from, to, What::Current { lanes, current_mv: v.current_mv })),
+            Effect::Current => {
+                self.items.push(PlanItem::new(from, to, PlanAction::Current { lanes, current_mv: v.current_mv }))
+            }
             Effect::SilenceBoth => {
-                self.items.push(Item::new(from, to, What::Weights { lanes: lanes.clone(), gain }));
-                self.items.push(Item::new(from, to, What::Close { lanes }));
+                self.items.push(PlanItem::new(from, to, PlanAction::Weights { lanes: lanes.clone(), gain }));
+                self.items.push(PlanItem::new(from, to, PlanAction::Close { lanes }));
             }
             Effect::SilenceOutgoing | Effect::ScaleWeights | Effect::SignOverride => {
-                self.items.push(Item::new(from, to, What::Weights { lanes, gain }));
+                self.items.push(PlanItem::new(from, to, PlanAction::Weights { lanes, gain }));
             }
             Effect::Kicks => {}
         }
@@ -327,8 +330,8 @@ impl Draft<'_> {
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        self.items.push(Item::new(from, to, What::Kicks { kicks: kicks.into(), weight_mv }));
-        self.items.push(Item::new(from, to, What::Free { lanes: lanes.into() }));
+        self.items.push(PlanItem::new(from, to, PlanAction::Kicks { kicks: kicks.into(), weight_mv }));
+        self.items.push(PlanItem::new(from, to, PlanAction::Free { lanes: lanes.into() }));
         Ok(())
     }
 
@@ -343,8 +346,8 @@ impl Draft<'_> {
         to: u64,
     ) {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
-        let train = Train { seed: self.selector.context.seed, address: address(purpose, stream), chances };
-        self.items.push(Item::new(from, to, What::Train { train, lanes: lanes.clone(), weight_mv }));
+        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), chances };
+        self.items.push(PlanItem::new(from, to, PlanAction::Train { train, lanes: lanes.clone(), weight_mv }));
     }
 }
 
@@ -354,8 +357,8 @@ mod tests {
 
     #[test]
     fn pulses_are_on_and_off_in_turn() {
-        let steady = Item::new(10, 95, What::Free { lanes: Arc::from([]) });
-        let pulsed = Item { pulses: Some((20, 5)), ..steady.clone() };
+        let steady = PlanItem::new(10, 95, PlanAction::Free { lanes: Arc::from([]) });
+        let pulsed = PlanItem { pulses: Some((20, 5)), ..steady.clone() };
         assert_eq!([0, 10, 94, 95].map(|s| steady.at(s)), [(false, 10), (true, 95), (true, 95), (false, u64::MAX)]);
         let at = |step| pulsed.at(step);
         assert_eq!([at(9), at(10), at(14), at(15)], [(false, 10), (true, 15), (true, 15), (false, 30)]);
@@ -363,7 +366,7 @@ mod tests {
             [at(29), at(30), at(91), at(94), at(95)],
             [(false, 30), (true, 35), (true, 95), (true, 95), (false, u64::MAX)]
         );
-        let is_on = |item: &Item| (0..200).filter(|s| item.at(*s).0).count();
+        let is_on = |item: &PlanItem| (0..200).filter(|s| item.at(*s).0).count();
         assert_eq!((is_on(&steady), is_on(&pulsed)), (85, 25));
     }
 }

@@ -1,13 +1,13 @@
-//! Where neurons are: the rinds of the brain's lobes, as they look in a picture of cell bodies. Micrometres,
+//! Positions of neurons: the rinds of the lobes of the brain, as in images of cell bodies. Micrometres,
 //! x to the right, y up, z towards the viewer who faces the fly; the whole is about 740 × 330 × 300 µm.
 //!
 //! A group's neurons follow a Hilbert curve over the surface of its lobe, so neurons with near numbers sit
 //! near each other, and wiring that is local in numbers is local in space. Only additions, products,
 //! quotients and roots: the same bits everywhere.
 
-/// The place of a population. Written for the side at positive x.
+/// The region of a population. Written for the side at positive x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Region {
     /// Photoreceptors: the outermost sheet of the optic lobe.
     Retina,
     /// Under the retina.
@@ -50,7 +50,7 @@ pub enum Shape {
     Superior,
     /// Its lower outer part.
     Ventrolateral,
-    /// Descending neurons: lower front and the gnathal rind.
+    /// Descending neurons: lower front and the gnathal shell.
     DescendingRind,
     /// Between the halves, on top.
     Intercerebral,
@@ -59,48 +59,48 @@ pub enum Shape {
 }
 
 /// Part of an ellipsoid's surface, softened inwards.
-struct Rind {
+struct Shell {
     centre: [f32; 3],
     axes: [f32; 3],
     /// The axis (0 x, 1 y, 2 z) the range of latitude refers to.
     pole: usize,
     /// Sine of the latitude, from and to; -1 to 1 is the whole surface.
     range: (f32, f32),
-    /// Depth of the rind as a fraction of the radius.
+    /// Depth of the shell as a fraction of the radius.
     depth: f32,
 }
 
-const fn rind(centre: [f32; 3], axes: [f32; 3], pole: usize, range: (f32, f32), depth: f32) -> Rind {
-    Rind { centre, axes, pole, range, depth }
+const fn shell(centre: [f32; 3], axes: [f32; 3], pole: usize, range: (f32, f32), depth: f32) -> Shell {
+    Shell { centre, axes, pole, range, depth }
 }
 
-impl Shape {
-    const fn rind(self) -> Rind {
+impl Region {
+    const fn shell(self) -> Shell {
         match self {
-            Self::Retina => rind([232.0, 4.0, 0.0], [138.0, 150.0, 118.0], 0, (0.38, 1.0), 0.03),
-            Self::Lamina => rind([232.0, 4.0, 0.0], [122.0, 138.0, 106.0], 0, (0.34, 1.0), 0.06),
-            Self::MedullaCortex => rind([214.0, 4.0, 0.0], [108.0, 126.0, 96.0], 0, (-0.05, 1.0), 0.26),
-            Self::LobulaCortex => rind([196.0, 2.0, 14.0], [44.0, 84.0, 52.0], 1, (-1.0, 1.0), 0.22),
-            Self::PlateCortex => rind([188.0, 2.0, -46.0], [38.0, 80.0, 40.0], 2, (-1.0, 0.25), 0.32),
-            Self::Stalk => rind([160.0, 10.0, 4.0], [38.0, 74.0, 74.0], 1, (-1.0, 1.0), 0.45),
-            Self::AntennalNerve => rind([52.0, -34.0, 124.0], [22.0, 20.0, 38.0], 2, (-1.0, 1.0), 0.9),
-            Self::AntennalLobe => rind([46.0, -22.0, 92.0], [40.0, 38.0, 32.0], 2, (-0.5, 1.0), 0.22),
-            Self::JohnstonNerve => rind([98.0, -70.0, 66.0], [44.0, 20.0, 30.0], 0, (-1.0, 1.0), 0.9),
-            Self::Wedge => rind([78.0, -62.0, 22.0], [46.0, 34.0, 50.0], 1, (-1.0, 1.0), 0.35),
-            Self::LabialNerve => rind([34.0, -146.0, 62.0], [18.0, 16.0, 34.0], 1, (-1.0, 1.0), 0.9),
-            Self::Ocelli => rind([0.0, 136.0, -46.0], [26.0, 10.0, 14.0], 1, (-1.0, 1.0), 0.9),
-            Self::Neck => rind([24.0, -132.0, -92.0], [28.0, 30.0, 46.0], 1, (-1.0, 1.0), 0.9),
-            Self::Calyx => rind([60.0, 84.0, -92.0], [46.0, 34.0, 34.0], 2, (-1.0, 0.55), 0.55),
-            Self::MushroomLobe => rind([46.0, 48.0, 84.0], [34.0, 42.0, 24.0], 2, (-1.0, 1.0), 0.3),
-            Self::LateralHorn => rind([136.0, 62.0, -6.0], [26.0, 30.0, 36.0], 0, (-0.2, 1.0), 0.35),
-            Self::CentralBody => rind([12.0, 34.0, -22.0], [58.0, 30.0, 40.0], 1, (-1.0, 1.0), 0.5),
-            Self::GnathalFront => rind([34.0, -108.0, 36.0], [42.0, 34.0, 38.0], 2, (0.0, 1.0), 0.5),
-            Self::Gnathal => rind([36.0, -108.0, -4.0], [62.0, 46.0, 72.0], 1, (-1.0, 0.8), 0.26),
-            Self::Superior => rind([60.0, 56.0, -6.0], [92.0, 72.0, 98.0], 1, (-0.35, 1.0), 0.2),
-            Self::Ventrolateral => rind([98.0, -12.0, 10.0], [70.0, 66.0, 84.0], 0, (-0.55, 1.0), 0.22),
-            Self::DescendingRind => rind([44.0, -76.0, 8.0], [62.0, 62.0, 84.0], 1, (-1.0, 0.2), 0.25),
-            Self::Intercerebral => rind([8.0, 122.0, 6.0], [9.0, 11.0, 18.0], 1, (-1.0, 1.0), 0.8),
-            Self::MotorRind => rind([20.0, -144.0, 20.0], [24.0, 14.0, 34.0], 1, (-1.0, 1.0), 0.6),
+            Self::Retina => shell([232.0, 4.0, 0.0], [138.0, 150.0, 118.0], 0, (0.38, 1.0), 0.03),
+            Self::Lamina => shell([232.0, 4.0, 0.0], [122.0, 138.0, 106.0], 0, (0.34, 1.0), 0.06),
+            Self::MedullaCortex => shell([214.0, 4.0, 0.0], [108.0, 126.0, 96.0], 0, (-0.05, 1.0), 0.26),
+            Self::LobulaCortex => shell([196.0, 2.0, 14.0], [44.0, 84.0, 52.0], 1, (-1.0, 1.0), 0.22),
+            Self::PlateCortex => shell([188.0, 2.0, -46.0], [38.0, 80.0, 40.0], 2, (-1.0, 0.25), 0.32),
+            Self::Stalk => shell([160.0, 10.0, 4.0], [38.0, 74.0, 74.0], 1, (-1.0, 1.0), 0.45),
+            Self::AntennalNerve => shell([52.0, -34.0, 124.0], [22.0, 20.0, 38.0], 2, (-1.0, 1.0), 0.9),
+            Self::AntennalLobe => shell([46.0, -22.0, 92.0], [40.0, 38.0, 32.0], 2, (-0.5, 1.0), 0.22),
+            Self::JohnstonNerve => shell([98.0, -70.0, 66.0], [44.0, 20.0, 30.0], 0, (-1.0, 1.0), 0.9),
+            Self::Wedge => shell([78.0, -62.0, 22.0], [46.0, 34.0, 50.0], 1, (-1.0, 1.0), 0.35),
+            Self::LabialNerve => shell([34.0, -146.0, 62.0], [18.0, 16.0, 34.0], 1, (-1.0, 1.0), 0.9),
+            Self::Ocelli => shell([0.0, 136.0, -46.0], [26.0, 10.0, 14.0], 1, (-1.0, 1.0), 0.9),
+            Self::Neck => shell([24.0, -132.0, -92.0], [28.0, 30.0, 46.0], 1, (-1.0, 1.0), 0.9),
+            Self::Calyx => shell([60.0, 84.0, -92.0], [46.0, 34.0, 34.0], 2, (-1.0, 0.55), 0.55),
+            Self::MushroomLobe => shell([46.0, 48.0, 84.0], [34.0, 42.0, 24.0], 2, (-1.0, 1.0), 0.3),
+            Self::LateralHorn => shell([136.0, 62.0, -6.0], [26.0, 30.0, 36.0], 0, (-0.2, 1.0), 0.35),
+            Self::CentralBody => shell([12.0, 34.0, -22.0], [58.0, 30.0, 40.0], 1, (-1.0, 1.0), 0.5),
+            Self::GnathalFront => shell([34.0, -108.0, 36.0], [42.0, 34.0, 38.0], 2, (0.0, 1.0), 0.5),
+            Self::Gnathal => shell([36.0, -108.0, -4.0], [62.0, 46.0, 72.0], 1, (-1.0, 0.8), 0.26),
+            Self::Superior => shell([60.0, 56.0, -6.0], [92.0, 72.0, 98.0], 1, (-0.35, 1.0), 0.2),
+            Self::Ventrolateral => shell([98.0, -12.0, 10.0], [70.0, 66.0, 84.0], 0, (-0.55, 1.0), 0.22),
+            Self::DescendingRind => shell([44.0, -76.0, 8.0], [62.0, 62.0, 84.0], 1, (-1.0, 0.2), 0.25),
+            Self::Intercerebral => shell([8.0, 122.0, 6.0], [9.0, 11.0, 18.0], 1, (-1.0, 1.0), 0.8),
+            Self::MotorRind => shell([20.0, -144.0, 20.0], [24.0, 14.0, 34.0], 1, (-1.0, 1.0), 0.6),
         }
     }
 
@@ -109,7 +109,7 @@ impl Shape {
         !matches!(self, Self::Ocelli)
     }
 
-    /// Long soft bumps in a lobe's surface, different for every lobe.
+    /// Low-frequency bumps of the surface, different for every region.
     fn lump(self, direction: [f32; 3]) -> f32 {
         let [x, y, z] = direction;
         let own = self as u32 as f32 * 0.37;
@@ -117,25 +117,25 @@ impl Shape {
         0.045 * waves.iter().map(|w| sine_of_turn(*w)).sum::<f32>()
     }
 
-    /// A point, from the place `u` on the group's map and four random numbers in (0, 1).
-    pub fn point(self, u: f32, chance: [f32; 4], right: bool) -> [f32; 3] {
-        let rind = self.rind();
+    /// A point, from the position `u` on the group's map and four random numbers in (0, 1).
+    pub fn point(self, u: f32, uniforms: [f32; 4], right: bool) -> [f32; 3] {
+        let shell = self.shell();
         let [a, b] = hilbert(u);
-        let [c0, c1, c2, c3] = chance;
+        let [c0, c1, c2, c3] = uniforms;
         // Blurred by about a hundredth of the map, so that no grid shows; the rim of a dome frays.
         let a = a + (c0 - 0.5) * 0.03;
         let b = (b + (c1 - 0.5) * 0.03).min(1.0);
         let frayed = 0.4 * (1.0 - b) * c0 * c1 * c2;
-        let height = (rind.range.0 + (rind.range.1 - rind.range.0) * b - frayed).clamp(-1.0, 1.0);
+        let height = (shell.range.0 + (shell.range.1 - shell.range.0) * b - frayed).clamp(-1.0, 1.0);
         let ring = (1.0 - height * height).max(0.0).sqrt();
-        let (p, q) = ((rind.pole + 1) % 3, (rind.pole + 2) % 3);
+        let (p, q) = ((shell.pole + 1) % 3, (shell.pole + 2) % 3);
         let mut direction = [0.0; 3];
-        direction[rind.pole] = height;
+        direction[shell.pole] = height;
         direction[p] = ring * sine_of_turn(a + 0.25);
         direction[q] = ring * sine_of_turn(a);
-        let radius = rind.radius(c2, c3) * (1.0 + self.lump(direction)) - 0.5 * frayed;
+        let radius = shell.radius(c2, c3) * (1.0 + self.lump(direction)) - 0.5 * frayed;
         let blur = [c3 - c1, c0 - c3, c1 - c0].map(|x| x * BLUR_UM);
-        let mut at = [0, 1, 2].map(|k| rind.centre[k] + rind.axes[k] * radius * direction[k] + blur[k]);
+        let mut at = [0, 1, 2].map(|k| shell.centre[k] + shell.axes[k] * radius * direction[k] + blur[k]);
         sweep(&mut at);
         around_the_oesophagus(&mut at);
         if right {
@@ -145,8 +145,8 @@ impl Shape {
     }
 }
 
-impl Rind {
-    /// Distance from the centre, 1 at the surface: a rind is dense outside and thins out inwards, a bundle
+impl Shell {
+    /// Distance from the centre, 1 at the surface: a shell is dense outside and thins out inwards, a bundle
     /// (depth near 1) is dense inside.
     fn radius(&self, c2: f32, c3: f32) -> f32 {
         if self.depth >= 0.8 {
@@ -157,17 +157,17 @@ impl Rind {
     }
 }
 
-/// Cell bodies stand out from any ideal surface by about this much, µm.
+/// Deviation of cell bodies from the ideal surface, µm.
 const BLUR_UM: f32 = 5.0;
 
-/// The optic lobes lean: their tops towards the midline, their outer rims to the back.
+/// Tilts the optic lobes: tops towards the midline, outer rims to the back.
 fn sweep(at: &mut [f32; 3]) {
     let out = (at[0] - 120.0).max(0.0);
     at[0] -= 0.0006 * out * at[1];
     at[2] -= 0.000_7 * out * out;
 }
 
-/// The oesophagus runs from front to back through the middle: nothing is in it.
+/// The oesophagus runs from front to back through the middle and contains no neurons.
 fn around_the_oesophagus(at: &mut [f32; 3]) {
     const CENTRE_Y: f32 = -46.0;
     const RADII: [f32; 2] = [19.0, 23.0];
@@ -180,7 +180,7 @@ fn around_the_oesophagus(at: &mut [f32; 3]) {
     }
 }
 
-/// The place on the unit square a fraction `u` along a Hilbert curve of 2^16 cells.
+/// The position on the unit square a fraction `u` along a Hilbert curve of 2^16 cells.
 fn hilbert(u: f32) -> [f32; 2] {
     const ORDER: u32 = 8;
     let mut t = (u.clamp(0.0, 0.999_999) * (1_u32 << (2 * ORDER)) as f32) as u32;

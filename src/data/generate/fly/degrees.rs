@@ -3,7 +3,7 @@
 
 use super::{
     N_EXCITATORY, N_INHIBITORY, N_NEURONS,
-    roster::{Roster, bell, chance},
+    cell_types::{CellTypeTable, normal, uniforms},
 };
 use crate::num::exact::exp;
 
@@ -11,34 +11,34 @@ use crate::num::exact::exp;
 const LARGEST: u32 = 9_783;
 
 /// Out-degree of every neuron.
-pub fn out_degrees(roster: &Roster) -> Vec<u32> {
-    let reach: Vec<f32> = (0..N_NEURONS).map(|i| reach(roster, i)).collect();
+pub fn out_degrees(table: &CellTypeTable) -> Vec<u32> {
+    let out_degree: Vec<f32> = (0..N_NEURONS).map(|i| out_degree(table, i)).collect();
     let mut degrees = vec![0; N_NEURONS as usize];
     for (inhibits, total) in [(false, N_EXCITATORY), (true, N_INHIBITORY)] {
         let members: Vec<usize> =
-            (0..N_NEURONS as usize).filter(|i| reach[*i] > 0.0 && roster.inhibits[*i] == inhibits).collect();
-        scale(&members, &reach, total, &mut degrees);
+            (0..N_NEURONS as usize).filter(|i| out_degree[*i] > 0.0 && table.inhibits[*i] == inhibits).collect();
+        scale(&members, &out_degree, total, &mut degrees);
     }
     degrees
 }
 
 /// Out-degree before scaling: log-normal, with a tail that grows heavier.
-fn reach(roster: &Roster, neuron: u32) -> f32 {
-    if roster.is_mute(neuron) {
+fn out_degree(table: &CellTypeTable, neuron: u32) -> f32 {
+    if table.has_no_outputs(neuron) {
         return 0.0;
     }
-    let group = roster.group(neuron);
-    let c = chance(roster.seed, neuron, 2);
-    let z = bell(c);
+    let group = table.group(neuron);
+    let c = uniforms(table.seed, neuron, 2);
+    let z = normal(c);
     // The wide-field neuron of each optic lobe reaches nearly everyone.
     let wide =
         if group.population.super_class == "visual_centrifugal" && neuron == group.neurons.start { 100.0 } else { 1.0 };
-    group.population.reach * exp(z * (0.66 + 0.05 * z.abs())) * wide
+    group.population.out_degree * exp(z * (0.66 + 0.05 * z.abs())) * wide
 }
 
-/// Scales the members' reach so that their degrees add up to `total` exactly.
-fn scale(members: &[usize], reach: &[f32], total: u32, degrees: &mut [u32]) {
-    let degree = |i: usize, factor: f64| ((f64::from(reach[i]) * factor) as u32).clamp(1, LARGEST);
+/// Scales the members' out_degree so that their degrees add up to `total` exactly.
+fn scale(members: &[usize], out_degree: &[f32], total: u32, degrees: &mut [u32]) {
+    let degree = |i: usize, factor: f64| ((f64::from(out_degree[i]) * factor) as u32).clamp(1, LARGEST);
     let sum = |factor: f64| members.iter().map(|i| u64::from(degree(*i, factor))).sum::<u64>();
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..60 {

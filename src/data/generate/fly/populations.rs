@@ -1,40 +1,39 @@
-//! The populations of the stand-in: how many, where, which sign, and whom they reach. Numbers follow the
-//! classes of FlyWire v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all
-//! links are ours.
+//! The populations of the synthetic fly: sizes, regions, signs and targets. Numbers follow the classes of FlyWire
+//! v783 (Schlegel et al. 2024); the split of unnamed central neurons into regions and all links are our own.
 
-use super::anatomy::Shape;
+use super::anatomy::Region;
 
 /// One population; two mirrored groups, or one in the middle.
 pub struct Population {
-    /// Its name in links; also its place in [`ALL`].
+    /// Identifier in links; also its index in [`ALL`].
     pub id: P,
     /// `super_class`.
     pub super_class: &'static str,
     /// `class`.
     pub class: &'static str,
-    /// Cell types, dealt out in stretches of the given number, the last one for the rest.
+    /// Cell types with their numbers of neurons; the last takes the rest.
     pub cell_types: &'static [(&'static str, u32)],
     /// Neurons, both sides together.
     pub count: u32,
-    /// Where they are.
-    pub shape: Shape,
+    /// Brain region.
+    pub region: Region,
     /// Fraction of inhibitory neurons.
     pub inhibitory: f32,
     /// Out-degree relative to the others.
-    pub reach: f32,
-    /// Where their connections go; without links they have none.
+    pub out_degree: f32,
+    /// Targets of their connections; empty for none.
     pub links: &'static [Link],
 }
 
-/// Where a population sends its connections.
+/// A target of the connections of a population.
 pub struct Link {
-    /// To whom.
+    /// Target population.
     pub to: P,
     /// Share, relative to the population's other links.
     pub share: f32,
     /// Fraction that crosses to the other side.
     pub crossed: f32,
-    /// How far from the corresponding place of the map, as a fraction of it; 1 is anywhere.
+    /// Distance from the corresponding position of the map, as a fraction of it; 1 is anywhere.
     pub spread: f32,
     /// Synapses per connection, smallest and largest, instead of the usual heavy-tailed number.
     pub strong: Option<(u32, u32)>,
@@ -98,9 +97,9 @@ pub const ALL: &[Population] = &[
         class: "visual",
         cell_types: &[("R7", 800), ("R8", 800), ("R1-6", 0)],
         count: 10_889,
-        shape: Shape::Retina,
+        region: Region::Retina,
         inhibitory: 0.0,
-        reach: 0.3,
+        out_degree: 0.3,
         links: &[link(Lamina, 0.7, 0.0, 0.01), link(Medulla, 0.2, 0.0, 0.01), link(Transmedullary, 0.1, 0.0, 0.01)],
     },
     Population {
@@ -109,9 +108,9 @@ pub const ALL: &[Population] = &[
         class: "olfactory",
         cell_types: &[("ORN_DM1", 80), ("ORN_DL5", 80), ("ORN_VA1d", 80), ("ORN_DA1", 80), ("ORN", 0)],
         count: 2_279,
-        shape: Shape::AntennalNerve,
+        region: Region::AntennalNerve,
         inhibitory: 0.0,
-        reach: 0.5,
+        out_degree: 0.5,
         links: &[
             strong(Projection, 0.45, 0.35, 0.06, (4, 24)),
             link(AntennalLocal, 0.45, 0.35, 0.3),
@@ -124,9 +123,9 @@ pub const ALL: &[Population] = &[
         class: "mechanosensory",
         cell_types: &[("JO-A", 150), ("JO-B", 150), ("JO-C/E", 200), ("JO-F", 100), ("bristle", 0)],
         count: 2_540,
-        shape: Shape::JohnstonNerve,
+        region: Region::JohnstonNerve,
         inhibitory: 0.0,
-        reach: 0.6,
+        out_degree: 0.6,
         links: &[
             strong(MechanosensoryCentre, 0.3, 0.05, 0.1, (4, 20)),
             link(MechanosensoryCentre, 0.5, 0.1, 0.3),
@@ -140,9 +139,9 @@ pub const ALL: &[Population] = &[
         class: "gustatory",
         cell_types: &[("sugar", 21), ("water", 17), ("bitter", 21), ("Ir94e", 9), ("pharyngeal", 40), ("leg taste", 0)],
         count: 408,
-        shape: Shape::LabialNerve,
+        region: Region::LabialNerve,
         inhibitory: 0.0,
-        reach: 0.8,
+        out_degree: 0.8,
         links: &[
             strong(TasteRelay, 0.12, 0.1, 0.12, (12, 60)),
             link(TasteRelay, 0.2, 0.3, 0.3),
@@ -156,9 +155,9 @@ pub const ALL: &[Population] = &[
         class: "hygrosensory",
         cell_types: &[("HRN", 0)],
         count: 74,
-        shape: Shape::AntennalNerve,
+        region: Region::AntennalNerve,
         inhibitory: 0.0,
-        reach: 1.0,
+        out_degree: 1.0,
         links: &[link(Projection, 0.5, 0.3, 0.3), link(AntennalLocal, 0.3, 0.3, 1.0), link(LateralHorn, 0.2, 0.1, 1.0)],
     },
     Population {
@@ -167,9 +166,9 @@ pub const ALL: &[Population] = &[
         class: "thermosensory",
         cell_types: &[("TRN", 0)],
         count: 29,
-        shape: Shape::AntennalNerve,
+        region: Region::AntennalNerve,
         inhibitory: 0.0,
-        reach: 1.2,
+        out_degree: 1.2,
         links: &[link(Projection, 0.5, 0.3, 0.3), link(AntennalLocal, 0.3, 0.3, 1.0), link(LateralHorn, 0.2, 0.1, 1.0)],
     },
     Population {
@@ -178,9 +177,9 @@ pub const ALL: &[Population] = &[
         class: "ocellar",
         cell_types: &[("OCR", 0)],
         count: 63,
-        shape: Shape::Ocelli,
+        region: Region::Ocelli,
         inhibitory: 0.0,
-        reach: 1.0,
+        out_degree: 1.0,
         links: &[link(Superior, 0.4, 0.5, 1.0), link(VisualProjection, 0.3, 0.5, 1.0), link(Descending, 0.3, 0.5, 1.0)],
     },
     Population {
@@ -189,9 +188,9 @@ pub const ALL: &[Population] = &[
         class: "unknown_sensory",
         cell_types: &[("", 0)],
         count: 103,
-        shape: Shape::LabialNerve,
+        region: Region::LabialNerve,
         inhibitory: 0.0,
-        reach: 0.9,
+        out_degree: 0.9,
         links: &[link(Gnathal, 1.0, 0.2, 1.0)],
     },
     Population {
@@ -200,9 +199,9 @@ pub const ALL: &[Population] = &[
         class: "AN",
         cell_types: &[("SA", 0)],
         count: 581,
-        shape: Shape::Neck,
+        region: Region::Neck,
         inhibitory: 0.08,
-        reach: 0.5,
+        out_degree: 0.5,
         links: &[
             link(Gnathal, 0.6, 0.2, 1.0),
             link(MechanosensoryCentre, 0.3, 0.2, 1.0),
@@ -215,9 +214,9 @@ pub const ALL: &[Population] = &[
         class: "AN",
         cell_types: &[("AN_GNG", 300), ("AN_AVLP", 150), ("AN", 0)],
         count: 1_736,
-        shape: Shape::Neck,
+        region: Region::Neck,
         inhibitory: 0.23,
-        reach: 1.4,
+        out_degree: 1.4,
         links: &[
             link(Gnathal, 0.4, 0.3, 0.5),
             link(Ventrolateral, 0.25, 0.3, 0.5),
@@ -232,9 +231,9 @@ pub const ALL: &[Population] = &[
         class: "optic_lobe_intrinsic",
         cell_types: &[("L1", 800), ("L2", 800), ("L3", 800), ("L4", 800), ("L5", 0)],
         count: 8_000,
-        shape: Shape::Lamina,
+        region: Region::Lamina,
         inhibitory: 0.3,
-        reach: 0.9,
+        out_degree: 0.9,
         links: &[
             link(Photoreceptor, 0.12, 0.0, 0.02),
             link(Medulla, 0.45, 0.0, 0.01),
@@ -258,9 +257,9 @@ pub const ALL: &[Population] = &[
             ("Mi", 0),
         ],
         count: 22_000,
-        shape: Shape::MedullaCortex,
+        region: Region::MedullaCortex,
         inhibitory: 0.42,
-        reach: 1.0,
+        out_degree: 1.0,
         links: &[
             link(Photoreceptor, 0.05, 0.0, 0.03),
             link(Medulla, 0.4, 0.0, 0.02),
@@ -285,9 +284,9 @@ pub const ALL: &[Population] = &[
             ("Tm", 0),
         ],
         count: 29_000,
-        shape: Shape::MedullaCortex,
+        region: Region::MedullaCortex,
         inhibitory: 0.22,
-        reach: 1.0,
+        out_degree: 1.0,
         links: &[
             link(Transmedullary, 0.3, 0.0, 0.03),
             link(VisualProjection, 0.22, 0.0, 0.05),
@@ -303,9 +302,9 @@ pub const ALL: &[Population] = &[
         class: "optic_lobe_intrinsic",
         cell_types: &[("T2", 1_600), ("T3", 0)],
         count: 4_922,
-        shape: Shape::LobulaCortex,
+        region: Region::LobulaCortex,
         inhibitory: 0.1,
-        reach: 1.0,
+        out_degree: 1.0,
         links: &[
             link(VisualProjection, 0.45, 0.0, 0.05),
             link(Transmedullary, 0.25, 0.0, 0.02),
@@ -319,9 +318,9 @@ pub const ALL: &[Population] = &[
         class: "optic_lobe_intrinsic",
         cell_types: &[("T4a", 780), ("T4b", 780), ("T4c", 780), ("T4d", 0)],
         count: 6_243,
-        shape: Shape::PlateCortex,
+        region: Region::PlateCortex,
         inhibitory: 0.0,
-        reach: 0.7,
+        out_degree: 0.7,
         links: &[
             link(VisualProjection, 0.3, 0.0, 0.1),
             link(Transmedullary, 0.3, 0.0, 0.02),
@@ -335,9 +334,9 @@ pub const ALL: &[Population] = &[
         class: "optic_lobe_intrinsic",
         cell_types: &[("T5a", 750), ("T5b", 750), ("T5c", 750), ("T5d", 0)],
         count: 6_002,
-        shape: Shape::PlateCortex,
+        region: Region::PlateCortex,
         inhibitory: 0.0,
-        reach: 0.7,
+        out_degree: 0.7,
         links: &[
             link(VisualProjection, 0.3, 0.0, 0.1),
             link(Transmedullary, 0.3, 0.0, 0.02),
@@ -351,9 +350,9 @@ pub const ALL: &[Population] = &[
         class: "optic_lobe_intrinsic",
         cell_types: &[("Li", 500), ("LPi", 0)],
         count: 1_700,
-        shape: Shape::LobulaCortex,
+        region: Region::LobulaCortex,
         inhibitory: 0.85,
-        reach: 1.6,
+        out_degree: 1.6,
         links: &[
             link(VisualProjection, 0.4, 0.0, 0.3),
             link(Transmedullary, 0.3, 0.0, 0.2),
@@ -376,9 +375,9 @@ pub const ALL: &[Population] = &[
             ("LC", 0),
         ],
         count: 7_684,
-        shape: Shape::Stalk,
+        region: Region::Stalk,
         inhibitory: 0.09,
-        reach: 1.1,
+        out_degree: 1.1,
         links: &[
             link(Ventrolateral, 0.5, 0.08, 0.2),
             link(Superior, 0.12, 0.1, 0.5),
@@ -396,9 +395,9 @@ pub const ALL: &[Population] = &[
         class: "",
         cell_types: &[("CT", 1), ("cL", 0)],
         count: 522,
-        shape: Shape::Stalk,
+        region: Region::Stalk,
         inhibitory: 0.67,
-        reach: 4.5,
+        out_degree: 4.5,
         links: &[
             link(Transmedullary, 0.45, 0.02, 1.0),
             link(Medulla, 0.35, 0.02, 1.0),
@@ -412,9 +411,9 @@ pub const ALL: &[Population] = &[
         class: "ALPN",
         cell_types: &[("DM1_lPN", 2), ("DL5_adPN", 2), ("VA1d_adPN", 2), ("DA1_lPN", 8), ("PN", 0)],
         count: 685,
-        shape: Shape::AntennalLobe,
+        region: Region::AntennalLobe,
         inhibitory: 0.25,
-        reach: 2.6,
+        out_degree: 2.6,
         links: &[
             link(Kenyon, 0.35, 0.0, 1.0),
             link(LateralHorn, 0.3, 0.02, 0.5),
@@ -428,9 +427,9 @@ pub const ALL: &[Population] = &[
         class: "ALLN",
         cell_types: &[("lLN1", 60), ("lLN2", 80), ("il3LN6", 1), ("vLN", 0)],
         count: 429,
-        shape: Shape::AntennalLobe,
+        region: Region::AntennalLobe,
         inhibitory: 0.75,
-        reach: 2.8,
+        out_degree: 2.8,
         links: &[
             link(Hygrosensory, 0.015, 0.1, 1.0),
             link(Thermosensory, 0.01, 0.1, 1.0),
@@ -445,9 +444,9 @@ pub const ALL: &[Population] = &[
         class: "Kenyon_Cell",
         cell_types: &[("KCg", 1_200), ("KCab", 850), ("KCa'b'", 0)],
         count: 5_177,
-        shape: Shape::Calyx,
+        region: Region::Calyx,
         inhibitory: 0.0,
-        reach: 0.5,
+        out_degree: 0.5,
         links: &[
             link(Kenyon, 0.5, 0.0, 0.1),
             link(MushroomOutput, 0.25, 0.05, 1.0),
@@ -461,9 +460,9 @@ pub const ALL: &[Population] = &[
         class: "MBON",
         cell_types: &[("MBON", 0)],
         count: 96,
-        shape: Shape::MushroomLobe,
+        region: Region::MushroomLobe,
         inhibitory: 0.5,
-        reach: 2.8,
+        out_degree: 2.8,
         links: &[
             link(Superior, 0.6, 0.3, 1.0),
             link(CentralComplex, 0.15, 0.0, 1.0),
@@ -477,9 +476,9 @@ pub const ALL: &[Population] = &[
         class: "DAN",
         cell_types: &[("PAM", 140), ("PPL1", 0)],
         count: 331,
-        shape: Shape::MushroomLobe,
+        region: Region::MushroomLobe,
         inhibitory: 0.0,
-        reach: 0.6,
+        out_degree: 0.6,
         links: &[link(Kenyon, 0.5, 0.3, 1.0), link(MushroomOutput, 0.25, 0.3, 1.0), link(Superior, 0.25, 0.3, 1.0)],
     },
     Population {
@@ -488,9 +487,9 @@ pub const ALL: &[Population] = &[
         class: "LHLN",
         cell_types: &[("LHPV", 100), ("LHAV", 100), ("LHCENT", 0)],
         count: 559,
-        shape: Shape::LateralHorn,
+        region: Region::LateralHorn,
         inhibitory: 0.8,
-        reach: 1.4,
+        out_degree: 1.4,
         links: &[link(Superior, 0.6, 0.1, 1.0), link(LateralHorn, 0.2, 0.0, 0.4), link(Ventrolateral, 0.2, 0.1, 1.0)],
     },
     Population {
@@ -499,9 +498,9 @@ pub const ALL: &[Population] = &[
         class: "TuBu",
         cell_types: &[("TuBu", 0)],
         count: 150,
-        shape: Shape::CentralBody,
+        region: Region::CentralBody,
         inhibitory: 0.0,
-        reach: 0.3,
+        out_degree: 0.3,
         links: &[link(CentralComplex, 1.0, 0.0, 0.2)],
     },
     Population {
@@ -510,9 +509,9 @@ pub const ALL: &[Population] = &[
         class: "CX",
         cell_types: &[("EPG", 24), ("PFN", 250), ("FB", 500), ("hDelta", 100), ("ER", 120), ("PB", 0)],
         count: 2_878,
-        shape: Shape::CentralBody,
+        region: Region::CentralBody,
         inhibitory: 0.33,
-        reach: 1.3,
+        out_degree: 1.3,
         links: &[link(CentralComplex, 0.85, 0.4, 0.2), link(Superior, 0.15, 0.2, 1.0)],
     },
     Population {
@@ -521,9 +520,9 @@ pub const ALL: &[Population] = &[
         class: "gnathal",
         cell_types: &[("taste relay 1", 40), ("taste relay 2", 40), ("taste relay 3", 0)],
         count: 240,
-        shape: Shape::GnathalFront,
+        region: Region::GnathalFront,
         inhibitory: 0.3,
-        reach: 1.5,
+        out_degree: 1.5,
         links: &[
             strong(Motor, 0.04, 0.2, 1.0, (15, 60)),
             strong(Gnathal, 0.08, 0.15, 0.2, (8, 40)),
@@ -540,9 +539,9 @@ pub const ALL: &[Population] = &[
         class: "gnathal",
         cell_types: &[("GNG", 0)],
         count: 3_760,
-        shape: Shape::Gnathal,
+        region: Region::Gnathal,
         inhibitory: 0.4,
-        reach: 1.3,
+        out_degree: 1.3,
         links: &[
             link(Gustatory, 0.02, 0.1, 0.5),
             link(UnknownSensory, 0.006, 0.1, 1.0),
@@ -562,9 +561,9 @@ pub const ALL: &[Population] = &[
         class: "antennal_mechanosensory",
         cell_types: &[("WED", 400), ("AMMC", 0)],
         count: 1_800,
-        shape: Shape::Wedge,
+        region: Region::Wedge,
         inhibitory: 0.38,
-        reach: 1.3,
+        out_degree: 1.3,
         links: &[
             link(Mechanosensory, 0.1, 0.05, 0.2),
             link(MechanosensoryCentre, 0.45, 0.2, 0.2),
@@ -580,9 +579,9 @@ pub const ALL: &[Population] = &[
         class: "superior_protocerebrum",
         cell_types: &[("SLP", 1_400), ("SMP", 1_400), ("SIP", 600), ("CRE", 0)],
         count: 8_772,
-        shape: Shape::Superior,
+        region: Region::Superior,
         inhibitory: 0.35,
-        reach: 1.35,
+        out_degree: 1.35,
         links: &[
             link(Ocellar, 0.002, 0.5, 1.0),
             link(Superior, 0.66, 0.2, 0.15),
@@ -602,9 +601,9 @@ pub const ALL: &[Population] = &[
         class: "ventrolateral_protocerebrum",
         cell_types: &[("AVLP", 1_700), ("PVLP", 900), ("PLP", 0)],
         count: 7_500,
-        shape: Shape::Ventrolateral,
+        region: Region::Ventrolateral,
         inhibitory: 0.38,
-        reach: 1.35,
+        out_degree: 1.35,
         links: &[
             link(Ventrolateral, 0.6, 0.1, 0.15),
             link(Superior, 0.18, 0.15, 0.5),
@@ -620,9 +619,9 @@ pub const ALL: &[Population] = &[
         class: "",
         cell_types: &[("DNp01", 1), ("DNa01", 1), ("DNa02", 1), ("MDN", 2), ("DNg", 300), ("DN", 0)],
         count: 1_301,
-        shape: Shape::DescendingRind,
+        region: Region::DescendingRind,
         inhibitory: 0.19,
-        reach: 1.2,
+        out_degree: 1.2,
         links: &[
             link(Gnathal, 0.55, 0.3, 0.5),
             link(Descending, 0.2, 0.3, 1.0),
@@ -636,9 +635,9 @@ pub const ALL: &[Population] = &[
         class: "pars_intercerebralis",
         cell_types: &[("IPC", 8), ("PI", 0)],
         count: 76,
-        shape: Shape::Intercerebral,
+        region: Region::Intercerebral,
         inhibitory: 0.0,
-        reach: 0.0,
+        out_degree: 0.0,
         links: &[],
     },
     Population {
@@ -647,9 +646,9 @@ pub const ALL: &[Population] = &[
         class: "brain_motor_neuron",
         cell_types: &[("MN9", 1), ("MN6", 1), ("MN11", 2), ("MN", 0)],
         count: 110,
-        shape: Shape::MotorRind,
+        region: Region::MotorRind,
         inhibitory: 0.0,
-        reach: 0.0,
+        out_degree: 0.0,
         links: &[],
     },
 ];

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 fn brain() -> &'static Connectome {
     static BRAIN: OnceLock<Connectome> = OnceLock::new();
-    BRAIN.get_or_init(|| fly_stand_in(1, &|_, _| true).expect("nobody stopped it"))
+    BRAIN.get_or_init(|| fly_stand_in(1, &|_, _| true).expect("not cancelled"))
 }
 
 fn quantiles(mut values: Vec<u32>) -> Vec<u32> {
@@ -36,7 +36,7 @@ fn has_the_published_size() {
 }
 
 #[test]
-fn keeps_what_a_wiring_promises() {
+fn rows_are_sorted_with_one_sign_and_no_autapses() {
     let c = brain();
     for pre in 0..c.neurons.len {
         let row: Vec<(u32, i32)> = c.synapses.connections(pre).collect();
@@ -47,7 +47,7 @@ fn keeps_what_a_wiring_promises() {
 }
 
 #[test]
-fn classes_are_those_of_a_fly() {
+fn class_sizes_match_the_connectome() {
     let c = brain();
     let mut counts = BTreeMap::new();
     c.neurons.categories[0].texts.iter().for_each(|t| *counts.entry(t.as_str()).or_insert(0) += 1);
@@ -64,7 +64,7 @@ fn classes_are_those_of_a_fly() {
 }
 
 #[test]
-fn populations_stand_where_links_look_for_them() {
+fn populations_are_in_the_order_of_their_ids() {
     assert!(populations::ALL.iter().enumerate().all(|(i, p)| p.id as usize == i));
     assert_eq!(populations::ALL.iter().map(|p| p.count).sum::<u32>(), N_NEURONS);
     let dealt = |p: &populations::Population| p.cell_types.iter().map(|t| t.1).sum::<u32>();
@@ -74,7 +74,7 @@ fn populations_stand_where_links_look_for_them() {
 #[test]
 fn the_same_on_any_number_of_threads() {
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    let again = alone.install(|| fly_stand_in(1, &|_, _| true)).expect("nobody stopped it");
+    let again = alone.install(|| fly_stand_in(1, &|_, _| true)).expect("not cancelled");
     assert_eq!(again.fingerprint(), brain().fingerprint());
 }
 
@@ -150,7 +150,7 @@ fn activity_spreads_moderately() {
 fn positions_for_a_picture() {
     let Some(path) = std::env::var_os("NEUROPIL_POSITIONS") else { return };
     let start = std::time::Instant::now();
-    let c = fly_stand_in(1, &|_, _| true).expect("nobody stopped it");
+    let c = fly_stand_in(1, &|_, _| true).expect("not cancelled");
     eprintln!("generated in {:.2} s", start.elapsed().as_secs_f64());
     let text = c.neurons.positions.iter().zip(&c.neurons.categories[0].texts);
     let text: String = text.map(|(p, s)| format!("{},{},{},{s}\n", p[0], p[1], p[2])).collect();

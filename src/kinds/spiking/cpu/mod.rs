@@ -1,6 +1,6 @@
-//! The CPU backend: the definition of what a spiking network does, made fast.
+//! The CPU backend: the definition of the step, and its fast implementation.
 //!
-//! # What is computed
+//! # Definition
 //!
 //! In step n (from the state after n steps to that after n + 1), for every neuron, in this order:
 //!
@@ -12,7 +12,7 @@
 //! 4. **reset** of those that spiked: `u = u_reset`, `g = 0`, and refractory up to and including step
 //!    n + R - 1. A driven neuron has R = 1.
 //!
-//! Input that reaches a refractory neuron, or one that spikes in this very step, is lost.
+//! Input that reaches a refractory neuron, or one that spikes in the same step, is lost.
 //!
 //! # The anchor
 //!
@@ -21,162 +21,166 @@
 //! propagators and rounded once; products and sums are rounded separately, in this order (no fused
 //! multiply-add). The anchor moves exactly when the neuron
 //!
-//! - takes up a sum of arrivals other than 0, or a kick (to n + 1);
+//! - receives a sum of arrivals other than 0, or a kick (to n + 1);
 //! - spikes (to n + R: frozen until then);
-//! - has its current changed, or when a parameter of the neuron model changes while it runs (to the step at hand);
-//! - has been left alone for [`TABLE`](super::layout::TABLE) steps (to anchor + `TABLE`).
+//! - has its current changed, or a parameter of the neuron model changes during the run (to the current step);
+//! - has had no event for [`TABLE`](super::constants::TABLE) steps (to anchor + `TABLE`).
 //!
-//! This is a definition, not a strategy: it does not depend on batches, threads, or on who looks when.
-//! [`reference`] computes it by visiting every neuron in every step.
+//! This is part of the definition: it does not depend on batches, threads or sampling. [`reference`] computes it by
+//! visiting every neuron in every step.
 //!
 //! # Why most neurons cost nothing
 //!
-//! A neuron that receives nothing is not touched: the next input finds its state by one closed form. To notice spikes
-//! of untouched neurons, every anchoring bounds the time to the threshold from below
-//! ([`neuron::steps_to_threshold`]); only those who may cross are entered in a calendar, to be looked at then. The
-//! bound has a margin for rounding, so a look may come early, never late, and an early look changes nothing.
+//! A neuron without input is not touched: the next input computes its state by one closed form. To detect spikes of
+//! untouched neurons, every anchoring computes a lower bound on the time to the threshold
+//! ([`neuron::steps_to_threshold`]); only neurons that may cross are entered into a calendar queue and checked at
+//! that step. The bound has a margin for rounding, so a check may be early, never late, and an early check changes
+//! nothing.
 //!
 //! # Windows and threads
 //!
-//! Nothing that happens within one delay can influence the rest of it, so steps are taken in *windows* of at most one
-//! delay. Each thread owns a contiguous range of neurons ([`part`]) and takes all steps of the window for them
-//! before the threads meet ([`team`]). Whether a stretch of windows is worth threads is decided from the work of
-//! the last one; results do not depend on it, because parts are the same and do not see each other in a window.
+//! No event within one delay can influence another, so steps are taken in *windows* of at most one delay. Each thread
+//! owns a contiguous range of neurons ([`partition`]) and takes all steps of the window for them before the barrier
+//! ([`threads`]). Whether windows run in parallel is decided from the work of the last ones; results do not depend on
+//! it, because partitions are the same and independent within a window.
 
-pub mod cells;
-pub mod drive;
+pub mod kicks;
 pub mod leaky;
 pub mod neuron;
-pub mod part;
+pub mod neuron_store;
+pub mod partition;
+pub mod partitioning;
 pub mod reference;
-pub mod ring;
+pub mod ring_buffer;
 mod simulation;
-pub mod split;
 mod state;
-pub mod team;
+pub mod threads;
 
 use super::{
     Params,
-    desk::{Desk, guard},
-    layout::{Constants, Real},
-    measure::Meter,
+    constants::{Constants, Real},
+    host_state::{HostState, check_finite},
+    measure::Measurements,
     setup::Setup,
-    stimuli::Situation,
+    stimuli::ActiveStimuli,
 };
 use crate::{
     gpu::Pass,
     sim::{BuildContext, SimError},
 };
-use part::{Part, Shared};
-use ring::Ring;
-use split::Split;
+use partition::{Partition, Shared};
+use partitioning::Partitioning;
+use ring_buffer::RingBuffer;
 use std::{ops::Range, sync::Arc};
 
 /// Longest window, steps.
 const WINDOW: u64 = 64;
-/// Windows between two decisions for or against threads.
+/// Windows between two decisions about parallel execution.
 const STRETCH: u64 = 64;
-/// A window of less work than this, in nanoseconds, is quicker on one thread.
-const WORTH_THREADS: u64 = 30_000;
-/// Anchors are looked after at multiples of this many steps.
+/// Windows of less work than this, in nanoseconds, run on one thread.
+const PARALLEL_THRESHOLD_NS: u64 = 30_000;
+/// Anchors are advanced at multiples of this many steps.
 pub(super) const SETTLE_EVERY: u64 = 1 << 28;
 
 /// A spiking network on the CPU.
 pub struct CpuSim<T> {
-    desk: Desk<T>,
-    situation: Situation<T>,
-    split: Split,
-    parts: Vec<Part<T>>,
-    rings: Vec<Ring>,
-    /// Estimated nanoseconds per step, from the last stretch.
+    host: HostState<T>,
+    stimuli: ActiveStimuli<T>,
+    partitioning: Partitioning,
+    partitions: Vec<Partition<T>>,
+    rings: Vec<RingBuffer>,
+    /// Estimated nanoseconds per step, from the last windows.
     work_per_step: u64,
 }
 
 impl<T: Real> CpuSim<T> {
     /// At rest, step 0.
-    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let desk = Desk::new(params, context, setup)?;
-        let split = Split::new(&desk.setup.wiring, threads);
+    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let host = HostState::new(params, scene, setup)?;
+        let partitioning = Partitioning::new(&host.setup.connectivity, threads);
         let mut sim = Self {
-            situation: desk.plan.at(0, desk.setup.n()),
-            parts: (0..split.parts()).map(|i| Part::new(i, split.neurons(i))).collect(),
-            rings: (0..split.parts()).map(|_| Ring::new(ring_len(&desk.constants))).collect(),
-            desk,
-            split,
+            stimuli: host.plan.at(0, host.setup.n()),
+            partitions: (0..partitioning.partitions()).map(|i| Partition::new(i, partitioning.neurons(i))).collect(),
+            rings: (0..partitioning.partitions()).map(|_| RingBuffer::new(ring_buffer_len(&host.constants))).collect(),
+            host,
+            partitioning,
             work_per_step: 0,
         };
-        sim.refile();
+        sim.reschedule_all();
         Ok(sim)
     }
 
-    fn refile(&mut self) {
-        for part in &mut self.parts {
-            part.cells.refile(self.desk.step as u32, &self.desk.constants);
+    fn reschedule_all(&mut self) {
+        for partition in &mut self.partitions {
+            partition.store.reschedule_all(self.host.step as u32, &self.host.constants);
         }
     }
 
-    /// Takes up what is in force from this step on.
-    fn enter_situation(&mut self) {
-        let desk = &mut self.desk;
-        self.situation = desk.plan.at(desk.step, desk.setup.n());
-        for part in &mut self.parts {
-            part.enter(&self.situation, desk.step as u32, &desk.constants);
+    /// Applies the stimuli active from this step on.
+    fn apply_stimuli(&mut self) {
+        let host = &mut self.host;
+        self.stimuli = host.plan.at(host.step, host.setup.n());
+        for partition in &mut self.partitions {
+            partition.apply_stimuli(&self.stimuli, host.step as u32, &host.constants);
         }
-        desk.stale = false;
+        host.stimuli_changed = false;
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let end = self.desk.step + u64::from(steps);
-        while self.desk.step < end {
-            if self.desk.stale || self.desk.step >= self.situation.until {
-                self.enter_situation();
+        let end = self.host.step + u64::from(steps);
+        while self.host.step < end {
+            if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
+                self.apply_stimuli();
             }
-            let step = self.desk.step;
+            let step = self.host.step;
             if step.is_multiple_of(SETTLE_EVERY) {
-                self.parts.iter_mut().for_each(|p| p.cells.settle(step as u32, &self.desk.constants));
+                self.partitions.iter_mut().for_each(|p| p.store.advance_anchors(step as u32, &self.host.constants));
             }
             let settle = (step / SETTLE_EVERY + 1) * SETTLE_EVERY;
-            let stretch = step + STRETCH * window(&self.desk.constants);
-            self.stretch(end.min(stretch).min(self.situation.until).min(settle), pass)?;
-            let now = self.desk.step;
-            guard(self.parts.iter_mut().filter_map(|part| part.take_lost(now)), &self.desk.setup.neurons)?;
+            let stretch = step + STRETCH * window(&self.host.constants);
+            self.stretch(end.min(stretch).min(self.stimuli.until).min(settle), pass)?;
+            let now = self.host.step;
+            check_finite(
+                self.partitions.iter_mut().filter_map(|partition| partition.take_non_finite(now)),
+                &self.host.setup.neurons,
+            )?;
         }
         Ok(())
     }
 
-    /// Steps without a change from outside.
+    /// Runs steps without changes of parameters or stimuli.
     fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
-        let desk = &mut self.desk;
-        let (start, looked, events) = (desk.step, desk.meter.active, desk.meter.events);
+        let host = &mut self.host;
+        let (start, looked, events) = (host.step, host.measurements.active, host.measurements.events);
         let steps = end - start;
-        let window = window(&desk.constants);
-        let worth =
-            self.work_per_step * window.min(steps) > WORTH_THREADS && steps * self.work_per_step > 10 * WORTH_THREADS;
+        let window = window(&host.constants);
+        let parallel = self.work_per_step * window.min(steps) > PARALLEL_THRESHOLD_NS
+            && steps * self.work_per_step > 10 * PARALLEL_THRESHOLD_NS;
         let shared = Shared {
-            constants: &desk.constants,
-            wiring: &desk.setup.wiring,
-            split: &self.split,
-            situation: &self.situation,
+            constants: &host.constants,
+            connectivity: &host.setup.connectivity,
+            partitioning: &self.partitioning,
+            stimuli: &self.stimuli,
             rings: &self.rings,
-            by_hand: (start, &desk.by_hand),
-            trace_every: desk.meter.trace_every,
+            manual_kicks: (start, &host.manual_kicks),
+            trace_every: host.measurements.trace_every,
             measure: pass.follow(),
         };
-        let (parts, meter) = (&mut self.parts[..], &mut desk.meter);
-        let run = |part: &mut Part<T>, steps| part.run(steps, &shared);
-        let collect = |steps| collect(&self.rings, steps, meter, pass);
-        if worth {
-            team::together(parts, start..end, window, run, collect)?;
+        let (partitions, measurements) = (&mut self.partitions[..], &mut host.measurements);
+        let run = |partition: &mut Partition<T>, steps| partition.run(steps, &shared);
+        let collect = |steps| collect(&self.rings, steps, measurements, pass);
+        if parallel {
+            threads::run_parallel(partitions, start..end, window, run, collect)?;
         } else {
-            team::alone(parts, start..end, window, run, collect);
+            threads::run_serial(partitions, start..end, window, run, collect);
         }
-        desk.step = end;
-        desk.by_hand.clear();
-        for part in &mut self.parts {
-            pass.join(&mut part.pass);
+        host.step = end;
+        host.manual_kicks.clear();
+        for partition in &mut self.partitions {
+            pass.join(&mut partition.pass);
         }
-        let work = 2 * (desk.meter.events - events) + 10 * (desk.meter.active - looked);
-        self.work_per_step = work / steps.max(1) + drive::Drive::work(&self.situation) / 2;
+        let work = 2 * (host.measurements.events - events) + 10 * (host.measurements.active - looked);
+        self.work_per_step = work / steps.max(1) + kicks::KickGenerator::work(&self.stimuli) / 2;
         Ok(())
     }
 }
@@ -186,24 +190,24 @@ fn window<T>(constants: &Constants<T>) -> u64 {
     u64::from(constants.delay).min(WINDOW)
 }
 
-/// Steps whose spikes are kept.
-pub(super) fn ring_len<T>(constants: &Constants<T>) -> usize {
+/// Steps kept in the ring buffers.
+pub(super) fn ring_buffer_len<T>(constants: &Constants<T>) -> usize {
     (u64::from(constants.delay) + 2 * window(constants)) as usize
 }
 
 /// Reads the slots of a finished window, in the canonical order: by step, then neuron.
-fn collect(rings: &[Ring], steps: Range<u64>, meter: &mut Meter, pass: &mut Pass) {
+fn collect(rings: &[RingBuffer], steps: Range<u64>, measurements: &mut Measurements, pass: &mut Pass) {
     pass.span("collect", steps.end - steps.start, || {
         for step in steps {
             let (mut events, mut active) = (0, 0);
             for ring in rings {
                 let slot = ring.read(step);
-                meter.spikes(step, &slot.spikes);
-                meter.trace(&slot.trace);
+                measurements.spikes(step, &slot.spikes);
+                measurements.trace(&slot.trace);
                 events += u64::from(slot.events);
                 active += u64::from(slot.active);
             }
-            meter.end_step(step, events, active);
+            measurements.end_step(step, events, active);
         }
     });
 }

@@ -1,10 +1,10 @@
 //! One neuron: its state at an anchor, and what follows from it in closed form.
 
-use crate::kinds::spiking::layout::{Constants, Real, TABLE};
-pub use crate::kinds::spiking::saved::mark::{CLOSED, CURRENT, DRIVEN, FIRED};
+use crate::kinds::spiking::constants::{Constants, Real, TABLE};
+pub use crate::kinds::spiking::saved_state::mark::{CLOSED, CURRENT, DRIVEN, FIRED};
 
 /// The calendar holds an entry for the neuron at `check`.
-pub const FILED: u32 = 16;
+pub const SCHEDULED: u32 = 16;
 
 /// State of a neuron: half a cache line in double precision, so that an arrival touches one line.
 ///
@@ -19,11 +19,11 @@ pub struct Neuron<T> {
     pub g: T,
     /// Completed steps at which `u` and `g` hold.
     pub anchor: u32,
-    /// Step in which the neuron has to be looked at; valid with [`FILED`].
+    /// Step of the next threshold check; valid with [`SCHEDULED`].
     pub check: u32,
     /// Step of the last spike; valid with [`FIRED`].
     pub last_spike: u32,
-    /// [`CLOSED`](crate::kinds::spiking::saved::mark) and its siblings.
+    /// See [`mark`](crate::kinds::spiking::saved_state::mark).
     pub flags: u32,
 }
 
@@ -41,7 +41,7 @@ impl<T: Real> Neuron<T> {
 
     /// Whether input of this step is lost.
     #[inline]
-    pub const fn refuses(&self, step: u32) -> bool {
+    pub const fn ignores_input(&self, step: u32) -> bool {
         self.anchor.wrapping_sub(step) as i32 > 0 || self.is(CLOSED)
     }
 
@@ -53,7 +53,7 @@ impl<T: Real> Neuron<T> {
             return self.propagate(k, current, constants);
         }
         if k as i32 <= 0 {
-            return (self.u, self.g); // frozen
+            return (self.u, self.g); // refractory
         }
         self.catch_up(completed, current, constants)
     }
@@ -69,19 +69,19 @@ impl<T: Real> Neuron<T> {
 
     #[cold]
     fn catch_up(&mut self, completed: u32, current: T, constants: &Constants<T>) -> (T, T) {
-        self.settle(completed, current, constants);
+        self.advance_anchor(completed, current, constants);
         self.propagate(completed.wrapping_sub(self.anchor), current, constants)
     }
 
     /// Re-anchors by whole tables until less than one (or exactly one) is left to `completed`.
-    pub fn settle(&mut self, completed: u32, current: T, constants: &Constants<T>) {
+    pub fn advance_anchor(&mut self, completed: u32, current: T, constants: &Constants<T>) {
         while {
             let k = completed.wrapping_sub(self.anchor);
             k as i32 > 0 && k > TABLE
         } {
             let (u, g) = self.propagate(TABLE, current, constants);
             if u == self.u && g == self.g {
-                // At rest: however many tables remain, the outcome is this.
+                // At rest: any number of tables leads to the same state.
                 let k = completed.wrapping_sub(self.anchor);
                 self.anchor = self.anchor.wrapping_add((k - 1) / TABLE * TABLE);
                 return;
@@ -92,7 +92,7 @@ impl<T: Real> Neuron<T> {
         }
     }
 
-    /// Makes `completed` the anchor unless the neuron is frozen.
+    /// Makes `completed` the anchor unless the neuron is refractory.
     pub fn anchor_at(&mut self, completed: u32, current: T, constants: &Constants<T>) {
         if completed.wrapping_sub(self.anchor) as i32 > 0 {
             let (u, g) = self.state_at(completed, current, constants);
@@ -103,8 +103,8 @@ impl<T: Real> Neuron<T> {
     }
 }
 
-/// How many steps from the state (u, g) until the threshold may be crossed for the first time: a lower bound,
-/// at least 1; `None` when it will not be crossed without new input.
+/// Lower bound on the steps from the state (u, g) until the threshold may be crossed, at least 1; `None` if it cannot
+/// be crossed without new input.
 ///
 /// From `τ_m u' = I + g - u`: as long as `u ≥ u₀`, `u' ≤ (I⁺ + g⁺ - u₀)/τ_m`, and at all times
 /// `u ≤ max(u₀, I, 0) + b_peak g⁺`. `slack` covers the rounding of the closed form.
@@ -126,8 +126,8 @@ pub fn steps_to_threshold<T: Real>(u: T, g: T, current: T, constants: &Constants
     Some(if u < room { steps.floor_steps().max(1) } else { 1 })
 }
 
-/// Whether the threshold is out of reach for so many steps: cheaper than [`steps_to_threshold`] and, as a rule,
-/// all that has to be asked, since most neurons will not cross before they are looked at anyway.
+/// Whether the threshold is out of reach for so many steps: cheaper than [`steps_to_threshold`] and usually
+/// sufficient, because most neurons will not cross before their next check.
 #[inline(always)]
 pub fn is_quiet_for<T: Real>(steps: u32, u: T, g: T, current: T, constants: &Constants<T>) -> bool {
     let g_up = g.max(T::ZERO);
@@ -137,7 +137,7 @@ pub fn is_quiet_for<T: Real>(steps: u32, u: T, g: T, current: T, constants: &Con
     let pull = (i_up + g_up - u).max(T::ZERO);
     let never = u.max(i_up) + constants.b_peak * g_up <= room;
     let later = room - u >= T::of_count(steps as i32) * (pull * constants.dt_per_tau_m);
-    never | later // both are computed: their outcome is hard to predict, that of the sum is not
+    never | later // both are computed: each alone is hard to predict, their disjunction is not
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
         num::rng::{Draw, Purpose},
     };
 
-    /// For many states: nothing crosses before the bound says it may.
+    /// For many states: no crossing before the bound.
     #[test]
     fn bound_is_a_bound() {
         bound_holds::<f64>();

@@ -1,11 +1,11 @@
-//! The definition written plainly: every neuron, every step, in the order of the paper's simulator. Slow on purpose; the
+//! The definition written plainly: every neuron, every step, in the order of the paper's simulator. Slow; the
 //! backends are tested against it bit for bit.
 
 use crate::{
     data::Csr,
     kinds::spiking::{
-        layout::{Constants, Real},
-        stimuli::{Plan, Source},
+        constants::{Constants, Real},
+        stimuli::{StimulusPlan, StimulusSource},
     },
 };
 
@@ -23,21 +23,21 @@ struct Cell<T> {
 
 /// A network that is stepped neuron by neuron.
 pub struct Reference<'a, T> {
-    wiring: &'a Csr,
-    plan: &'a Plan,
+    connectivity: &'a Csr,
+    plan: &'a StimulusPlan,
     constants: Constants<T>,
     /// Steps after which an untouched neuron is re-anchored. 1 turns the closed form into plain iteration.
     table: u64,
-    cells: Vec<Cell<T>>,
+    store: Vec<Cell<T>>,
     /// Spikes of each step so far.
     spikes: Vec<Vec<u32>>,
 }
 
 impl<'a, T: Real> Reference<'a, T> {
     /// At rest.
-    pub fn new(wiring: &'a Csr, plan: &'a Plan, constants: Constants<T>, table: u64) -> Self {
+    pub fn new(connectivity: &'a Csr, plan: &'a StimulusPlan, constants: Constants<T>, table: u64) -> Self {
         let cell = Cell { u0: T::ZERO, g0: T::ZERO, anchor: 0, free_from: 0, current: T::ZERO };
-        Self { wiring, plan, constants, table, cells: vec![cell; wiring.n() as usize], spikes: vec![] }
+        Self { connectivity, plan, constants, table, store: vec![cell; connectivity.n() as usize], spikes: vec![] }
     }
 
     /// u and g of a neuron after `t` steps.
@@ -50,16 +50,16 @@ impl<'a, T: Real> Reference<'a, T> {
         (if cell.current == T::ZERO { u } else { u + p.c * cell.current }, p.d * cell.g0)
     }
 
-    /// One step; returns who spiked.
+    /// One step; returns the neurons that spiked.
     pub fn step(&mut self) -> &[u32] {
         let n = self.spikes.len() as u64;
-        let now = self.plan.at::<T>(n, self.wiring.n());
+        let now = self.plan.at::<T>(n, self.connectivity.n());
         // Between the steps: currents change.
-        for i in 0..self.cells.len() {
+        for i in 0..self.store.len() {
             let current = now.currents.get(i).copied().unwrap_or(T::ZERO);
-            if current != self.cells[i].current {
-                let (u, g) = self.at(&self.cells[i], n);
-                let cell = &mut self.cells[i];
+            if current != self.store[i].current {
+                let (u, g) = self.at(&self.store[i], n);
+                let cell = &mut self.store[i];
                 if n > cell.anchor {
                     (cell.u0, cell.g0, cell.anchor) = (u, g, n);
                 }
@@ -67,11 +67,11 @@ impl<'a, T: Real> Reference<'a, T> {
             }
         }
         // 1. and 2. State after this step, strict threshold.
-        let mut state = Vec::with_capacity(self.cells.len());
+        let mut state = Vec::with_capacity(self.store.len());
         let mut spiked = Vec::new();
-        for i in 0..self.cells.len() {
-            let (u, g) = self.at(&self.cells[i], n + 1);
-            let cell = &mut self.cells[i];
+        for i in 0..self.store.len() {
+            let (u, g) = self.at(&self.store[i], n + 1);
+            let cell = &mut self.store[i];
             if n + 1 > cell.anchor && n + 1 - cell.anchor == self.table {
                 (cell.u0, cell.g0, cell.anchor) = (u, g, n + 1);
             }
@@ -81,18 +81,18 @@ impl<'a, T: Real> Reference<'a, T> {
             state.push((u, g));
         }
         // 3. Arrivals and kicks.
-        let mut sums = vec![0_i32; self.cells.len()];
+        let mut sums = vec![0_i32; self.store.len()];
         if n >= u64::from(self.constants.delay) {
             for pre in &self.spikes[(n - u64::from(self.constants.delay)) as usize] {
-                for (post, count) in self.wiring.connections(*pre) {
+                for (post, count) in self.connectivity.connections(*pre) {
                     sums[post as usize] += now.gain(*pre).apply(count);
                 }
             }
         }
         let kicks = self.kicks(n, &now.sources);
-        for i in 0..self.cells.len() {
+        for i in 0..self.store.len() {
             let closed = now.closed.get(i).copied().unwrap_or(false);
-            let cell = &mut self.cells[i];
+            let cell = &mut self.store[i];
             if n < cell.free_from || closed || (sums[i] == 0 && kicks[i].is_none()) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl<'a, T: Real> Reference<'a, T> {
         // 4. Resets.
         for i in &spiked {
             let driven = now.driven.get(*i as usize).copied().unwrap_or(false);
-            let cell = &mut self.cells[*i as usize];
+            let cell = &mut self.store[*i as usize];
             cell.u0 = self.constants.u_reset;
             cell.g0 = T::ZERO;
             cell.free_from = n + if driven { 1 } else { u64::from(self.constants.refractory) };
@@ -114,22 +114,22 @@ impl<'a, T: Real> Reference<'a, T> {
         &self.spikes[n as usize]
     }
 
-    fn kicks(&self, n: u64, sources: &[Source<T>]) -> Vec<Option<T>> {
-        let mut kicks: Vec<Option<T>> = vec![None; self.cells.len()];
+    fn kicks(&self, n: u64, sources: &[StimulusSource<T>]) -> Vec<Option<T>> {
+        let mut kicks: Vec<Option<T>> = vec![None; self.store.len()];
         let mut kick = |lane: u32, weight: T| {
             let sum = &mut kicks[lane as usize];
             *sum = Some(sum.map_or(weight, |s| s + weight));
         };
         for source in sources {
             match source {
-                Source::Train { train, lanes, weight } => {
+                StimulusSource::Train { train, lanes, weight } => {
                     for lane in lanes.iter() {
                         if train.event(n, *lane) {
                             kick(*lane, *weight);
                         }
                     }
                 }
-                Source::Kicks { kicks, weight } => {
+                StimulusSource::Kicks { kicks, weight } => {
                     kicks.iter().filter(|(step, _)| *step == n).for_each(|(_, lane)| kick(*lane, *weight));
                 }
             }
@@ -145,6 +145,6 @@ impl<'a, T: Real> Reference<'a, T> {
     /// u and g of every neuron now.
     pub fn states(&self) -> Vec<(f64, f64)> {
         let t = self.spikes.len() as u64;
-        self.cells.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()
+        self.store.iter().map(|c| self.at(c, t)).map(|(u, g)| (u.wide(), g.wide())).collect()
     }
 }

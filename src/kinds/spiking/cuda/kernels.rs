@@ -1,7 +1,6 @@
-//! What Rust and the kernels share.
+//! Declarations shared by Rust and the kernels.
 //!
-//! Numbers of the state's arithmetic travel as 32-bit words, so that one declaration serves both precisions;
-//! `step.cuh` knows what they are.
+//! State values are passed as 32-bit words, so that one declaration serves both precisions.
 
 use crate::{
     device_struct,
@@ -13,25 +12,25 @@ use crate::{
 };
 
 device_struct! {
-    /// How rings, tables and connections lie in memory; stays as it is while a network lives.
-    pub struct Layout {
+    /// Layout of ring buffers, tables and connection words; constant for the life of a network.
+    pub struct RingLayout {
         /// Bits of the target in a packed connection
         target_bits: u32,
-        /// Steps of a whole window: rows of a table of arrivals
+        /// Steps of a whole window: rows of the arrivals table
         window: u32,
-        /// Ring sizes less one: powers of two
+        /// Ring size of spikes less one; sizes are powers of two
         spike_mask: u32,
-        /// Ring of chunks
+        /// Ring size of chunks less one
         chunk_mask: u32,
-        /// Ring of segments
+        /// Ring size of segments less one
         segment_mask: u32,
-        /// Chunks of a window from which on all warps look instead of keeping account of who was reached
+        /// Chunks of a window from which on all warps are evaluated
         dense_chunks: u32,
     }
 }
 
 device_struct! {
-    /// The model and the sizes of everything; rewritten between steps when a parameter changes.
+    /// Model constants and sizes; rewritten between steps when a parameter changes.
     pub struct Model {
         /// Project seed
         seed: u64,
@@ -55,75 +54,75 @@ device_struct! {
         n: u32,
         /// Warps of neurons
         n_warps: u32,
-        /// Neurons, rounded up: the distance of two steps in the arrivals
+        /// Neurons, rounded up to whole blocks
         stride: u32,
         /// Entries of the overflow list
         n_overflow: u32,
-        /// Sources of kicks in force
+        /// Active kick sources
         n_sources: u32,
         /// Whether weights are changed
         has_gains: u32,
-        /// Whether neurons looked at are counted
+        /// Whether evaluated neurons are counted
         counts_active: u32,
-        /// How everything lies
-        layout: Layout,
-        /// Threshold in single precision, for the bound on crossings
+        /// Layout of rings and tables
+        layout: RingLayout,
+        /// Threshold in single precision, for the threshold bound
         theta_f: f32,
-        /// What a spike adds to a running rate, Hz
+        /// Increment of a running rate per spike, Hz
         gain: f32,
-        /// Entries of the coarse table of fading rates
+        /// Entries of the coarse decay table
         n_coarse: u32,
-        /// Whether an input is so large that it may leave a state no number
-        is_wild: u32,
+        /// Whether an input is large enough to make a state non-finite
+        may_overflow: u32,
     }
 }
 
 device_struct! {
-    /// One window of steps to take. Planned by the host, which knows the clock but not the activity.
+    /// One window of steps. Planned by the host, which controls the clock, not the activity.
     pub struct Window {
         /// First step
         step: u64,
-        /// How many, at most 32; 0 is an empty place in a graph
+        /// Number of steps, at most 32; 0 is an unused entry of a graph
         steps: u32,
-        /// The step, modulo 2^32, whose spikes arrive in the first
+        /// Step, modulo 2^32, whose spikes arrive in the first step
         sent: u32,
-        /// The segment before
+        /// Previous segment
         previous: u32,
-        /// First segment with spikes on their way into it
+        /// First segment with spikes that arrive in it
         first: u32,
-        /// Last one; first - 1 for none
+        /// Last such segment; first - 1 for none
         last: u32,
-        /// Place in the ring of the first spike the host has not read
+        /// Ring offset of the first spike the host has not read
         unread: u32,
-        /// Most spikes in the ring with which it finds room; less than 0: never
+        /// Spikes in the ring with which the window still fits; negative: never
         most_spikes: i32,
-        /// Most chunks in the ring with which it finds room; less than 0: never
+        /// Chunks in the ring with which the window still fits; negative: never
         most_chunks: i32,
-        /// Where its spikes go in the ring
+        /// Segment of its spikes
         segment: u32,
         /// First listed kick
         kick_from: u32,
-        /// The one after the last
+        /// End of its listed kicks (exclusive)
         kick_to: u32,
-        /// Its place in the counters
+        /// Index of its counters
         slot: u32,
     }
 }
 
 device_struct! {
-    /// The spikes of one window: where they lie in the rings.
+    /// The spikes of one window: their range in the ring buffers.
     pub struct Segment {
         /// Spikes
         n_spikes: u32,
         /// Chunks of their rows; beside n_spikes, so that one atomic moves both
         n_chunks: u32,
-        /// Place in the ring of spikes
+        /// Offset in the ring of spikes
         spike_start: u32,
-        /// Place in the ring of chunks
+        /// Offset in the ring of chunks
         chunk_start: u32,
         /// The window was not run: the rings were full
         halted: u32,
-        /// All warps look
+        /// All warps are evaluated
         dense: u32,
     }
 }
@@ -133,14 +132,14 @@ device_struct! {
     pub struct Chunk {
         /// First connection
         word: u32,
-        /// Connections less one, below; step of the spike, above
+        /// Connections less one in the lower bits; step of the spike in the upper
         meta: u32,
     }
 }
 
 device_struct! {
-    /// A running rate, touched only by spikes.
-    pub struct Average {
+    /// A running rate, updated at spikes only.
+    pub struct DeviceRate {
         /// Right after the last spike, Hz
         hz: f32,
         /// The step of the last spike
@@ -150,10 +149,10 @@ device_struct! {
 
 device_struct! {
     /// A source of kicks.
-    pub struct Source {
+    pub struct KickSource {
         /// Added to u per event, mV
         weight: f64,
-        /// What for, and which stream
+        /// Purpose and stream of its draws
         address: u32,
         /// Whether events are drawn; 0 for listed kicks
         draws: u32,
@@ -163,13 +162,13 @@ device_struct! {
 device_struct! {
     /// A listed kick; sorted by step, neuron, source.
     pub struct Kick {
-        /// When
+        /// Step
         step: u64,
         /// Added to u, mV
         weight: f64,
-        /// Whom
+        /// Neuron
         lane: u32,
-        /// Its place among the sources
+        /// Index of its source
         source: u32,
     }
 }
@@ -177,7 +176,7 @@ device_struct! {
 device_struct! {
     /// A count that does not fit into its word.
     pub struct Overflow {
-        /// Which connection
+        /// Index of the connection
         word: u32,
         /// The exact count
         count: i32,
@@ -185,13 +184,13 @@ device_struct! {
 }
 
 device_struct! {
-    /// What is done to outgoing weights.
-    pub struct Gain {
+    /// A change of outgoing weights.
+    pub struct WeightGain {
         /// Multiplies the count
         factor: f64,
         /// Sign given to the count first; 0 keeps its own
         sign: i32,
-        /// Spikes reach nobody
+        /// Whether spikes are not delivered
         silent: u32,
         /// Whether counts change
         changes: u32,
@@ -201,101 +200,99 @@ device_struct! {
 }
 
 kernels! {
-    /// A window of steps, in launch order, and what happens between windows.
+    /// The kernels of a window, in launch order, and those between windows.
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
-    using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
+    using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.
         #[block(256)]
-        fn deliver(
-            layout: Size<Layout>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
+        fn deliver_spikes(
+            layout: Size<RingLayout>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
             chunks: In<Chunk>, words: In<u32>, arrivals: InOut<i32>, touched: InOut<u8>
         );
 
-        /// The same where something is driven or weights are changed: blocks beside those that deliver draw the kicks
-        /// that trains give. Items: synaptic events.
+        /// The same with Poisson stimuli or changed weights: extra blocks draw the kicks. Items: synaptic events.
         #[block(256)]
-        fn deliver_driven(
-            layout: Size<Layout>, n: Size<u32>, exactly: Size<u32>, model: In<Model>, windows: In<Window>,
+        fn deliver_spikes_driven(
+            layout: Size<RingLayout>, n: Size<u32>, is_exact: Size<u32>, model: In<Model>, windows: In<Window>,
             index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>, chunks: In<Chunk>, rows: In<u32>,
-            words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<Gain>, sources: In<Source>,
+            words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<WeightGain>, sources: In<KickSource>,
             chances: In<u64>, masks: In<u32>, trains: In<u32>, kick_bits: InOut<u32>, arrivals: InOut<i32>,
             touched: InOut<u8>
         );
 
-        /// Notes the listed kicks of the window at their neurons.
+        /// Marks the listed kicks of the window per neuron and step.
         #[block(256)]
         fn mark_kicks(
             model: In<Model>, windows: In<Window>, index: Size<u32>, live: In<Segment>, kicks: In<Kick>,
             kick_bits: InOut<u32>, touched: InOut<u8>
         );
 
-        /// Samples v and g of chosen neurons over the window: one thread per neuron computes it beforehand.
+        /// Samples v and g of traced neurons over the window, one thread per neuron, ahead of `step_lif`.
         #[block(64)]
-        fn trace(
+        fn sample_traces(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: In<Segment>,
-            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
+            sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
 
-        /// Takes every neuron through the window: takes up kicks and arrivals, fires, resets. A block of 256 neurons
-        /// that nothing reaches and of which none can cross leaves at once; eight more blocks count synaptic events.
-        /// Items: spikes.
+        /// Steps all neurons through the window: input, spikes, resets. Blocks of 512 neurons without input and
+        /// without possible crossings return at once; eight more blocks count synaptic events. Items: spikes.
         #[block(256)]
-        fn advance(
+        fn step_lif(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: InOut<Segment>,
-            segments: In<Segment>, rows: In<u32>, sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
-            currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>, anchors: InOut<u32>,
+            segments: In<Segment>, rows: In<u32>, sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            currents: In<u32>, gain_of: In<u16>, gains: In<WeightGain>, states: InOut<u32>, anchors: InOut<u32>,
             checks: InOut<u32>, wakes: InOut<u32>, touched: InOut<u8>, arrivals: InOut<i32>, kick_bits: InOut<u32>, spikes: InOut<u32>,
-            chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<Average>, fade: In<f32>
+            chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<DeviceRate>, fade: In<f32>
         );
 
-        /// Many windows in one launch: neurons in shared memory, blocks meet once per window and read who fired, what
-        /// their own neurons receive is looked up and added in shared memory. Items: synaptic events.
+        /// Many windows per launch: neurons in shared memory, blocks exchange their spikes once per window and add
+        /// arrivals in shared memory. Items: synaptic events.
         #[block(544)]
-        fn reside(
+        fn step_lif_persistent(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
-            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<Source>,
+            rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<KickSource>,
             chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
             anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>,
-            chunks: InOut<Chunk>, counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>,
-            rates: InOut<Average>, fade: In<f32>
+            chunks: InOut<Chunk>, counters: InOut<u32>, barrier: InOut<u32>, mailboxes: InOut<u64>, first_tag: Size<u32>,
+            rates: InOut<DeviceRate>, fade: In<f32>
         );
 
-        /// Puts the spikes of each window into their canonical order, by step and neuron. Once per graph; where
-        /// the windows were launched one by one, it makes their fingerprints and takes their segments over into the ring.
+        /// Sorts the spikes of each window by step and neuron. Once per graph; for windows launched one by one, it
+        /// also hashes the spikes and copies their segments into the ring buffer.
         #[block(1024)]
-        fn order(
+        fn sort_spikes(
             model: In<Model>, windows: In<Window>, live: In<Segment>, is_live: Size<u32>, segments: InOut<Segment>,
             spikes: InOut<u32>, counters: InOut<u32>
         );
 
-        /// Takes up drives and lesions between two steps.
+        /// Applies stimuli between two steps.
         #[block(256)]
-        fn enter(
+        fn apply_stimuli(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, new_marks: In<u32>, new_currents: In<u32>,
             marks: InOut<u32>, currents: InOut<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
             wakes: InOut<u32>
         );
 
-        /// Brings all neurons to the step at hand, when the neuron model changes.
+        /// Re-anchors all neurons at the current step, when the neuron model changes.
         #[block(256)]
-        fn rebase(
+        fn reanchor_neurons(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, shift: Size<f64>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>
         );
 
-        /// Brings old anchors forward, once in 2^28 steps.
+        /// Advances old anchors, once in 2^28 steps.
         #[block(256)]
-        fn settle(
+        fn advance_anchors(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
             states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>
         );
 
-        /// Gathers v of every neuron, for a view.
+        /// Computes v of every neuron, for views.
         #[block(256)]
-        fn potentials(
+        fn read_potentials(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, v: InOut<f32>
         );
@@ -304,12 +301,12 @@ kernels! {
 
 device_struct! {
     /// Constants of noisy leaky units.
-    pub struct Units {
+    pub struct LeakyConstants {
         /// Weight of one synapse
         w_unit: f32,
         /// Largest magnitude of the noise
         amplitude: f32,
-        /// What a step leaves of v
+        /// Decay of v per step
         decay: f32,
         /// Address word of the noise
         noise: u32,
@@ -317,32 +314,32 @@ device_struct! {
 }
 
 kernels! {
-    /// What noisy leaky units have of their own: between `deliver` and `order`.
-    pub struct UnitKernels in "spiking/leaky.cu" using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain, Units] {
-        /// One step of every unit: leak, arrivals, kicks, current, noise; who reaches the threshold fires. Items: spikes.
+    /// Kernels of noisy leaky units, between `deliver_spikes` and `sort_spikes`.
+    pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] {
+        /// One step of every unit: decay, arrivals, kicks, current, noise, threshold. Items: spikes.
         #[block(256)]
-        fn leak(
-            layout: Size<Layout>, n: Size<u32>, seed: Size<u64>, model: In<Model>, units: In<Units>,
+        fn step_leaky(
+            layout: Size<RingLayout>, n: Size<u32>, seed: Size<u64>, model: In<Model>, units: In<LeakyConstants>,
             windows: In<Window>, index: Size<u32>, live: InOut<Segment>, segments: In<Segment>, rows: In<u32>,
-            sources: In<Source>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
-            currents: In<u32>, gain_of: In<u16>, gains: In<Gain>, states: InOut<u32>, arrivals: InOut<i32>,
+            sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
+            currents: In<u32>, gain_of: In<u16>, gains: In<WeightGain>, states: InOut<u32>, arrivals: InOut<i32>,
             kick_bits: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>,
-            rates: InOut<Average>, fade: In<f32>
+            rates: InOut<DeviceRate>, fade: In<f32>
         );
 
-        /// Many steps in one launch, as `reside` of the exponential neurons does. Items: synaptic events.
+        /// Many steps per launch, like `step_lif_persistent`. Items: synaptic events.
         #[block(544)]
-        fn board(
-            model: In<Model>, units: In<Units>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
+        fn step_leaky_persistent(
+            model: In<Model>, units: In<LeakyConstants>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
             rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
-            counters: InOut<u32>, gate: InOut<u32>, posts: InOut<u64>, first_tag: Size<u32>, rates: InOut<Average>,
+            counters: InOut<u32>, barrier: InOut<u32>, mailboxes: InOut<u64>, first_tag: Size<u32>, rates: InOut<DeviceRate>,
             fade: In<f32>
         );
 
-        /// Samples v of chosen units.
+        /// Samples v of traced units.
         #[block(64)]
-        fn trace_units(
+        fn sample_traces_leaky(
             windows: In<Window>, index: Size<u32>, live: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
@@ -350,42 +347,42 @@ kernels! {
 }
 
 kernels! {
-    /// Other ways to deliver, to be compared with `deliver`.
-    pub struct WayKernels in "spiking/ways.cu" using [Layout, Model, Window, Segment, Chunk, Average, Source, Kick, Overflow, Gain] {
-        /// A warp per spike takes a whole row; weights in eight bits with a scale per neuron, sums in single precision.
-        /// Items: synaptic events.
+    /// Other delivery methods, compared with `deliver_spikes`.
+    pub struct VariantKernels in "spiking/deliver_variants.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] {
+        /// One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
+        /// synaptic events.
         #[block(256)]
-        fn push_rows(
+        fn deliver_push_rows(
             model: In<Model>, segments: In<Segment>, spikes: In<u32>, rows: In<u32>, words: In<u32>, levels: In<u8>,
             scales: In<f32>, sums: InOut<f32>
         );
 
-        /// Notes who fired in the window, and when. Items: spikes.
+        /// Marks the neurons that fired in the window, and the steps. Items: spikes.
         #[block(256)]
-        fn note_fired(
+        fn mark_spiked(
             model: In<Model>, segments: In<Segment>, spikes: In<u32>, fired: InOut<u32>, when: InOut<u32>
         );
 
-        /// Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
+        /// Every target looks up which of its sources fired: one warp per piece of at most 128 connections. Items:
         /// synaptic events.
         #[block(1024)]
-        fn pull(
+        fn deliver_pull(
             model: In<Model>, n_pieces: Size<u32>, pieces: In<Chunk>, sources: In<u32>, fired: In<u32>, when: In<u32>,
             arrivals: InOut<i32>
         );
     }
 }
 
-impl UnitKernels {
-    /// Whether that many blocks of `board` are at work at the same time, which they must be: they wait for each other.
-    pub fn can_board(&self, grid: Grid) -> Result<bool, GpuError> {
-        self.board.fits_at_once(grid)
+impl LeakyKernels {
+    /// Whether that many blocks of `step_leaky_persistent` are resident at once, as the grid barrier requires.
+    pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
+        self.step_leaky_persistent.fits_at_once(grid)
     }
 }
 
 impl Kernels {
-    /// Whether that many blocks of `reside` are at work at the same time, which they must be: they wait for each other.
-    pub fn can_reside(&self, grid: Grid) -> Result<bool, GpuError> {
-        self.reside.fits_at_once(grid)
+    /// Whether that many blocks of `step_lif_persistent` are resident at once, as the grid barrier requires.
+    pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
+        self.step_lif_persistent.fits_at_once(grid)
     }
 }

@@ -1,33 +1,39 @@
-//! The launches of a window, and of many at once.
+//! Kernel launches of one window, and of many at once.
 
 use super::{
-    Shape,
+    GraphVariant,
+    buffers::DeviceBuffers,
     kernels::{Kernels, Model},
-    memory::Memory,
-    sizes::{COPIES, SPAN, TAGS},
-    units::UnitStep,
+    leaky::LeakyDevice,
+    sizes::{COPIES, NEURONS_PER_BLOCK, TAGS},
 };
 use crate::{
     gpu::{Buf, GpuError, Pass, kernel::Grid},
-    kinds::spiking::cuda::dealt::Dealt,
+    kinds::spiking::cuda::block_csr::BlockCsr,
 };
 
 /// Threads of the blocks that count synaptic events, one block for each copy of the counters.
 const COUNTING: u32 = COPIES as u32 * 256;
 
-impl Memory {
-    /// One window: what arrives, who fires.
-    pub fn launch(&mut self, kernels: &Kernels, index: u32, shape: Shape, pass: &mut Pass) -> Result<(), GpuError> {
+impl DeviceBuffers {
+    /// Launches one window: delivery, then step.
+    pub fn launch_window(
+        &mut self,
+        kernels: &Kernels,
+        index: u32,
+        variant: GraphVariant,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
         let model = self.model.buf();
-        let Model { layout, seed, .. } = self.model.value(); // these stay as they are, as graphs need it
+        let Model { layout, seed, .. } = self.model.value(); // constant, as graphs require
         let delivering = self.deliver_threads;
-        if shape.driven {
-            kernels.deliver_driven(
+        if variant.driven {
+            kernels.deliver_spikes_driven(
                 pass,
                 delivering + self.n.next_multiple_of(256),
                 layout,
                 self.n,
-                shape.exactly.into(),
+                variant.is_exact.into(),
                 model,
                 &self.windows,
                 index,
@@ -51,15 +57,16 @@ impl Memory {
             let (segments, live) = (&mut self.segments, &mut self.live);
             let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
-            kernels
-                .deliver(pass, delivering, layout, windows, index, segments, live, chunks, words, arrivals, touched)?;
+            kernels.deliver_spikes(
+                pass, delivering, layout, windows, index, segments, live, chunks, words, arrivals, touched,
+            )?;
         }
-        if shape.kicks {
+        if variant.kicks {
             let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
             kernels.mark_kicks(pass, 4096, model, &self.windows, index, &self.live, kicks, bits, &mut self.touched)?;
         }
-        if shape.traced && self.units.is_none() {
-            kernels.trace(
+        if variant.traced && self.leaky.is_none() {
+            kernels.sample_traces(
                 pass,
                 self.n_traced,
                 model,
@@ -83,8 +90,8 @@ impl Memory {
                 &mut self.samples,
             )?;
         }
-        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
-            kernels.leak(
+        if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
+            kernels.step_leaky(
                 pass,
                 self.n.next_multiple_of(256) + COUNTING,
                 layout,
@@ -115,15 +122,25 @@ impl Memory {
                 &mut self.rates,
                 &self.fade,
             )?;
-            if shape.traced {
+            if variant.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
-                kernels.trace_units(pass, n, &self.windows, index, &self.live, &self.states, n, traced, samples)?;
+                kernels.sample_traces_leaky(
+                    pass,
+                    n,
+                    &self.windows,
+                    index,
+                    &self.live,
+                    &self.states,
+                    n,
+                    traced,
+                    samples,
+                )?;
             }
             return Ok(());
         }
-        kernels.advance(
+        kernels.step_lif(
             pass,
-            self.n.next_multiple_of(SPAN) / 2 + COUNTING, // two neurons per thread
+            self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING, // two neurons per thread
             model,
             &self.propagators,
             &self.windows,
@@ -155,47 +172,53 @@ impl Memory {
         )
     }
 
-    /// Whether somebody is driven, or weights are not as they are packed: more for `deliver` to do.
+    /// Whether there are Poisson stimuli or changed weights: `deliver_spikes_driven` is needed.
     pub fn is_driven(&self) -> bool {
         self.model.value().n_sources > 0 || self.is_exact()
     }
 
-    /// Whether weights are not as they are packed.
+    /// Whether weights differ from the packed ones.
     pub fn is_exact(&self) -> bool {
         let model = self.model.value();
         model.has_gains != 0 || model.n_overflow > 0
     }
 
-    /// Whether the situation is one that `reside` knows: at most one source of kicks (none for units), weights as they are,
-    /// inputs tame, nobody traced.
-    pub fn is_plain(&self) -> bool {
+    /// Whether the persistent kernels support the active stimuli: at most one kick source (none for leaky units),
+    /// packed weights, bounded inputs, no traced neurons.
+    pub fn supports_persistent(&self) -> bool {
         let model = self.model.value();
-        model.n_sources <= u32::from(self.units.is_none())
+        model.n_sources <= u32::from(self.leaky.is_none())
             && !self.is_exact()
-            && model.is_wild == 0
+            && model.may_overflow == 0
             && self.n_traced == 0
     }
 
-    /// Makes room for resident blocks.
-    pub fn move_in(&mut self, dealt: &Dealt, post_words: usize) -> Result<(), GpuError> {
+    /// Uploads the connectivity of persistent blocks and allocates their mailboxes.
+    pub fn upload_block_csr(&mut self, block_csr: &BlockCsr, mailbox_words: usize) -> Result<(), GpuError> {
         let gpu = &self.gpu;
-        self.heads = Buf::from_slice(gpu, "heads of the wiring by block", &dealt.heads)?;
-        self.tails = Buf::from_slice(gpu, "tails of the wiring by block", &dealt.tails)?;
-        self.tail_starts = Buf::from_slice(gpu, "places of the tails", &dealt.starts)?;
-        self.posts = Buf::zeros(gpu, "posts of blocks", post_words)?;
+        self.heads = Buf::from_slice(gpu, "connectivity by block, heads", &block_csr.heads)?;
+        self.tails = Buf::from_slice(gpu, "connectivity by block, tails", &block_csr.tails)?;
+        self.tail_starts = Buf::from_slice(gpu, "connectivity by block, starts", &block_csr.starts)?;
+        self.mailboxes = Buf::zeros(gpu, "mailboxes", mailbox_words)?;
         Ok(())
     }
 
     /// Launches the first `windows` of the plan at once; all but the last are whole.
-    pub fn reside(&mut self, kernels: &Kernels, grid: Grid, windows: u32, pass: &mut Pass) -> Result<(), GpuError> {
+    pub fn step_lif_persistent(
+        &mut self,
+        kernels: &Kernels,
+        grid: Grid,
+        windows: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
         if self.next_tag + windows > TAGS {
-            self.posts.clear()?;
+            self.mailboxes.clear()?;
             self.next_tag = 1;
         }
         let first_tag = self.next_tag;
         self.next_tag += windows;
-        if let Some(UnitStep { kernels, constants, .. }) = &self.units {
-            return kernels.board(
+        if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
+            return kernels.step_leaky_persistent(
                 pass,
                 grid,
                 self.model.buf(),
@@ -215,14 +238,14 @@ impl Memory {
                 &mut self.spikes,
                 &mut self.chunks,
                 &mut self.counters,
-                &mut self.gate,
-                &mut self.posts,
+                &mut self.barrier,
+                &mut self.mailboxes,
                 first_tag,
                 &mut self.rates,
                 &self.fade,
             );
         }
-        kernels.reside(
+        kernels.step_lif_persistent(
             pass,
             grid,
             self.model.buf(),
@@ -249,8 +272,8 @@ impl Memory {
             &mut self.spikes,
             &mut self.chunks,
             &mut self.counters,
-            &mut self.gate,
-            &mut self.posts,
+            &mut self.barrier,
+            &mut self.mailboxes,
             first_tag,
             &mut self.rates,
             &self.fade,
@@ -258,7 +281,7 @@ impl Memory {
     }
 
     /// Sorts the spikes of the first `windows` of the plan, launched one by one or not.
-    pub fn order(
+    pub fn sort_spikes(
         &mut self,
         kernels: &Kernels,
         windows: u32,
@@ -267,6 +290,6 @@ impl Memory {
     ) -> Result<(), GpuError> {
         let (model, segments, spikes) = (self.model.buf(), &mut self.segments, &mut self.spikes);
         let (plan, live, counters) = (&self.windows, &self.live, &mut self.counters);
-        kernels.order(pass, windows * 1024, model, plan, live, one_by_one.into(), segments, spikes, counters)
+        kernels.sort_spikes(pass, windows * 1024, model, plan, live, one_by_one.into(), segments, spikes, counters)
     }
 }

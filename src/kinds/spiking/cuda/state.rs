@@ -1,4 +1,4 @@
-//! Between the neurons on the device and [saved states](crate::kinds::spiking::saved).
+//! Converts between the neurons on the device and [saved states](crate::kinds::spiking::saved_state).
 
 use super::{
     CudaSim,
@@ -10,8 +10,8 @@ use super::{
 use crate::{
     data::Csr,
     kinds::spiking::{
-        layout::Real,
-        saved::{self, SavedNeuron, mark},
+        constants::Real,
+        saved_state::{self, SavedNeuron, mark},
     },
     sim::SimError,
 };
@@ -24,35 +24,36 @@ pub fn neurons<T: Real>(sim: &CudaSim<T>) -> Result<Vec<SavedNeuron<T>>, SimErro
     let marks = sim.memory.marks.read()?;
     let states: Vec<T> = numbers(&states).collect();
     let fired = |at: usize| {
-        let running = sim.desk.meter.running[at];
+        let running = sim.host.measurements.running[at];
         if running.hz > 0.0 { (mark::FIRED, running.step) } else { (0, 0) }
     };
     let neuron = |(at, ug): (usize, &[T])| {
         let (fired, last_spike) = fired(at);
         SavedNeuron { u: ug[0], g: ug[1], anchor: anchors[at], last_spike, marks: marks[at] | fired }
     };
-    Ok(states.chunks_exact(2).take(sim.desk.setup.n() as usize).enumerate().map(neuron).collect())
+    Ok(states.chunks_exact(2).take(sim.host.setup.n() as usize).enumerate().map(neuron).collect())
 }
 
 /// Current into each neuron; empty when there is none.
 pub fn currents<T: Real>(sim: &CudaSim<T>) -> Result<Vec<T>, SimError> {
-    let currents: Vec<T> = numbers(&sim.memory.currents.read()?).take(sim.desk.setup.n() as usize).collect();
+    let currents: Vec<T> = numbers(&sim.memory.currents.read()?).take(sim.host.setup.n() as usize).collect();
     Ok(if currents.iter().all(|c| *c == T::ZERO) { vec![] } else { currents })
 }
 
 /// Everything needed to continue bit for bit.
 pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Vec<u8>, SimError> {
-    let mut on_their_way = in_flight(sim)?;
-    let sent_in = |step| on_their_way.remove(&step).unwrap_or_default();
-    Ok(saved::write(&sim.desk, neurons(sim)?.into_iter(), &currents(sim)?, sent_in))
+    let mut pending_chunks = in_flight(sim)?;
+    let sent_in = |step| pending_chunks.remove(&step).unwrap_or_default();
+    Ok(saved_state::write(&sim.host, neurons(sim)?.into_iter(), &currents(sim)?, sent_in))
 }
 
-/// The spikes on their way by step, ascending: told by the first chunk of each row. Whoever reaches nobody is left out.
+/// The spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are
+/// omitted.
 pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, SimError> {
     let segments = sim.memory.segments.read()?;
     let ring = sim.memory.chunks.len();
-    let rows = &sim.desk.setup.wiring.rows;
-    let now = sim.desk.step;
+    let rows = &sim.host.setup.connectivity.rows;
+    let now = sim.host.step;
     let mut steps: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for segment in sim.queue.in_flight() {
         let segment = segments[segment as usize & (segments.len() - 1)];
@@ -72,9 +73,9 @@ pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, S
     Ok(steps)
 }
 
-/// The reverse; an `Err` of the bytes leaves the simulation as it was.
+/// Restores a state; an `Err` about the bytes leaves the simulation unchanged.
 pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError> {
-    let saved = saved::parse(&sim.desk, bytes)?;
+    let saved = saved_state::parse(&sim.host, bytes)?;
     let memory = &mut sim.memory;
     memory.clear()?;
     memory.states.write_at(0, &words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;
@@ -84,29 +85,29 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError>
     if !saved.currents.is_empty() {
         memory.currents.write_at(0, &words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
     }
-    sim.put_on_their_way(&saved.spikes, saved.step)?;
-    saved.restore(&mut sim.desk);
+    sim.queue_spikes(&saved.spikes, saved.step)?;
+    saved.restore(&mut sim.host);
     Ok(())
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Puts spikes of the steps before `step` on their way, and nothing else.
-    pub(super) fn put_on_their_way(&mut self, spikes: &[(u64, Vec<u32>)], step: u64) -> Result<(), SimError> {
-        let (segment, chunks) = on_their_way(&self.desk.setup.wiring, spikes);
+    /// Queues spikes of the steps before `step` for delivery; clears all others.
+    pub(super) fn queue_spikes(&mut self, spikes: &[(u64, Vec<u32>)], step: u64) -> Result<(), SimError> {
+        let (segment, chunks) = pending_chunks(&self.host.setup.connectivity, spikes);
         self.memory.chunks.write_at(0, &chunks)?;
         self.memory.segments.write_at(1, &[segment])?;
         self.queue.restart(spikes.first().map(|(first, _)| *first..step));
-        self.hand.clear();
+        self.manual.clear();
         Ok(())
     }
 }
 
 /// One segment with spikes of several steps.
-fn on_their_way(wiring: &Csr, spikes: &[(u64, Vec<u32>)]) -> (Segment, Vec<Chunk>) {
+fn pending_chunks(connectivity: &Csr, spikes: &[(u64, Vec<u32>)]) -> (Segment, Vec<Chunk>) {
     let mut chunks = vec![];
     for (step, lanes) in spikes {
         for lane in lanes {
-            let (from, to) = (wiring.rows[*lane as usize], wiring.rows[*lane as usize + 1]);
+            let (from, to) = (connectivity.rows[*lane as usize], connectivity.rows[*lane as usize + 1]);
             for at in (from..to).step_by(CHUNK as usize) {
                 let len = CHUNK.min(to - at);
                 chunks.push(Chunk { word: at, meta: (*step as u32) << 7 | (len - 1) });

@@ -1,19 +1,18 @@
-//! The definition in [`leaky`], written plainly: every unit, every step. Backends are
-//! tested against it bit for bit.
+//! The definition in [`leaky`], written plainly: every unit, every step. Backends are tested against it bit for bit.
 
 use crate::{
     data::Csr,
     kinds::spiking::{
         leaky::{self, Constants, NOISE, THRESHOLD},
-        stimuli::{Plan, Source},
+        stimuli::{StimulusPlan, StimulusSource},
     },
     num::uniform::{signed_unit, word_of_step},
 };
 
 /// A network that is stepped unit by unit.
 pub struct Reference<'a> {
-    wiring: &'a Csr,
-    plan: &'a Plan,
+    connectivity: &'a Csr,
+    plan: &'a StimulusPlan,
     constants: Constants,
     seed: u64,
     v: Vec<f32>,
@@ -23,17 +22,17 @@ pub struct Reference<'a> {
 
 impl<'a> Reference<'a> {
     /// Before step 0.
-    pub fn new(wiring: &'a Csr, plan: &'a Plan, constants: Constants, seed: u64) -> Self {
-        let v = (0..wiring.n()).map(|i| leaky::start(seed, i)).collect();
-        Self { wiring, plan, constants, seed, v, spiked: vec![], step: 0 }
+    pub fn new(connectivity: &'a Csr, plan: &'a StimulusPlan, constants: Constants, seed: u64) -> Self {
+        let v = (0..connectivity.n()).map(|i| leaky::start(seed, i)).collect();
+        Self { connectivity, plan, constants, seed, v, spiked: vec![], step: 0 }
     }
 
-    /// One step; returns who spiked.
+    /// One step; returns the units that spiked.
     pub fn step(&mut self) -> &[u32] {
-        let now = self.plan.at::<f32>(self.step, self.wiring.n());
+        let now = self.plan.at::<f32>(self.step, self.connectivity.n());
         let mut sums = vec![0_i32; self.v.len()];
         for pre in &self.spiked {
-            for (post, count) in self.wiring.connections(*pre) {
+            for (post, count) in self.connectivity.connections(*pre) {
                 sums[post as usize] = sums[post as usize].wrapping_add(now.gain(*pre).apply(count));
             }
         }
@@ -57,7 +56,7 @@ impl<'a> Reference<'a> {
         &self.spiked
     }
 
-    fn kicks(&self, sources: &[Source<f32>]) -> Vec<Option<f32>> {
+    fn kicks(&self, sources: &[StimulusSource<f32>]) -> Vec<Option<f32>> {
         let mut kicks: Vec<Option<f32>> = vec![None; self.v.len()];
         let mut kick = |lane: u32, weight: f32| {
             let sum = &mut kicks[lane as usize];
@@ -65,10 +64,10 @@ impl<'a> Reference<'a> {
         };
         for source in sources {
             match source {
-                Source::Train { train, lanes, weight } => {
+                StimulusSource::Train { train, lanes, weight } => {
                     lanes.iter().filter(|l| train.event(self.step, **l)).for_each(|l| kick(*l, *weight));
                 }
-                Source::Kicks { kicks, weight } => {
+                StimulusSource::Kicks { kicks, weight } => {
                     kicks.iter().filter(|(step, _)| *step == self.step).for_each(|(_, l)| kick(*l, *weight));
                 }
             }

@@ -1,19 +1,19 @@
-//! The promises of [`Simulation`].
+//! Implements [`Simulation`].
 
 use super::{
     LeakySim,
-    part::{NEVER, Part},
+    partition::{NEVER, Partition},
     state,
 };
 use crate::{
     gpu::Pass,
     kinds::{
-        edit::{Edit, edit},
+        edit::{Edit, check_change},
         spiking::{
-            cpu::ring::Ring,
-            edit::kick_weight,
+            actions::kick_weight,
+            cpu::ring_buffer::RingBuffer,
             probes::{self, LEAKY_PROBES},
-            stimuli::Plan,
+            stimuli::StimulusPlan,
         },
     },
     params::Change,
@@ -30,15 +30,15 @@ impl Simulation for LeakySim {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        if probe == probes::CLASS_RATES { self.meter.class_names() } else { vec![] }
+        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.sets
     }
 
-    fn connectivity(&self) -> Option<Connectivity> {
-        Some(self.setup.published(self.params.dt_ms() * 1e-3))
+    fn wiring(&self) -> Option<Wiring> {
+        Some(self.setup.connectivity(self.params.dt_ms() * 1e-3))
     }
 
     fn clock(&self) -> Clock {
@@ -46,20 +46,20 @@ impl Simulation for LeakySim {
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        let new = match edit(&self.params, change)? {
+        let new = match check_change(&self.params, change)? {
             Edit::Same => return Ok(Effect::Applied),
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => new,
         };
         if new.measure != self.params.measure {
             if new.measure.group_by != self.params.measure.group_by {
-                self.meter.check_column(&new.measure.group_by)?;
+                self.measurements.check_column(&new.measure.group_by)?;
             }
-            self.meter.configure(&new.measure, self.step);
+            self.measurements.configure(&new.measure, self.step);
         }
-        if new.drives_otherwise_than(&self.params) {
-            self.plan = Plan::new(&new, &self.setup, &self.context)?;
-            self.stale = true;
+        if new.stimuli_differ_from(&self.params) {
+            self.plan = StimulusPlan::new(&new, &self.setup, &self.scene)?;
+            self.stimuli_changed = true;
         }
         self.constants = new.leaky.derive(self.mean_count);
         self.params = *new;
@@ -68,16 +68,16 @@ impl Simulation for LeakySim {
 
     fn act(&mut self, action: &Action) -> Result<(), SimError> {
         let weight = kick_weight(action, self.setup.n())? as f32;
-        self.by_hand.extend(action.elements.iter().map(|i| (*i, weight)));
+        self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
         Ok(())
     }
 
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.meter.tap(taps, self.step)?;
-        for part in &mut self.parts {
-            let range = part.range();
-            let mine = self.meter.traced.iter().filter(|i| range.contains(i));
-            part.traced = mine.map(|i| i - range.start).collect();
+        self.measurements.tap(taps, self.step)?;
+        for partition in &mut self.partitions {
+            let range = partition.range();
+            let mine = self.measurements.traced.iter().filter(|i| range.contains(i));
+            partition.traced = mine.map(|i| i - range.start).collect();
         }
         Ok(())
     }
@@ -87,16 +87,16 @@ impl Simulation for LeakySim {
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.meter.taps() {
+        for probe in self.measurements.taps() {
             if !frame.wants(LEAKY_PROBES[usize::from(probe)].shape) {
                 continue;
             }
             let reading = match probe {
-                probes::SPIKES => Reading::Spikes(self.meter.take_spikes(std::mem::take(&mut frame.spare))),
+                probes::SPIKES => Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare))),
                 probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::Field(self.meter.running_rates(self.step)),
+                probes::RATE_FIELD => Reading::Field(self.measurements.running_rates(self.step)),
                 probes::V_FIELD => Reading::Field(self.states()),
-                _ => match self.meter.take_series(probe) {
+                _ => match self.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
                     None => continue,
                 },
@@ -116,26 +116,26 @@ impl Simulation for LeakySim {
 
     fn rewind(&mut self) -> Result<(), SimError> {
         self.step = 0;
-        self.by_hand.clear();
-        self.parts.iter_mut().for_each(|part| part.rewind(self.context.seed));
-        self.rings.iter_mut().for_each(Ring::clear);
-        self.meter.rewind();
-        self.stale = true;
+        self.manual_kicks.clear();
+        self.partitions.iter_mut().for_each(|partition| partition.rewind(self.scene.seed));
+        self.rings.iter_mut().for_each(RingBuffer::clear);
+        self.measurements.rewind();
+        self.stimuli_changed = true;
         Ok(())
     }
 
     fn digest(&self) -> Digest {
-        self.meter.digest()
+        self.measurements.digest()
     }
 
     fn memory(&self) -> Vec<(&'static str, u64)> {
-        let (units, rest) = self.parts.iter().map(Part::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let (units, rest) = self.partitions.iter().map(Partition::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         vec![
-            ("wiring", self.setup.wiring.n_bytes() + self.split.n_bytes()),
+            ("connectivity", self.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
             ("neurons", units),
             ("arrivals and noise", rest),
-            ("spikes in flight", self.rings.iter().map(Ring::n_bytes).sum()),
-            ("measurements", self.meter.n_bytes()),
+            ("spikes in flight", self.rings.iter().map(RingBuffer::n_bytes).sum()),
+            ("measurements", self.measurements.n_bytes()),
             ("names and places", self.setup.neurons.n_bytes()),
         ]
     }
@@ -149,11 +149,11 @@ impl LeakySim {
             NEVER => -1.0,
             last => ((self.step - 1 - last) as f64 * dt) as f32,
         };
-        self.parts.iter().flat_map(|p| p.last_spike.iter().map(age)).collect()
+        self.partitions.iter().flat_map(|p| p.last_spike.iter().map(age)).collect()
     }
 
     /// v of every unit, in units of the threshold.
     pub fn states(&self) -> Vec<f32> {
-        self.parts.iter().flat_map(|p| p.potentials().iter().copied()).collect()
+        self.partitions.iter().flat_map(|p| p.potentials().iter().copied()).collect()
     }
 }

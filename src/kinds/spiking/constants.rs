@@ -1,0 +1,215 @@
+//! Converts user units to model constants: the only place where milliseconds become steps and time constants become
+//! propagators. Both backends read these constants, so neither evaluates an exponential itself.
+
+use super::Lif;
+use std::{
+    fmt::Debug,
+    ops::{Add, Div, Mul, Sub},
+};
+
+/// Longest interval, in steps, covered by one closed form. A neuron without events is re-anchored every `TABLE`
+/// steps.
+pub const TABLE: u32 = 1024;
+
+/// Precision of the state: `f64` or `f32`. No fused multiply-add anywhere, so that every backend that evaluates in
+/// the written order returns the same bits.
+pub trait Real:
+    Copy
+    + Send
+    + Sync
+    + Default
+    + Debug
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + 'static
+{
+    /// Zero.
+    const ZERO: Self;
+    /// Bytes of one number.
+    const BYTES: usize;
+    /// Distance from 1 to the next number.
+    const EPSILON: f64;
+    /// Nearest number.
+    fn of(x: f64) -> Self;
+    /// Exact.
+    fn wide(self) -> f64;
+    /// A count of synapses. Exact below 2^24.
+    fn of_count(count: i32) -> Self;
+    /// Magnitude.
+    fn abs(self) -> Self;
+    /// Larger of the two.
+    fn max(self, other: Self) -> Self;
+    /// Whole steps, rounded down, at least 0; saturates.
+    fn floor_steps(self) -> u32;
+    /// The bits, for saved states.
+    fn to_bits(self) -> u64;
+    /// The reverse of `to_bits`.
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! real {
+    ($T:ident, $Bits:ident) => {
+        impl Real for $T {
+            const ZERO: Self = 0.0;
+            const BYTES: usize = size_of::<$T>();
+            const EPSILON: f64 = $T::EPSILON as f64;
+            fn of(x: f64) -> Self {
+                x as $T
+            }
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+            fn of_count(count: i32) -> Self {
+                count as $T
+            }
+            fn abs(self) -> Self {
+                $T::abs(self)
+            }
+            fn max(self, other: Self) -> Self {
+                if self > other { self } else { other }
+            }
+            fn floor_steps(self) -> u32 {
+                self as u32
+            }
+            fn to_bits(self) -> u64 {
+                u64::from($T::to_bits(self))
+            }
+            fn from_bits(bits: u64) -> Self {
+                $T::from_bits(bits as $Bits)
+            }
+        }
+    };
+}
+real!(f64, u64);
+real!(f32, u32);
+
+/// The exact solution of the membrane equations `k` steps after the anchor:
+/// `u(k) = a u₀ + b g₀ + c I`, `g(k) = d g₀`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Propagator<T> {
+    /// Decay of u: `exp(-k dt / τ_m)`.
+    pub a: T,
+    /// Contribution of g to u.
+    pub b: T,
+    /// Decay of g: `exp(-k dt / τ_syn)`.
+    pub d: T,
+    /// Contribution of a constant current to u: `1 - a`.
+    pub c: T,
+}
+
+/// Constants of the LIF model, with the time step folded in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constants<T> {
+    /// `k = 0 ..= TABLE`.
+    pub propagators: Box<[Propagator<T>; TABLE as usize + 1]>,
+    /// Threshold above rest, mV.
+    pub theta: T,
+    /// u after a spike, mV.
+    pub u_reset: T,
+    /// Added to g per synapse, mV.
+    pub w_syn: T,
+    /// `dt / τ_m`: u rises by at most this times `I + g - u` per step.
+    pub dt_per_tau_m: T,
+    /// Maximum over time of the contribution of a unit of g to u.
+    pub b_peak: T,
+    /// Bound on the relative rounding error of u, with a wide margin; part of the threshold bound.
+    pub slack: T,
+    /// Steps from a spike to the next integration, at least 1.
+    pub refractory: u32,
+    /// Steps from a spike to its effect on g, at least 1.
+    pub delay: u32,
+    /// Resting potential, mV: `v = v_rest + u`.
+    pub v_rest: f64,
+    /// Time step, ms.
+    pub dt_ms: f64,
+}
+
+/// Brian2's `timestep()`: a time in steps, robust against `2.2 / 0.1 = 22.000000000000004`.
+pub fn steps_from_ms(ms: f64, dt_ms: f64) -> u64 {
+    ((ms + 1e-3 * dt_ms) / dt_ms).max(0.0) as u64
+}
+
+impl Lif {
+    /// Folds the time step into the parameters.
+    pub fn derive<T: Real>(&self) -> Constants<T> {
+        let leak = 1.0 - propagator(self, f64::from(TABLE) * self.dt).a;
+        Constants {
+            propagators: Box::new(std::array::from_fn(|k| propagator(self, k as f64 * self.dt).narrow())),
+            theta: T::of(self.v_threshold - self.v_rest),
+            u_reset: T::of(self.v_reset - self.v_rest),
+            w_syn: T::of(self.w_syn),
+            dt_per_tau_m: T::of(self.dt / self.tau_m),
+            b_peak: T::of(b_peak(self) * (1.0 + 1e-6)),
+            slack: T::of(64.0 * T::EPSILON / leak.max(1e-6)),
+            refractory: steps_from_ms(self.t_refractory, self.dt).clamp(1, 1 << 30) as u32,
+            delay: steps_from_ms(self.t_delay, self.dt).clamp(1, 1 << 24) as u32,
+            v_rest: self.v_rest,
+            dt_ms: self.dt,
+        }
+    }
+}
+
+/// `b` is written with `expm1`, so that it stays exact when the two time constants are nearly or wholly equal:
+/// `b(t) = e^(-t/τ) (t/τ_m) φ(y)`, τ the longer of the two, `y = t |1/τ_syn - 1/τ_m|`,
+/// `φ(y) = (1 - e^-y)/y`, `φ(0) = 1`.
+fn propagator(lif: &Lif, t_ms: f64) -> Propagator<f64> {
+    let a = (-t_ms / lif.tau_m).exp();
+    let d = (-t_ms / lif.tau_syn).exp();
+    let y = t_ms * (lif.tau_m - lif.tau_syn).abs() / (lif.tau_m * lif.tau_syn);
+    let phi = if y == 0.0 { 1.0 } else { -(-y).exp_m1() / y };
+    Propagator { a, b: a.max(d) * (t_ms / lif.tau_m) * phi, d, c: 1.0 - a }
+}
+
+/// Where `db/dt = 0`.
+fn b_peak(lif: &Lif) -> f64 {
+    let gap = lif.tau_m - lif.tau_syn;
+    let t = if gap.abs() < 1e-9 * lif.tau_m {
+        lif.tau_m
+    } else {
+        (lif.tau_m / lif.tau_syn).ln() * lif.tau_m * lif.tau_syn / gap
+    };
+    propagator(lif, t).b
+}
+
+impl Propagator<f64> {
+    fn narrow<T: Real>(self) -> Propagator<T> {
+        Propagator { a: T::of(self.a), b: T::of(self.b), d: T::of(self.d), c: T::of(self.c) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brian_s_numbers() {
+        let c = Lif::default().derive::<f64>();
+        let one = c.propagators[1];
+        assert!((one.d - 0.980_198_673_306_755).abs() < 1e-15);
+        assert!((one.a - 0.995_012_479_192_682).abs() < 1e-15);
+        assert!((one.b - 0.004_937_935_295_309).abs() < 1e-15);
+        assert_eq!((c.refractory, c.delay), (22, 18));
+        let peak = c.propagators.iter().map(|p| p.b).fold(0.0, f64::max);
+        assert!((peak - 0.1575).abs() < 1e-4 && c.b_peak >= peak && c.b_peak < peak * 1.0001);
+    }
+
+    #[test]
+    fn equal_time_constants_are_the_limit() {
+        let at = |tau_syn: f64| Lif { tau_syn, ..Lif::default() }.derive::<f64>().propagators[200].b;
+        let exact = (200.0 * 0.1 / 20.0) * (-1.0_f64).exp();
+        assert!((at(20.0) - exact).abs() < 1e-15);
+        assert!((at(20.0 + 1e-9) - exact).abs() < 1e-9);
+    }
+
+    #[test]
+    fn steps_are_counted_as_brian2_does() {
+        assert_eq!(steps_from_ms(2.2, 0.1), 22);
+        assert_eq!(steps_from_ms(1.8, 0.1), 18);
+        assert_eq!(steps_from_ms(0.0, 0.1), 0);
+        assert_eq!(steps_from_ms(0.25, 0.1), 2);
+    }
+}

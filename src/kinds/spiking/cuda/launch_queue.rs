@@ -1,0 +1,376 @@
+//! Windows that are planned, launched and read back.
+
+use super::{
+    buffers::DeviceBuffers,
+    kernels::{Segment, Window},
+    sizes::{
+        BufferSizes, COPIES, COUNTERS, HASH, LANE_BITS, MAX_GRAPH_WINDOWS, MAX_WINDOW_STEPS, NON_FINITE,
+        SORTED_BY_DEVICE,
+    },
+};
+use crate::{
+    gpu::{Gpu, GpuError, Mark, Pass, Pinned},
+    kinds::spiking::measure::Measurements,
+    sim::Lost,
+};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
+
+/// Graphs launched and not yet read.
+const DEPTH: usize = 2;
+
+/// A launched window, and the segment of its spikes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LaunchedWindow {
+    segment: u32,
+    step: u64,
+    steps: u32,
+}
+
+/// Results of a graph, in page-locked memory.
+struct HostBuffers {
+    segments: Pinned<Segment>,
+    counters: Pinned<u32>,
+    samples: Option<Pinned<f32>>,
+    spikes: Pinned<u32>,
+}
+
+struct Launch {
+    plan: Vec<Window>,
+    mark: Mark,
+    buffers: usize,
+    n_traced: usize,
+    is_measured: bool,
+    by: StepMode,
+}
+
+/// The kernels of a graph of windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepMode {
+    /// Persistent kernel, one launch.
+    Persistent,
+    /// `deliver_spikes` and a step kernel per window.
+    Plain,
+    /// `deliver_spikes_driven` and a step kernel per window.
+    Driven,
+}
+
+impl HostBuffers {
+    /// Starts copying segments, counters and samples.
+    fn fetch(&mut self, memory: &DeviceBuffers, launch: &Launch, segment_mask: u32, gpu: &Gpu) -> Result<(), GpuError> {
+        let (n, mark) = (launch.plan.len(), &launch.mark);
+        let from = launch.plan[0].segment as usize;
+        let before_end = (segment_mask as usize + 1 - from).min(n);
+        memory.segments.download_beside(from..from + before_end, &mut self.segments, 0, mark)?;
+        memory.segments.download_beside(0..n - before_end, &mut self.segments, before_end, mark)?;
+        let from = launch.buffers * MAX_GRAPH_WINDOWS as usize;
+        memory.counters.download_beside(from * COUNTERS..(from + n) * COUNTERS, &mut self.counters, 0, mark)?;
+        if launch.n_traced > 0 {
+            let per_window = MAX_WINDOW_STEPS as usize * launch.n_traced * 2;
+            if self.samples.as_ref().is_none_or(|s| s.len() < n * per_window) {
+                self.samples = Some(Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize * per_window)?);
+            }
+            if let Some(samples) = &mut self.samples {
+                memory.samples.download_beside(from * per_window..(from + n) * per_window, samples, 0, mark)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts copying the spikes of the windows that ran. Returns their number.
+    fn fetch_spikes(
+        &mut self,
+        memory: &DeviceBuffers,
+        mark: &Mark,
+        run: &[Segment],
+        gpu: &Gpu,
+    ) -> Result<usize, GpuError> {
+        let total: usize = run.iter().map(|s| s.n_spikes as usize).sum();
+        if total > self.spikes.len() {
+            self.spikes = Pinned::zeros(gpu, total.next_power_of_two())?;
+        }
+        let ring = memory.spikes.len();
+        let from = run.first().map_or(0, |s| s.spike_start as usize & (ring - 1));
+        let before_end = (ring - from).min(total);
+        memory.spikes.download_beside(from..from + before_end, &mut self.spikes, 0, mark)?;
+        memory.spikes.download_beside(0..total - before_end, &mut self.spikes, before_end, mark)?;
+        Ok(total)
+    }
+}
+
+/// The result of a graph.
+pub struct Reading {
+    /// Completed steps.
+    pub step: u64,
+    /// Whether all of its windows ran.
+    pub whole: bool,
+    /// The first neuron with a non-finite state.
+    pub non_finite: Option<Lost>,
+}
+
+/// The windows between the plan and the measurements.
+pub struct LaunchQueue {
+    /// Windows whose spikes may still be in transit, oldest first.
+    sent: VecDeque<LaunchedWindow>,
+    next_segment: u32,
+    launches: VecDeque<Launch>,
+    host_buffers: Vec<HostBuffers>,
+    next_buffers: usize,
+    is_measured: bool,
+    /// The last segment that was filled.
+    last_run: u32,
+    /// Ring offset of the first spike not yet read.
+    unread: u32,
+    delay: u64,
+    gpu: Arc<Gpu>,
+    segment_mask: u32,
+    sizes: BufferSizes,
+    lanes: Vec<u32>,
+}
+
+impl LaunchQueue {
+    /// Nothing launched.
+    pub fn new(gpu: &Arc<Gpu>, sizes: &BufferSizes, delay: u32) -> Result<Self, GpuError> {
+        let buffers = || -> Result<HostBuffers, GpuError> {
+            Ok(HostBuffers {
+                segments: Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize)?,
+                counters: Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize * COUNTERS)?,
+                samples: None,
+                spikes: Pinned::zeros(gpu, 1 << 12)?,
+            })
+        };
+        Ok(Self {
+            sent: VecDeque::new(),
+            next_segment: 1,
+            launches: VecDeque::new(),
+            host_buffers: vec![buffers()?, buffers()?],
+            next_buffers: 0,
+            is_measured: false,
+            last_run: 0,
+            unread: 0,
+            delay: u64::from(delay),
+            gpu: gpu.clone(),
+            segment_mask: sizes.segment_ring - 1,
+            sizes: *sizes,
+            lanes: vec![],
+        })
+    }
+
+    /// First step that is not launched yet, when `completed` steps are read.
+    pub fn next_step(&self, completed: u64) -> u64 {
+        let last = self.launches.back().and_then(|f| f.plan.last());
+        last.map_or(completed, |w| w.step + u64::from(w.steps))
+    }
+
+    /// Whether another graph may be launched before one is read.
+    pub fn has_room(&self) -> bool {
+        self.launches.len() < DEPTH
+    }
+
+    /// Whether graphs were launched that are not read yet.
+    pub fn has_launches(&self) -> bool {
+        !self.launches.is_empty()
+    }
+
+    /// Whether a launched graph is being profiled.
+    pub fn is_measured(&self) -> bool {
+        self.is_measured || self.launches.iter().any(|f| f.is_measured)
+    }
+
+    /// Profiles the next graph.
+    pub fn measure(&mut self) {
+        self.is_measured = true;
+    }
+
+    /// The half of the counters that the next graph uses.
+    pub fn counters(&self) -> Range<usize> {
+        let from = self.next_buffers * MAX_GRAPH_WINDOWS as usize * COUNTERS;
+        from..from + MAX_GRAPH_WINDOWS as usize * COUNTERS
+    }
+
+    /// Plans up to `n` windows from `step` to `end`. `kicks` are the steps of the listed kicks, ascending.
+    pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
+        let mut sent = self.sent.clone();
+        let mut plan = vec![];
+        let mut at = step;
+        for i in 0..n {
+            let steps = u64::from(window).min(end - at) as u32;
+            let segment = self.next_segment.wrapping_add(i);
+            let arrives = |s: &LaunchedWindow| s.step as i64 + i64::from(s.steps) + self.delay as i64 > at as i64;
+            while sent.front().is_some_and(|s| !arrives(s)) {
+                sent.pop_front();
+            }
+            let first = sent.front().map_or(segment.wrapping_sub(1), |s| s.segment);
+            let reach = at + u64::from(steps);
+            let n_due = sent.iter().take_while(|s| s.step + self.delay < reach).count() as u32;
+            let last = if sent.is_empty() { first.wrapping_sub(1) } else { first.wrapping_add(n_due).wrapping_sub(1) };
+            let place = |step: u64| kicks.partition_point(|k| *k < step) as u32;
+            plan.push(Window {
+                segment: segment & self.segment_mask,
+                previous: segment.wrapping_sub(1) & self.segment_mask,
+                first,
+                last,
+                unread: self.unread,
+                kick_from: place(at),
+                kick_to: place(reach),
+                slot: self.next_buffers as u32 * MAX_GRAPH_WINDOWS + i,
+                ..self.sizes.window_from(at, steps)
+            });
+            sent.push_back(LaunchedWindow { segment, step: at, steps });
+            at = reach;
+        }
+        plan
+    }
+
+    /// Registers a launched plan.
+    pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, by: StepMode) -> Result<(), GpuError> {
+        let mark = Mark::now(&self.gpu)?;
+        for window in &plan {
+            self.sent.push_back(LaunchedWindow { segment: self.next_segment, step: window.step, steps: window.steps });
+            self.next_segment = self.next_segment.wrapping_add(1);
+        }
+        let is_measured = std::mem::take(&mut self.is_measured);
+        self.launches.push_back(Launch { plan, mark, buffers: self.next_buffers, n_traced, is_measured, by });
+        self.next_buffers = (self.next_buffers + 1) % DEPTH;
+        Ok(())
+    }
+
+    /// Waits for the oldest graph and passes its results to the measurements. `None` if there is none. The copies
+    /// overlap with the next graph.
+    pub fn collect(
+        &mut self,
+        memory: &DeviceBuffers,
+        measurements: &mut Measurements,
+        pass: &mut Pass,
+    ) -> Result<Option<Reading>, GpuError> {
+        let Some(launch) = self.launches.pop_front() else { return Ok(None) };
+        let buffers = &mut self.host_buffers[launch.buffers];
+        buffers.fetch(memory, &launch, self.segment_mask, &self.gpu)?;
+        let segments = &buffers.segments.get()?[..launch.plan.len()];
+        let n_run = segments.iter().take_while(|s| s.halted == 0).count();
+        let segments = segments[..n_run].to_vec();
+        let n_spikes = buffers.fetch_spikes(memory, &launch.mark, &segments, &self.gpu)?;
+        self.unread = segments.last().map_or(self.unread, |s| s.spike_start.wrapping_add(s.n_spikes));
+        let (counters, spikes) = (buffers.counters.get()?, buffers.spikes.get()?);
+        let samples = match &buffers.samples {
+            Some(samples) if launch.n_traced > 0 => samples.get()?,
+            _ => &[],
+        };
+        let (mut at, mut events, mut non_finite) = (0, 0_u64, None);
+        for (i, (window, segment)) in launch.plan.iter().zip(&segments).enumerate() {
+            self.lanes.clear();
+            self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
+            at += self.lanes.len();
+            if self.lanes.len() > SORTED_BY_DEVICE {
+                self.lanes.sort_unstable();
+            }
+            let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
+            non_finite = non_finite.or_else(|| first_non_finite(window, counters));
+            let sum = &counters[HASH..HASH + 2];
+            measurements.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
+            let samples = Samples { all: samples, window: i, n: launch.n_traced };
+            events += record_window(measurements, window, &mut self.lanes, counters, &samples);
+        }
+        if launch.is_measured {
+            let is_leaky = memory.leaky.is_some();
+            match launch.by {
+                // one word per event
+                StepMode::Persistent => pass.work(
+                    if is_leaky { "step_leaky_persistent" } else { "step_lif_persistent" },
+                    events,
+                    4 * events,
+                ),
+                StepMode::Plain => pass.work("deliver_spikes", events, 8 * events),
+                StepMode::Driven => pass.work("deliver_spikes_driven", events, 8 * events),
+            }
+            if launch.by != StepMode::Persistent {
+                pass.work(if is_leaky { "step_leaky" } else { "step_lif" }, n_spikes as u64, 0);
+            }
+        }
+        let last = n_run.checked_sub(1).map(|i| launch.plan[i]);
+        self.last_run = self.last_run.wrapping_add(n_run as u32);
+        let step = last.map_or(launch.plan[0].step, |w| w.step + u64::from(w.steps));
+        self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
+        Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite }))
+    }
+
+    /// Discards the windows from `step` on: they did not run.
+    pub fn discard_from(&mut self, step: u64) -> Result<(), GpuError> {
+        for launch in self.launches.drain(..) {
+            launch.mark.wait()?;
+        }
+        self.sent.retain(|s| s.step < step);
+        self.next_segment = self.last_run.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Nothing launched except the spikes of one segment, 1, sent in `steps`; segment 0 is empty.
+    pub fn restart(&mut self, sent: Option<Range<u64>>) {
+        self.launches.clear();
+        self.sent.clear();
+        (self.last_run, self.unread) = (0, 0);
+        if let Some(steps) = sent {
+            self.sent.push_back(LaunchedWindow {
+                segment: 1,
+                step: steps.start,
+                steps: (steps.end - steps.start) as u32,
+            });
+            self.last_run = 1;
+        }
+        self.next_segment = self.last_run + 1;
+    }
+
+    /// The segment and first step of the last window, if its spikes are still in transit.
+    pub fn last(&self) -> Option<(u32, u64)> {
+        self.sent.back().map(|s| (s.segment & self.segment_mask, s.step))
+    }
+
+    /// Segments whose spikes may still be in transit.
+    pub fn in_flight(&self) -> impl Iterator<Item = u32> + '_ {
+        self.sent.iter().map(|s| s.segment)
+    }
+}
+
+/// v and g of the traced neurons in the steps of one window.
+struct Samples<'a> {
+    all: &'a [f32],
+    window: usize,
+    n: usize,
+}
+
+/// The first neuron of a window with a non-finite state.
+fn first_non_finite(window: &Window, counters: &[u32]) -> Option<Lost> {
+    let key = !counters[NON_FINITE];
+    let non_finite = Lost { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
+    (counters[NON_FINITE] != 0).then_some(non_finite)
+}
+
+/// Adds one window to the measurements, step by step. Returns its synaptic events.
+fn record_window(
+    measurements: &mut Measurements,
+    window: &Window,
+    keys: &mut [u32],
+    counters: &[u32],
+    samples: &Samples<'_>,
+) -> u64 {
+    let mut total: u64 = 0;
+    let mut at = 0;
+    let steps = MAX_WINDOW_STEPS as usize;
+    let mut active = u64::from(counters[COPIES * steps]);
+    for i in 0..window.steps {
+        let step = window.step + u64::from(i);
+        let from = at;
+        at += keys[at..].partition_point(|key| key >> LANE_BITS == i);
+        keys[from..at].iter_mut().for_each(|key| *key &= (1 << LANE_BITS) - 1);
+        measurements.spikes(step, &keys[from..at]);
+        if samples.n > 0 && (step + 1).is_multiple_of(measurements.trace_every) {
+            let from = (samples.window * MAX_WINDOW_STEPS as usize + i as usize) * samples.n * 2;
+            let values: Vec<[f32; 2]> =
+                samples.all[from..from + samples.n * 2].chunks_exact(2).map(|c| [c[0], c[1]]).collect();
+            measurements.trace(&values);
+        }
+        let events = (0..COPIES).map(|copy| u64::from(counters[copy * steps + i as usize])).sum();
+        total += events;
+        measurements.end_step(step, events, std::mem::take(&mut active));
+    }
+    total
+}

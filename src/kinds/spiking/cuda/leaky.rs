@@ -1,0 +1,88 @@
+//! Noisy leaky units on the GPU: what differs from the LIF neurons. [`leaky`](crate::kinds::spiking::leaky) is the
+//! definition.
+
+use super::{
+    CudaSim,
+    kernels::{LeakyConstants, LeakyKernels},
+    state,
+};
+use crate::{
+    gpu::{Cell, Gpu, GpuError},
+    kinds::spiking::{
+        Params,
+        constants::Real,
+        cpu::leaky::state as saved,
+        leaky::{self, NOISE, mean_count},
+        setup::Setup,
+    },
+    sim::SimError,
+};
+use std::sync::Arc;
+
+/// Kernels and constants of the units.
+pub struct LeakyDevice {
+    pub kernels: LeakyKernels,
+    pub constants: Cell<LeakyConstants>,
+    mean_count: f64,
+}
+
+impl LeakyDevice {
+    pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup) -> Result<Self, GpuError> {
+        let mean_count = mean_count(&setup.connectivity);
+        let constants = Cell::new(gpu, "constants of the units", constants(params, mean_count))?;
+        Ok(Self { kernels: LeakyKernels::load(gpu)?, constants, mean_count })
+    }
+
+    /// Applies current parameters.
+    pub fn derive(&mut self, params: &Params) -> Result<(), GpuError> {
+        self.constants.set(constants(params, self.mean_count))
+    }
+}
+
+fn constants(params: &Params, mean_count: f64) -> LeakyConstants {
+    let c = params.leaky.derive(mean_count);
+    LeakyConstants { w_unit: c.w_unit, amplitude: c.amplitude, decay: c.decay, noise: NOISE }
+}
+
+/// v before step 0, as words.
+pub fn start(seed: u64, n: u32) -> Vec<u32> {
+    (0..n).map(|i| leaky::start(seed, i).to_bits()).collect()
+}
+
+impl<T: Real> CudaSim<T> {
+    /// v of every unit.
+    pub fn leaky_potentials(&self) -> Result<Vec<f32>, SimError> {
+        let words = self.memory.states.read_range(0..self.host.setup.n() as usize)?;
+        Ok(words.into_iter().map(f32::from_bits).collect())
+    }
+
+    pub(super) fn save_leaky(&self) -> Result<Vec<u8>, SimError> {
+        let v = self.leaky_potentials()?;
+        let (now, sent) = (self.host.step, self.host.step.checked_sub(1));
+        let last = self.host.measurements.running.iter().map(|r| {
+            let ago = (now as u32).wrapping_sub(r.step);
+            if r.hz > 0.0 { now - u64::from(ago) } else { saved::NEVER }
+        });
+        let in_flight = match sent {
+            Some(sent) => state::in_flight(self)?.remove(&sent).unwrap_or_default(),
+            None => vec![],
+        };
+        let manual_kicks: Vec<(u32, f32)> = self.host.manual_kicks.iter().map(|(i, w)| (*i, w.wide() as f32)).collect();
+        let dt_ms = self.host.params.dt_ms();
+        Ok(saved::compose(dt_ms, now, &v, last, &in_flight, &manual_kicks, &self.host.measurements))
+    }
+
+    pub(super) fn load_leaky(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+        let saved = saved::parse(self.host.setup.n(), self.host.params.dt_ms(), bytes)?;
+        self.memory.clear()?;
+        let v: Vec<u32> = saved.v.iter().map(|v| v.to_bits()).collect();
+        self.memory.states.write_at(0, &v)?;
+        let sent = saved.step.checked_sub(1).map(|sent| (sent, saved.in_flight));
+        self.queue_spikes(sent.as_slice(), saved.step)?;
+        self.host.step = saved.step;
+        self.host.manual_kicks = saved.manual_kicks.into_iter().map(|(i, w)| (i, T::of(f64::from(w)))).collect();
+        self.host.stimuli_changed = true;
+        self.host.measurements.resume(saved.counted, saved.step);
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! Repeats the delivery of the last window with other methods, to compare their times.
+
+use super::{
+    CudaSim,
+    buffers::DeviceBuffers,
+    kernels::{Chunk, Kernels, Segment, VariantKernels, Window},
+    sizes::{CHUNK, bytes},
+};
+use crate::{
+    data::Csr,
+    gpu::{Buf, Gpu, GpuError, Graph, Pass},
+    kinds::spiking::{constants::Real, probes::VARIANTS},
+    num::quant,
+    sim::SimError,
+};
+use std::sync::Arc;
+
+/// Launches per measurement: two events around a graph cost as much as a launch.
+const REPEATS: u32 = 64;
+/// Indices of the window and its successor in the variants' own segments.
+const LAST: u32 = 0;
+const SCRATCH: u32 = 1;
+
+/// Tables read by the variants, and their outputs.
+pub struct DeliveryVariants {
+    kernels: VariantKernels,
+    windows: Buf<Window>,
+    segments: Buf<Segment>,
+    live: Buf<Segment>,
+    touched: Buf<u8>,
+    arrivals: Buf<i32>,
+    /// Of deliver_push_rows: 8-bit levels, the scale of each neuron, sums.
+    levels: Buf<u8>,
+    scales: Buf<f32>,
+    sums: Buf<f32>,
+    /// Of deliver_pull: connections by target in pieces, spike bits and steps.
+    pieces: Buf<Chunk>,
+    sources: Buf<u32>,
+    fired: Buf<u32>,
+    when: Buf<u32>,
+    pull_threads: u32,
+    graphs: Vec<Graph>,
+}
+
+impl DeliveryVariants {
+    fn new(gpu: &Arc<Gpu>, memory: &DeviceBuffers, connectivity: &Csr) -> Result<Self, GpuError> {
+        let (levels, scales) = quantised(connectivity);
+        let (pieces, sources) = by_target(connectivity);
+        let n = connectivity.n() as usize;
+        Ok(Self {
+            kernels: VariantKernels::load(gpu)?,
+            windows: Buf::zeros(gpu, "windows of the variants", 2)?,
+            segments: Buf::zeros(gpu, "segments of the variants", memory.segments.len())?,
+            live: Buf::zeros(gpu, "graph segments of the variants", 3)?,
+            touched: Buf::zeros(gpu, "warps reached by the variants", memory.touched.len())?,
+            arrivals: Buf::zeros(gpu, "arrivals of the variants", memory.arrivals.len())?,
+            levels: Buf::from_slice(gpu, "connectivity in eight bits", &levels)?,
+            scales: Buf::from_slice(gpu, "scales of eight bits", &scales)?,
+            sums: Buf::zeros(gpu, "sums of eight bits", memory.arrivals.len())?,
+            pieces: Buf::from_slice(gpu, "pieces by target", &pieces)?,
+            sources: Buf::from_slice(gpu, "connectivity by target", &sources)?,
+            fired: Buf::zeros(gpu, "who fired", n.div_ceil(32))?,
+            when: Buf::zeros(gpu, "when they fired", n)?,
+            pull_threads: gpu.multiprocessors * 2048,
+            graphs: vec![],
+        })
+    }
+
+    /// Device memory besides the network: per connection a word by target and a level, tables of sums, four words per
+    /// neuron.
+    fn bytes(memory: &DeviceBuffers, connectivity: &Csr) -> u64 {
+        let (n, connections) = (u64::from(connectivity.n()), connectivity.len() as u64);
+        5 * connections + 8 * memory.arrivals.len() as u64 + 16 * n + 8 * (n + connections / u64::from(CHUNK))
+    }
+
+    /// Bytes held on the device.
+    pub fn n_bytes(&self) -> u64 {
+        let tables = self.levels.bytes() + self.scales.bytes() + self.pieces.bytes() + self.sources.bytes();
+        tables + self.arrivals.bytes() + self.sums.bytes() + self.fired.bytes() + self.when.bytes()
+    }
+
+    /// One launch of a variant.
+    fn launch(
+        &mut self,
+        variant: usize,
+        kernels: &Kernels,
+        memory: &DeviceBuffers,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.words);
+        match variant {
+            0 => kernels.deliver_spikes(
+                pass,
+                memory.deliver_threads,
+                memory.model.value().layout,
+                &self.windows,
+                1, // as within a graph
+                &mut self.segments,
+                &mut self.live,
+                &memory.chunks,
+                words,
+                &mut self.arrivals,
+                &mut self.touched,
+            ),
+            1 => {
+                let (segments, rows) = (&self.segments, &memory.rows);
+                let (levels, scales, sums) = (&self.levels, &self.scales, &mut self.sums);
+                let threads = memory.deliver_threads;
+                self.kernels
+                    .deliver_push_rows(pass, threads, model, segments, spikes, rows, words, levels, scales, sums)
+            }
+            _ => {
+                let (segments, fired, when) = (&self.segments, &mut self.fired, &mut self.when);
+                self.kernels.mark_spiked(pass, 1 << 14, model, segments, spikes, fired, when)?;
+                let (n, pieces, sources) = (self.pieces.len() as u32, &self.pieces, &self.sources);
+                let arrivals = &mut self.arrivals;
+                self.kernels.deliver_pull(pass, self.pull_threads, model, n, pieces, sources, fired, when, arrivals)
+            }
+        }
+    }
+
+    fn capture(&mut self, gpu: &Gpu, kernels: &Kernels, memory: &DeviceBuffers) -> Result<(), GpuError> {
+        for variant in 0..VARIANTS.len() {
+            let record = |pass: &mut Pass| (0..REPEATS).try_for_each(|_| self.launch(variant, kernels, memory, pass));
+            // SAFETY: the buffers live as long as the graphs; no edit replaces those of the network.
+            let graph = unsafe { Graph::capture(gpu, record) }?;
+            self.graphs.push(graph);
+        }
+        Ok(())
+    }
+
+    /// Arrivals by a variant, averaged over its launches.
+    fn read(&self, variant: usize) -> Result<Vec<f64>, GpuError> {
+        let mean = |sum: f64| sum / f64::from(REPEATS);
+        Ok(match variant {
+            1 => self.sums.read()?.into_iter().map(|x| mean(x.into())).collect(),
+            _ => self.arrivals.read()?.into_iter().map(|x| mean(x.into())).collect(),
+        })
+    }
+}
+
+impl<T: Real> CudaSim<T> {
+    /// Times each variant on the spikes of the last window, with packed weights, and reports its error relative to
+    /// the first. Runs if `measure.variants` is set, in profiled batches.
+    pub(super) fn time_variants(&mut self, pass: &mut Pass) -> Result<(), SimError> {
+        if !self.host.params.measure.variants {
+            self.variants = None;
+            return Ok(());
+        }
+        let Some((segment, step)) = self.queue.last().filter(|_| pass.profiled) else { return Ok(()) };
+        let Self { variants, memory, kernels, gpu, host, sizes, .. } = self;
+        let variants = match variants {
+            Some(variants) => variants,
+            none => none.insert({
+                // A comparison must not end the run.
+                let needed = DeliveryVariants::bytes(memory, &host.setup.connectivity);
+                if needed > gpu.memory()?.free / 2 {
+                    tracing::warn!("measure.variants: no {} are free on the GPU; nothing is compared", bytes(needed));
+                    None
+                } else {
+                    let mut new = DeliveryVariants::new(gpu, memory, &host.setup.connectivity)?;
+                    new.capture(gpu, kernels, memory)?;
+                    Some(new)
+                }
+            }),
+        };
+        let Some(variants) = variants else { return Ok(()) };
+        let last = memory.segments.read_range(segment as usize..segment as usize + 1)?;
+        let events = events(memory, &last[0], &host.setup.connectivity)?;
+        variants.segments.write_at(LAST as usize, &last)?;
+        variants.live.write_at(1, &last)?;
+        let window = Window {
+            unread: last[0].spike_start,
+            segment: SCRATCH,
+            last: LAST,
+            ..sizes.window_from(step + u64::from(sizes.delay), sizes.window)
+        };
+        variants.windows.write_at(1, &[window])?;
+        let mut reference: Option<Vec<f64>> = None;
+        for (variant, name) in VARIANTS.into_iter().enumerate() {
+            variants.arrivals.clear()?;
+            variants.sums.clear()?;
+            variants.fired.clear()?;
+            variants.when.clear()?;
+            let graph = &mut variants.graphs[variant];
+            pass.device_span(gpu, name, || graph.launch())?;
+            pass.last_repeats(REPEATS);
+            pass.last_items(events * u64::from(REPEATS));
+            let sums = variants.read(variant)?;
+            let reference = reference.get_or_insert_with(|| sums.clone());
+            pass.off(name, relative_error(&sums, reference));
+        }
+        Ok(())
+    }
+}
+
+/// Synaptic events of the spikes of a segment.
+fn events(memory: &DeviceBuffers, segment: &Segment, connectivity: &Csr) -> Result<u64, GpuError> {
+    let ring = memory.spikes.len();
+    let (from, n) = (segment.spike_start as usize & (ring - 1), segment.n_spikes as usize);
+    let before_end = (ring - from).min(n);
+    let mut keys = memory.spikes.read_range(from..from + before_end)?;
+    keys.extend(memory.spikes.read_range(0..n - before_end)?);
+    let lane = |key: u32| key & ((1 << super::sizes::LANE_BITS) - 1);
+    Ok(keys.into_iter().map(|key| connectivity.row(lane(key)).len() as u64).sum())
+}
+
+/// Largest difference, relative to the largest sum.
+fn relative_error(sums: &[f64], reference: &[f64]) -> f64 {
+    let most = reference.iter().map(|x| x.abs()).fold(f64::MIN_POSITIVE, f64::max);
+    sums.iter().zip(reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / most
+}
+
+/// Quantises counts to 8-bit levels, with one scale per neuron.
+fn quantised(connectivity: &Csr) -> (Vec<u8>, Vec<f32>) {
+    let mut levels = Vec::with_capacity(connectivity.len());
+    let scales = (0..connectivity.n()).map(|pre| {
+        let largest = connectivity.row(pre).iter().map(|w| connectivity.count(*w).unsigned_abs()).max().unwrap_or(0);
+        let scale = quant::scale_for(largest as f32);
+        levels.extend(connectivity.row(pre).iter().map(|w| quant::level(connectivity.count(*w) as f32, scale) as u8));
+        scale
+    });
+    let scales = scales.collect();
+    (levels, scales)
+}
+
+/// Connections by target, each a source and a packed count; and rows of them in pieces of at most [`CHUNK`], with the
+/// target in place of the step.
+fn by_target(connectivity: &Csr) -> (Vec<Chunk>, Vec<u32>) {
+    let mut starts = vec![0_u32; connectivity.n() as usize + 1];
+    for word in &connectivity.words {
+        starts[connectivity.target(*word) as usize + 1] += 1;
+    }
+    for target in 0..connectivity.n() as usize {
+        starts[target + 1] += starts[target];
+    }
+    let (mut next, mut sources) = (starts.clone(), vec![0; connectivity.len()]);
+    for pre in 0..connectivity.n() {
+        for word in connectivity.row(pre) {
+            let place = &mut next[connectivity.target(*word) as usize];
+            sources[*place as usize] = Csr::pack(connectivity.target_bits, pre, connectivity.count(*word));
+            *place += 1;
+        }
+    }
+    let pieces = (0..connectivity.n()).flat_map(|target| {
+        let (start, end) = (starts[target as usize], starts[target as usize + 1]);
+        let piece = move |word: u32| Chunk { word, meta: target << 7 | (CHUNK.min(end - word) - 1) };
+        (start..end).step_by(CHUNK as usize).map(piece)
+    });
+    (pieces.collect(), sources)
+}

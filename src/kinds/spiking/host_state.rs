@@ -1,0 +1,153 @@
+//! State shared by both backends, besides the neurons: parameters, stimulus plan, measurements; and how edits and
+//! actions are applied.
+
+use super::{
+    NeuronModel, Params,
+    actions::kick_weight,
+    constants::{Constants, Real},
+    measure::Measurements,
+    probes,
+    setup::Setup,
+    stimuli::StimulusPlan,
+};
+use crate::{
+    kinds::edit,
+    params::Change,
+    sim::{Action, BuildContext, Clock, Connectivity, ElementSet, NonFinite, ProbeId, SimError},
+};
+use std::sync::Arc;
+
+/// The backend-independent half of a simulation.
+pub struct HostState<T> {
+    /// Current parameters.
+    pub params: Params,
+    /// Seed and folder.
+    pub scene: Scene,
+    /// Neurons and connectivity.
+    pub setup: Arc<Setup>,
+    /// The only element set.
+    pub sets: Vec<Arc<ElementSet>>,
+    /// Derived from the parameters.
+    pub constants: Constants<T>,
+    /// Stimuli and silencing over time.
+    pub plan: StimulusPlan,
+    /// The active stimuli have to be looked up again before the next step.
+    pub stimuli_changed: bool,
+    /// Completed steps.
+    pub step: u64,
+    /// Counters, hash and samples.
+    pub measurements: Measurements,
+    /// Manual kicks for the next step: neuron, mV.
+    pub manual_kicks: Vec<(u32, T)>,
+}
+
+/// What an edit requires of the backend.
+pub enum Edit<T> {
+    /// The simulation has to be rebuilt.
+    Rebuild,
+    /// Nothing, or new active stimuli.
+    Applied,
+    /// The neuron model changed: re-anchor every neuron with the constants as they `were`, then shift u.
+    Neurons {
+        /// The constants before the edit.
+        were: Box<Constants<T>>,
+        /// Added to u, mV, so that v stays constant when the resting potential changes.
+        shift: T,
+    },
+}
+
+impl<T: Real> HostState<T> {
+    /// At step 0.
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
+        Ok(Self {
+            constants: derive(params),
+            plan: StimulusPlan::new(params, &setup, scene)?,
+            measurements: Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
+            sets: vec![setup.neurons.clone()],
+            params: params.clone(),
+            context: context.clone(),
+            setup,
+            stimuli_changed: true,
+            step: 0,
+            manual_kicks: vec![],
+        })
+    }
+
+    /// Completed steps and their length.
+    pub fn clock(&self) -> Clock {
+        Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+    }
+
+    /// The connections, and their delay.
+    pub fn wiring(&self) -> Wiring {
+        self.setup.connectivity(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3)
+    }
+
+    /// Names of the lanes of a series.
+    pub fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
+    }
+
+    /// Applies a parameter change between two steps.
+    pub fn edit(&mut self, change: &Change) -> Result<Edit<T>, SimError> {
+        let new = match edit::check_change(&self.params, change)? {
+            edit::Edit::Same => return Ok(Edit::Applied),
+            edit::Edit::Rebuild => return Ok(Edit::Rebuild),
+            edit::Edit::Live(new) => *new,
+        };
+        let old = &self.params;
+        if new.measure != old.measure {
+            if new.measure.group_by != old.measure.group_by {
+                self.measurements.check_column(&new.measure.group_by)?;
+            }
+            self.measurements.configure(&new.measure, self.step);
+        }
+        if new.stimuli_differ_from(old) {
+            self.plan = StimulusPlan::new(&new, &self.setup, &self.scene)?;
+            self.stimuli_changed = true;
+        }
+        let mut edit = Edit::Applied;
+        if new.lif != old.lif {
+            let shift = T::of(old.lif.v_rest - new.lif.v_rest);
+            let were = Box::new(std::mem::replace(&mut self.constants, derive(&new)));
+            edit = Edit::Neurons { were, shift };
+        }
+        self.params = new;
+        Ok(edit)
+    }
+
+    /// Applies an action between two steps.
+    pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        let weight = T::of(kick_weight(action, self.setup.n())?);
+        self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
+        Ok(())
+    }
+
+    /// Returns to step 0; parameters and taps are kept.
+    pub fn rewind(&mut self) {
+        self.step = 0;
+        self.manual_kicks.clear();
+        self.measurements.rewind();
+        self.stimuli_changed = true;
+    }
+}
+
+/// The first neuron with a non-finite state, as an error.
+pub fn check_finite(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
+    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
+    let whose = format!("the state of neuron {}", neurons.label(element));
+    Err(SimError::non_finite(
+        &whose,
+        step,
+        "lower the weights of synapses and stimuli, or take back what was changed last",
+    ))
+}
+
+/// Constants of the neuron model; for leaky units only the delay (one step) and the step length.
+fn derive<T: Real>(params: &Params) -> Constants<T> {
+    let constants = params.lif.derive();
+    if params.network.model == NeuronModel::NoisyLeaky {
+        return Constants { delay: 1, dt_ms: params.dt_ms(), ..constants };
+    }
+    constants
+}
