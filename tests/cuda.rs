@@ -75,8 +75,10 @@ fn launch_parameters_change_nothing() {
     let (setup, params) = (setup(6), busy());
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
     let shapes = [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)];
-    let persistent = [PersistentMode::Off, PersistentMode::Blocks(1), PersistentMode::Blocks(3), PersistentMode::Blocks(61)];
-    for ((graph, deliver_warps, dense_chunks), persistent) in persistent.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
+    let persistent =
+        [PersistentMode::Off, PersistentMode::Blocks(1), PersistentMode::Blocks(3), PersistentMode::Blocks(61)];
+    for ((graph, deliver_warps, dense_chunks), persistent) in
+        persistent.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
     {
         let tuning = Tuning { graph, deliver_warps, dense_chunks, persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
@@ -272,7 +274,12 @@ fn leaky_units_are_the_same_on_both() {
 
 /// Launch parameters that cover every step kernel.
 fn all_modes() -> [Tuning; 4] {
-    let shapes = [(1, PersistentMode::Off), (16, PersistentMode::Off), (16, PersistentMode::Auto), (4, PersistentMode::Blocks(3))];
+    let shapes = [
+        (1, PersistentMode::Off),
+        (16, PersistentMode::Off),
+        (16, PersistentMode::Auto),
+        (4, PersistentMode::Blocks(3)),
+    ];
     shapes.map(|(graph, persistent)| Tuning { graph, persistent, ..Tuning::default() })
 }
 

@@ -31,7 +31,7 @@ fn cpu<T: Real>(params: &Params, setup: &Arc<Setup>, threads: usize) -> CpuSim<T
 fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: u32) {
     let setup = setup(seed);
     let mut sim = cpu::<T>(params, &setup, threads);
-    let plan = StimulusPlan::new(params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan = StimulusPlan::new(params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
     let mut reference = Reference::<T>::new(&setup.connectivity, &plan, params.lif.derive(), 1024);
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
     let (mut step, mut total) = (0, 0);
@@ -81,7 +81,8 @@ fn bit_equal_for_other_neurons_too() {
 #[test]
 fn close_to_plain_iteration() {
     let (setup, params) = (setup(5), busy());
-    let plan = StimulusPlan::new(&params, &setup, &Scene { seed: 3, ..Scene::default() }).expect("a plan");
+    let plan =
+        StimulusPlan::new(&params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
     let mut closed = Reference::<f64>::new(&setup.connectivity, &plan, params.lif.derive(), 1024);
     let mut iterated = Reference::<f64>::new(&setup.connectivity, &plan, params.lif.derive(), 1);
     for _ in 0..3000 {
@@ -109,7 +110,7 @@ fn batches_threads_rewind_save_and_load() {
     for precision in [Precision::F64, Precision::F32] {
         let mut params = busy();
         params.lif.precision = precision;
-        let scene = Scene { seed: 3, ..Scene::default() };
+        let scene = BuildContext { seed: 3, ..BuildContext::default() };
         let fresh =
             |threads| SpikingKind::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
         let want = digest_of(&mut *fresh(1), 3000, 3000);

@@ -22,7 +22,7 @@ pub trait Prepared: Send + Sync {
     /// Starts a simulation. The seed is that of its random draws; a generated network keeps the seed of the project.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
-    fn predict(&self, on: Place) -> Bytes;
+    fn predict(&self, on: DeviceKind) -> MemoryByOwner;
 }
 
 /// [`Prepared`] of one kind.
@@ -33,9 +33,9 @@ struct PreparedKind<K: Kind> {
 }
 
 impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
-    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        let setup = Arc::new(K::prepare(params, scene, progress)?);
-        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
+    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, context, progress)?);
+        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 }
 
@@ -110,7 +110,7 @@ macro_rules! kinds {
             }
 
             /// Memory traffic and arithmetic per work item of its timing rows.
-            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
+            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
@@ -122,18 +122,18 @@ macro_rules! kinds {
             pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
 
             /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
-            pub fn predict(&self, on: Place) -> Bytes {
+            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
                 match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
             /// Builds a simulation from parameters; runs on the loader thread.
-            pub fn build(&self, scene: &Scene, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-                self.prepare(scene, progress)?.start(scene.seed, on)
+            pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
+                self.prepare(context, progress)?.start(context.seed, on)
             }
 
             /// The slow part of [`Model::build`]; the result can be started repeatedly.
-            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, scene, progress), )* }
+            pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
             }
         }
 

@@ -386,9 +386,9 @@ fn memory_is_as_predicted() {
         (params.coupling.method, params.task.storage) = (method, storage);
         (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
         let held = start(&params, &gpu, Tuning::default()).memory();
-        let told = NucleiKind::predict(&params, Some(&setup(&params)), Place::Cuda);
+        let told = NucleiKind::predict(&params, Some(&setup(&params)), DeviceKind::Cuda);
         assert_eq!(told, held, "{method:?} {storage:?}");
-        assert_eq!(told, NucleiKind::predict(&params, None, Place::Cuda));
+        assert_eq!(told, NucleiKind::predict(&params, None, DeviceKind::Cuda));
     }
 }
 

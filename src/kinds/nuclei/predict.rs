@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::nuclei::NucleiKind,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
@@ -78,12 +78,13 @@ mod tests {
         all.push(Params::default());
         all[7].coupling.fields = 3;
         for params in all {
-            let on = Place::Cpu { threads: 2 };
+            let on = DeviceKind::Cpu { threads: 2 };
             let told = NucleiKind::predict(&params, None, on);
-            let setup = Arc::new(NucleiKind::prepare(&params, &Scene::default(), &Progress::default()).unwrap());
+            let setup = Arc::new(NucleiKind::prepare(&params, &BuildContext::default(), &Progress::default()).unwrap());
             assert_eq!(NucleiKind::predict(&params, Some(&setup), on), told);
-            let held =
-                NucleiKind::start(&params, &Scene::default(), setup, &Device::Cpu { threads: 2 }).unwrap().memory();
+            let held = NucleiKind::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 })
+                .unwrap()
+                .memory();
             for ((owner, a), (real, b)) in told.iter().zip(&held) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");

@@ -22,7 +22,7 @@ pub struct HostState<T> {
     /// Current parameters.
     pub params: Params,
     /// Seed and folder.
-    pub scene: Scene,
+    pub context: BuildContext,
     /// Neurons and connectivity.
     pub setup: Arc<Setup>,
     /// The only element set.
@@ -61,7 +61,7 @@ impl<T: Real> HostState<T> {
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         Ok(Self {
             constants: derive(params),
-            plan: StimulusPlan::new(params, &setup, scene)?,
+            plan: StimulusPlan::new(params, &setup, context)?,
             measurements: Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
             sets: vec![setup.neurons.clone()],
             params: params.clone(),
@@ -79,7 +79,7 @@ impl<T: Real> HostState<T> {
     }
 
     /// The connections, and their delay.
-    pub fn wiring(&self) -> Wiring {
+    pub fn connectivity(&self) -> Connectivity {
         self.setup.connectivity(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3)
     }
 
@@ -103,7 +103,7 @@ impl<T: Real> HostState<T> {
             self.measurements.configure(&new.measure, self.step);
         }
         if new.stimuli_differ_from(old) {
-            self.plan = StimulusPlan::new(&new, &self.setup, &self.scene)?;
+            self.plan = StimulusPlan::new(&new, &self.setup, &self.context)?;
             self.stimuli_changed = true;
         }
         let mut edit = Edit::Applied;
@@ -133,8 +133,8 @@ impl<T: Real> HostState<T> {
 }
 
 /// The first neuron with a non-finite state, as an error.
-pub fn check_finite(lost: impl Iterator<Item = Lost>, neurons: &ElementSet) -> Result<(), SimError> {
-    let Some(Lost { step, element }) = lost.min() else { return Ok(()) };
+pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet) -> Result<(), SimError> {
+    let Some(NonFinite { step, element }) = lost.min() else { return Ok(()) };
     let whose = format!("the state of neuron {}", neurons.label(element));
     Err(SimError::non_finite(
         &whose,

@@ -87,7 +87,11 @@ impl Leaky {
 
 /// Mean number of synapses per connection; 0 without connections.
 pub fn mean_count(connectivity: &Csr) -> f64 {
-    if connectivity.is_empty() { 0.0 } else { connectivity.census().n_synapses as f64 / connectivity.len() as f64 }
+    if connectivity.is_empty() {
+        0.0
+    } else {
+        connectivity.synapse_counts().n_synapses as f64 / connectivity.len() as f64
+    }
 }
 
 /// v before step 0.

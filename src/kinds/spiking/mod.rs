@@ -98,7 +98,7 @@ impl Kind for SpikingKind {
         setup::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: Place) -> Bytes {
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
         let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {
             _ if params.network.model == NeuronModel::NoisyLeaky => vec![], // not predicted

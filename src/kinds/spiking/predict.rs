@@ -59,7 +59,7 @@ impl NetworkSize {
 
 /// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
 /// arrivals, the calendar) are empty then; they stay small compared with the connectivity.
-pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> Bytes {
+pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryByOwner {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
     let neuron = match params.lif.precision {
@@ -78,7 +78,7 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> Bytes {
 
 /// Memory of [`CudaSim`](super::cuda::CudaSim) on the device; empty if the network exceeds the limits of the CUDA
 /// backend.
-pub fn cuda(params: &Params, sizes: &NetworkSize) -> Bytes {
+pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryByOwner {
     let real = match params.lif.precision {
         Precision::F64 => 8,
         Precision::F32 => 4,
@@ -93,18 +93,18 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::SpikingKind,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
     /// Compares prediction and actual memory per owner, with a tolerance of 20 %.
     fn check(params: &Params, threads: usize) {
-        let (scene, on) = (Scene::default(), Place::Cpu { threads });
+        let (context, on) = (BuildContext::default(), DeviceKind::Cpu { threads });
         let predicted = SpikingKind::predict(params, None, on);
-        let setup = Arc::new(SpikingKind::prepare(params, &scene, &Progress::default()).unwrap());
+        let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
-        let held = SpikingKind::start(params, &scene, setup, &Device::Cpu { threads }).unwrap().memory();
-        let sum = |bytes: &Bytes| bytes.iter().map(|(_, n)| n).sum::<u64>();
+        let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
+        let sum = |bytes: &MemoryByOwner| bytes.iter().map(|(_, n)| n).sum::<u64>();
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&predicted, &counted] {
             assert!(near(sum(predicted), sum(&held)), "{} for {}", sum(predicted), sum(&held));
@@ -139,6 +139,6 @@ mod tests {
     fn files_are_not_known_before_they_are_read() {
         let mut params = Params::default();
         params.network.source = Source::Files;
-        assert!(SpikingKind::predict(&params, None, Place::Cpu { threads: 1 }).is_empty());
+        assert!(SpikingKind::predict(&params, None, DeviceKind::Cpu { threads: 1 }).is_empty());
     }
 }

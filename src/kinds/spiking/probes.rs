@@ -25,7 +25,7 @@ probes! {
     G = "g", "mV", Shape::Series { of: NEURONS };
     /// Time since each neuron's last spike; -1 before its first.
     #[title("Last spike")]
-    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Since };
+    LAST_SPIKE = "last_spike", "ms", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::TimeSince };
     /// Running rate of each neuron: exponential average over measure.rate_tau_ms.
     #[title("Rate (per neuron)")]
     RATE_FIELD = "rate_field", "Hz", Shape::Field { over: NEURONS, range: (0.0, 100.0), meaning: Meaning::Number };
@@ -76,12 +76,12 @@ pub const SPANS: &[(&str, &str)] = &[
 pub const VARIANTS: [&str; 3] = ["variant_push", "variant_rows", "variant_pull"];
 
 /// Minimum memory traffic and arithmetic per item.
-pub const WORK: &[Work] = &[
+pub const WORK: &[RooflineWork] = &[
     // One connection word read; one sum read and written.
-    Work { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
-    Work { row: "deliver_spikes", bytes: 12.0, ops: 1.0, when: "on a GPU" },
-    Work { row: "deliver_spikes_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
-    Work { row: "step_lif_persistent", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    RooflineWork { row: "deliver", bytes: 12.0, ops: 1.0, when: "" },
+    RooflineWork { row: "deliver_spikes", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    RooflineWork { row: "deliver_spikes_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    RooflineWork { row: "step_lif_persistent", bytes: 12.0, ops: 1.0, when: "on a GPU" },
 ];
 
 actions! {

@@ -12,7 +12,7 @@ pub struct Selector<'a> {
     /// Neurons and connectivity.
     pub setup: &'a Setup,
     /// Base folder of files, and the seed of random choices.
-    pub scene: &'a Scene,
+    pub context: &'a BuildContext,
     named: Vec<Named>,
 }
 

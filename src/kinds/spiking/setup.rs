@@ -18,7 +18,7 @@ pub struct Setup {
 }
 
 /// Reads or generates the network that the parameters describe.
-pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
     let file = |typed: &str| Some(typed.trim()).filter(|t| !t.is_empty()).map(|t| context.resolve(t));
@@ -62,8 +62,8 @@ impl Setup {
     }
 
     /// The connections for views; shared, not copied.
-    pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Wiring {
-        Wiring { over: self.neurons.name, unit: "synapses", delay_secs, links: self.clone() }
+    pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
+        Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
     }
 
     /// Number of neurons.
@@ -77,7 +77,7 @@ impl ConnectionSource for Setup {
         self.connectivity.n()
     }
 
-    fn n_links(&self) -> u64 {
+    fn n_connections(&self) -> u64 {
         self.connectivity.len() as u64
     }
 
@@ -87,7 +87,7 @@ impl ConnectionSource for Setup {
 
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
-        out.extend(self.connectivity.connections(from).map(|(to, count)| Link { to, weight: count as f32 }));
+        out.extend(self.connectivity.connections(from).map(|(to, count)| Connection { to, weight: count as f32 }));
     }
 }
 

@@ -161,8 +161,8 @@ impl<T> ActiveStimuli<T> {
 
 impl StimulusPlan {
     /// Resolves all queries and files.
-    pub fn new(params: &Params, setup: &Setup, scene: &Scene) -> Result<Self, SimError> {
-        let selector = Selector::new(setup, &params.selections, scene);
+    pub fn new(params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
+        let selector = Selector::new(setup, &params.selections, context);
         let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
@@ -346,7 +346,7 @@ impl PlanBuilder<'_> {
         to: u64,
     ) {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
-        let train = Train { seed: self.selector.scene.seed, address: address(purpose, stream), chances };
+        let train = Train { seed: self.selector.context.seed, address: address(purpose, stream), chances };
         self.items.push(PlanItem::new(from, to, PlanAction::Train { train, lanes: lanes.clone(), weight_mv }));
     }
 }

@@ -170,7 +170,7 @@ impl CellTypeTable {
 
 /// Four numbers in (0, 1) that belong to a neuron.
 pub fn uniforms(seed: u64, neuron: u32, which: u64) -> [f32; 4] {
-    Draw { seed, purpose: Purpose::Wiring, step: OF_NEURON + which, lane: neuron }.words().map(unit)
+    Draw { seed, purpose: Purpose::Connectivity, step: OF_NEURON + which, lane: neuron }.words().map(unit)
 }
 
 /// A nearly normal deviate of variance 1: three logistic ones in sum, which have variance π².

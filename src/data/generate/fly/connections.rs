@@ -22,7 +22,7 @@ use rayon::prelude::*;
 const STRETCH: usize = 512;
 
 /// Makes all connections.
-pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &Watcher) -> Result<Csr, DataError> {
+pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &ProgressFn) -> Result<Csr, DataError> {
     let maps: Vec<Vec<u32>> = table.groups.par_iter().map(|g| map(table, g)).collect();
     let routes: Vec<Vec<Route>> = table.groups.iter().map(|g| routes(table, g)).collect();
     let mut rows = Vec::with_capacity(out_degrees.len() + 1);
@@ -120,7 +120,7 @@ impl Scratch {
         let patience = 6 * degree as u64 + 64;
         let mut attempt = 0;
         while self.row.len() < degree {
-            let words = Draw { seed: table.seed, purpose: Purpose::Wiring, step: attempt, lane: neuron }.words();
+            let words = Draw { seed: table.seed, purpose: Purpose::Connectivity, step: attempt, lane: neuron }.words();
             // Neurons that are connected to all near targets draw further and further away, in the end anywhere.
             let wider = if attempt < patience { 1.0 + 3.0 * attempt as f32 / degree as f32 } else { f32::INFINITY };
             attempt += 1;

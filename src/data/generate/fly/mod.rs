@@ -8,7 +8,7 @@ mod connections;
 mod degrees;
 mod populations;
 
-use crate::data::{Connectome, DataError, Watcher, read::census, tell};
+use crate::data::{Connectome, DataError, ProgressFn, read::describe_synapses, report};
 use cell_types::CellTypeTable;
 
 /// Neurons, as in FlyWire v783.
@@ -27,13 +27,13 @@ pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
 ///
 /// # Errors
 /// [`DataError::Cancelled`] when the watcher cancels.
-pub fn fly_stand_in(seed: u64, watch: &Watcher) -> Result<Connectome, DataError> {
-    tell(watch, "Placing neurons", 0.0)?;
+pub fn fly_stand_in(seed: u64, watch: &ProgressFn) -> Result<Connectome, DataError> {
+    report(watch, "Placing neurons", 0.0)?;
     let table = CellTypeTable::new(seed);
     let out_degrees = degrees::out_degrees(&table);
-    tell(watch, "Wiring", 0.1)?;
+    report(watch, "Wiring", 0.1)?;
     let synapses = connections::connect(&table, &out_degrees, watch)?;
-    tell(watch, "Describing neurons", 0.95)?;
+    report(watch, "Describing neurons", 0.95)?;
     let neurons = table.neuron_table();
     let provenance = vec![
         format!("generated: synthetic stand-in for a fly's brain, seed {seed}; not the wiring of any animal"),

@@ -95,8 +95,8 @@ pub struct CpuSim<T> {
 
 impl<T: Real> CpuSim<T> {
     /// At rest, step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let host = HostState::new(params, scene, setup)?;
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let host = HostState::new(params, context, setup)?;
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
         let mut sim = Self {
             stimuli: host.plan.at(0, host.setup.n()),

@@ -178,7 +178,7 @@ impl<T: Real> Partition<T> {
     }
 
     /// The first neuron that became non-finite since the last call; `now` is the next step.
-    pub fn take_non_finite(&mut self, now: u64) -> Option<Lost> {
+    pub fn take_non_finite(&mut self, now: u64) -> Option<NonFinite> {
         let (step, i) = self.store.non_finite.take()?;
         let ago = (now as u32).wrapping_sub(step);
         Some(NonFinite { step: now.saturating_sub(ago.into()), element: self.range.start + i })

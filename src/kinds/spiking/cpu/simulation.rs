@@ -29,8 +29,8 @@ impl<T: Real> Simulation for CpuSim<T> {
         &self.host.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
-        Some(self.host.wiring())
+    fn connectivity(&self) -> Option<Connectivity> {
+        Some(self.host.connectivity())
     }
 
     fn clock(&self) -> Clock {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
     kinds::spiking::measure::Measurements,
-    sim::Lost,
+    sim::NonFinite,
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -104,7 +104,7 @@ pub struct Reading {
     /// Whether all of its windows ran.
     pub whole: bool,
     /// The first neuron with a non-finite state.
-    pub non_finite: Option<Lost>,
+    pub non_finite: Option<NonFinite>,
 }
 
 /// The windows between the plan and the measurements.
@@ -338,9 +338,10 @@ struct Samples<'a> {
 }
 
 /// The first neuron of a window with a non-finite state.
-fn first_non_finite(window: &Window, counters: &[u32]) -> Option<Lost> {
+fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     let key = !counters[NON_FINITE];
-    let non_finite = Lost { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
+    let non_finite =
+        NonFinite { step: window.step + u64::from(key >> LANE_BITS), element: key & ((1 << LANE_BITS) - 1) };
     (counters[NON_FINITE] != 0).then_some(non_finite)
 }
 

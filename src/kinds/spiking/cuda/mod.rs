@@ -109,7 +109,7 @@ pub struct CudaSim<T> {
     /// First step with other stimuli.
     until: u64,
     /// The first neuron with a non-finite state, until it is reported.
-    non_finite: Option<Lost>,
+    non_finite: Option<NonFinite>,
     /// Steps per window; temporarily fewer after the rings were full.
     window: u32,
     /// Grid of `step_lif_persistent`, if the neurons fit.
@@ -148,7 +148,7 @@ impl<T: Real> CudaSim<T> {
         gpu: &Arc<Gpu>,
         tuning: Tuning,
     ) -> Result<Self, SimError> {
-        let host = HostState::new(params, scene, setup)?;
+        let host = HostState::new(params, context, setup)?;
         let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
         // Every unit is evaluated in every step, so reached warps are not tracked. Windows are single steps, so a
         // graph holds more of them.
@@ -158,10 +158,10 @@ impl<T: Real> CudaSim<T> {
         let sizes = BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?;
         sizes.check(&gpu.memory()?)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, scene.seed)?;
+        let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, context.seed)?;
         if is_leaky {
             memory.leaky = Some(LeakyDevice::new(gpu, params, &host.setup)?);
-            memory.states.write_at(0, &leaky::start(scene.seed, host.setup.n()))?;
+            memory.states.write_at(0, &leaky::start(context.seed, host.setup.n()))?;
         }
         let fits_persistent = |grid| {
             memory.leaky.as_ref().map_or_else(|| kernels.fits_persistent(grid), |l| l.kernels.fits_persistent(grid))

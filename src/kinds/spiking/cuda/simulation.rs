@@ -33,8 +33,8 @@ impl<T: Real> Simulation for CudaSim<T> {
         &self.host.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
-        Some(self.host.wiring())
+    fn connectivity(&self) -> Option<Connectivity> {
+        Some(self.host.connectivity())
     }
 
     fn clock(&self) -> Clock {
@@ -128,7 +128,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         self.manual.clear();
         self.memory.clear()?;
         if self.memory.leaky.is_some() {
-            self.memory.states.write_at(0, &leaky::start(self.host.scene.seed, self.host.setup.n()))?;
+            self.memory.states.write_at(0, &leaky::start(self.host.context.seed, self.host.setup.n()))?;
         }
         Ok(())
     }

@@ -72,14 +72,14 @@ pub struct LeakySim {
 
 impl LeakySim {
     /// Before step 0.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
-        let plan = StimulusPlan::new(params, &setup, scene)?;
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
+        let plan = StimulusPlan::new(params, &setup, context)?;
         let partitioning = Partitioning::new(&setup.connectivity, threads);
         let mean_count = mean_count(&setup.connectivity);
         Ok(Self {
             stimuli: plan.at(0, setup.n()),
             partitions: (0..partitioning.partitions())
-                .map(|i| Partition::new(i, partitioning.neurons(i), scene.seed))
+                .map(|i| Partition::new(i, partitioning.neurons(i), context.seed))
                 .collect(),
             rings: (0..partitioning.partitions()).map(|_| RingBuffer::new(KEPT)).collect(),
             measurements: Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
@@ -128,7 +128,7 @@ impl LeakySim {
             self.work_per_step > PARALLEL_THRESHOLD_NS && steps * self.work_per_step > 10 * PARALLEL_THRESHOLD_NS;
         let shared = Shared {
             constants: self.constants,
-            seed: self.scene.seed,
+            seed: self.context.seed,
             connectivity: &self.setup.connectivity,
             partitioning: &self.partitioning,
             stimuli: &self.stimuli,

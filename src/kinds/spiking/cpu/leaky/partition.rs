@@ -70,7 +70,7 @@ pub struct Partition {
     kick_generator: KickGenerator,
     kicks: Vec<(u32, f32)>,
     /// The first unit with a non-finite potential.
-    pub non_finite: Option<Lost>,
+    pub non_finite: Option<NonFinite>,
     /// Times of this thread since they were last collected.
     pub pass: Pass,
 }
@@ -210,7 +210,7 @@ impl Partition {
     #[cold]
     fn note_non_finite(&mut self, step: u64) {
         if let Some(i) = self.potentials().iter().position(|v| !v.is_finite()) {
-            Lost::note(&mut self.non_finite, Lost { step, element: self.range.start + i as u32 });
+            NonFinite::note(&mut self.non_finite, NonFinite { step, element: self.range.start + i as u32 });
         }
     }
 

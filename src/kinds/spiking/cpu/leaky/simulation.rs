@@ -37,7 +37,7 @@ impl Simulation for LeakySim {
         &self.sets
     }
 
-    fn wiring(&self) -> Option<Wiring> {
+    fn connectivity(&self) -> Option<Connectivity> {
         Some(self.setup.connectivity(self.params.dt_ms() * 1e-3))
     }
 
@@ -58,7 +58,7 @@ impl Simulation for LeakySim {
             self.measurements.configure(&new.measure, self.step);
         }
         if new.stimuli_differ_from(&self.params) {
-            self.plan = StimulusPlan::new(&new, &self.setup, &self.scene)?;
+            self.plan = StimulusPlan::new(&new, &self.setup, &self.context)?;
             self.stimuli_changed = true;
         }
         self.constants = new.leaky.derive(self.mean_count);
@@ -117,7 +117,7 @@ impl Simulation for LeakySim {
     fn rewind(&mut self) -> Result<(), SimError> {
         self.step = 0;
         self.manual_kicks.clear();
-        self.partitions.iter_mut().for_each(|partition| partition.rewind(self.scene.seed));
+        self.partitions.iter_mut().for_each(|partition| partition.rewind(self.context.seed));
         self.rings.iter_mut().for_each(RingBuffer::clear);
         self.measurements.rewind();
         self.stimuli_changed = true;
