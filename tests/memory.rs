@@ -1,11 +1,11 @@
 //! What the window remembers has an end: once the rings are full, hours of running take no more memory.
 
-#[path = "support/brain.rs"]
-mod brain;
+#[path = "support/fake_fly.rs"]
+mod fake_fly;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::schema;
+use fake_fly::schema;
 use neuropil::{
     app::views,
     sim::{Clock, Frame, Reading, Spike},

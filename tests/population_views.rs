@@ -1,12 +1,12 @@
-//! The views of a population with a synthetic one: phases, fields that go together, and who came out of whom. They hide
-//! who takes no part, select what they promise, and stay within the budget. Pictures are written when `NEUROPIL_SHOTS`
+//! Views of populations on synthetic data: phases, scatter, lineage. They skip masked elements, select correctly,
+//! and stay within the frame budget. Pictures are written when `NEUROPIL_SHOTS`
 //! names a folder.
 
-#[path = "support/brain.rs"]
+#[path = "support/fake_fly.rs"]
 #[allow(dead_code)]
-mod brain;
-#[path = "support/distribution.rs"]
-mod distribution;
+mod fake_fly;
+#[path = "support/marks.rs"]
+mod marks;
 #[path = "support/population.rs"]
 mod population;
 #[path = "support/stage.rs"]
@@ -15,7 +15,7 @@ mod stage;
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
-    app::views::{KindFeatures, ViewRequest, tints::Tint},
+    app::views::{Abilities, ViewRequest, color_scales::ScaleChoice},
     engine::SimSchema,
     sim::{Clock, Frame, Reading},
 };
@@ -54,12 +54,12 @@ fn staged(view: &str, n: u32) -> Stage {
 }
 
 #[test]
-fn a_rectangle_on_the_circle_catches_those_who_take_part() {
+fn a_rectangle_on_the_circle_selects_unmasked_elements() {
     let mut stage = staged("circle", 2000);
     stage.drag(pos2(200.0, 40.0), vec2(320.0, 150.0), Modifiers::NONE);
     let upper = stage.selection();
     assert!(upper.len() > 800, "{} of those around a quarter turn", upper.len());
-    assert!(upper.iter().all(|i| i % 10 != 9), "the dead are hidden, and not selected");
+    assert!(upper.iter().all(|i| i % 10 != 9), "masked elements are neither drawn nor selected");
     stage.drag(pos2(200.0, 300.0), vec2(320.0, 140.0), Modifiers::COMMAND);
     assert!(stage.selection().len() >= upper.len());
     stage.drag(pos2(130.0, 40.0), vec2(460.0, 405.0), Modifiers::NONE);
@@ -70,7 +70,7 @@ fn a_rectangle_on_the_circle_catches_those_who_take_part() {
 fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     let mut stage = staged("scatter", 2000);
     stage.drag(pos2(50.0, 58.0), vec2(662.0, 388.0), Modifiers::NONE);
-    assert_eq!(stage.selection().len(), 1800, "everyone who takes part");
+    assert_eq!(stage.selection().len(), 1800, "all unmasked elements");
     stage.drag_path(&[(60.0, 440.0), (60.0, 250.0), (250.0, 440.0), (61.0, 441.0)], Modifiers::ALT);
     let low = stage.selection();
     assert!((10..900).contains(&low.len()), "{}", low.len());
@@ -78,9 +78,9 @@ fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     assert_eq!(stage.selection(), low, "a click on nothing changes nothing");
 }
 
-/// A cell is two groups: a click selects both, a rectangle all rows and columns between, and the filter hides.
+/// A cell is two groups: a click selects both, a rectangle all rows and columns between; the filter hides elements.
 #[test]
-fn a_cell_of_the_phase_map_is_two_groups() {
+fn a_click_in_the_phase_map_selects_two_groups() {
     let mut stage = staged("phases", 1920);
     assert!(stage.says("1,728 of 1,920 cells") && stage.says("in the order of fitness, 96 groups"));
     stage.click(pos2(200.0, 300.0), Modifiers::NONE);
@@ -89,12 +89,12 @@ fn a_cell_of_the_phase_map_is_two_groups() {
     assert!((54..=72).contains(&stage.selection().len()));
     stage.drag(pos2(60.0, 90.0), vec2(560.0, 320.0), Modifiers::NONE);
     let most = stage.selection();
-    assert!(most.len() > 1000 && most.iter().all(|i| i % 10 != 9), "{} of those who take part", most.len());
+    assert!(most.len() > 1000 && most.iter().all(|i| i % 10 != 9), "{} unmasked elements", most.len());
     stage.filter("kind = right");
     assert!(stage.says("hidden by the filter"));
 }
 
-/// A range that is kept belongs to the variable: every view that colours by it has it, and says what lies beyond.
+/// A fixed range belongs to the variable: all views coloured by it use it and count the values beyond.
 #[test]
 fn the_range_of_a_variable_is_the_same_in_all_views() {
     let mut stage = staged("scatter", 2000);
@@ -102,15 +102,15 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
     stage.settle();
     assert!(!stage.says("beyond"));
     stage.press("Auto");
-    stage.tints(|tints| {
-        let (low, high) = tints.of("fitness").range.expect("a range that is kept");
-        assert!(low < 0.1 && high > 5.0, "{low} to {high}: what the data had");
-        tints.set("fitness", Tint { range: Some((0.1, 1.0)), ramp: None });
+    stage.color_scales(|color_scales| {
+        let (low, high) = color_scales.of("fitness").range.expect("a fixed range");
+        assert!(low < 0.1 && high > 5.0, "{low} to {high}: the range of the data");
+        color_scales.set("fitness", ScaleChoice { range: Some((0.1, 1.0)), colormap: None });
     });
-    let kept = stage.tints(|tints| tints.clone());
+    let kept = stage.color_scales(|color_scales| color_scales.clone());
     for (view, list) in [("circle", "Colour"), ("lineage", "Colour")] {
         let mut other = if view == "lineage" { with_lines() } else { staged(view, 2000) };
-        other.tints(|tints| *tints = kept.clone());
+        other.color_scales(|color_scales| *color_scales = kept.clone());
         other.choose(list, "fitness");
         other.absorb(frame(if view == "lineage" { 40 } else { 2000 }, 110));
         other.settle();
@@ -122,7 +122,9 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
     }
     let mut matrix = staged("matrix", 2000);
     matrix.absorb(Frame { readings: vec![(COUPLING, coupling())], ..frame(2000, 120) });
-    matrix.tints(|tints| tints.set("coupling", Tint { range: Some((0.0, 0.5)), ramp: None }));
+    matrix.color_scales(|color_scales| {
+        color_scales.set("coupling", ScaleChoice { range: Some((0.0, 0.5)), colormap: None })
+    });
     matrix.settle();
     let texts = matrix.painted_below(0.0);
     let Reading::Matrix(_, values) = coupling() else { panic!("a matrix") };
@@ -130,7 +132,7 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
     assert!(texts.contains(&said), "{said}, on both sides of zero: {texts:?}");
 }
 
-/// Sixty steps of births and deaths among twenty.
+/// Sixty steps of births and deaths in a population of twenty.
 fn with_lines() -> Stage {
     let mut stage = Stage::new("lineage", schema(40), (720.0, 480.0)).headless();
     stage.run(2);
@@ -139,8 +141,8 @@ fn with_lines() -> Stage {
     stage
 }
 
-/// Who is selected by clicks down the right edge: only the living are met there, each within reach of one of these places.
-fn met_at_the_right_edge(stage: &mut Stage) -> Vec<u32> {
+/// Elements selected by clicks along the right edge: only living lines reach it, each within reach of a click.
+fn selected_along_the_right_edge(stage: &mut Stage) -> Vec<u32> {
     let mut found = vec![];
     for y in (40..430).step_by(6) {
         stage.click(pos2(690.0, y as f32), Modifiers::NONE);
@@ -153,15 +155,15 @@ fn met_at_the_right_edge(stage: &mut Stage) -> Vec<u32> {
 }
 
 #[test]
-fn a_line_that_lives_is_selected_everywhere() {
+fn a_living_line_is_selected_in_all_views() {
     let mut stage = with_lines();
-    let found = met_at_the_right_edge(&mut stage);
+    let found = selected_along_the_right_edge(&mut stage);
     assert!(found.len() >= 8 && found.iter().all(|place| *place < 20), "{found:?}");
 }
 
-/// As every other view: the filter hides, and says how many; who is hidden is not drawn, not counted and not caught.
+/// Hidden elements are counted in the caption, not drawn, and not selected.
 #[test]
-fn the_filter_of_the_window_holds_in_views_of_populations() {
+fn the_filter_applies_to_population_views() {
     for (view, said) in [("circle", "1,400 of 2,000 cells"), ("scatter", "1,400 of 2,000 cells")] {
         let mut stage = staged(view, 2000);
         assert!(stage.says("1,800 of 2,000 cells") && !stage.says("hidden"), "{view}: the living");
@@ -172,28 +174,28 @@ fn the_filter_of_the_window_holds_in_views_of_populations() {
         stage.drag(pos2(x, y), vec2(width, height), Modifiers::NONE);
         let caught = stage.selection();
         assert_eq!(caught.len(), 1400, "{view}");
-        assert!(caught.iter().all(|i| i % 4 != 1 && i % 10 != 9), "{view}: nobody who is hidden, nobody who is dead");
+        assert!(caught.iter().all(|i| i % 4 != 1 && i % 10 != 9), "{view}: no hidden and no masked elements");
         stage.filter("kind = left and kind = right");
-        assert!(stage.says("Nobody is shown"), "{view} says why it is empty");
+        assert!(stage.says("All filtered out"), "{view} says why it is empty");
         stage.filter("");
-        assert!(stage.says("1,800 of 2,000 cells"), "{view}: all are back");
+        assert!(stage.says("1,800 of 2,000 cells"), "{view}: all are shown again");
     }
 }
 
 #[test]
-fn the_lineage_keeps_those_shown_and_what_they_came_out_of() {
+fn the_filtered_lineage_keeps_ancestors() {
     let mut stage = with_lines();
     assert!(stage.says("140 of 140 lines"));
     stage.filter("kind = left"); // places 1, 5, 9, 13, 17
     stage.settle();
-    assert!(stage.says("those the filter shows, and what they came out of") && !stage.says("140 of 140 lines"));
-    let found = met_at_the_right_edge(&mut stage);
+    assert!(stage.says("filtered, with ancestors") && !stage.says("140 of 140 lines"));
+    let found = selected_along_the_right_edge(&mut stage);
     assert!(found.len() >= 2 && found.iter().all(|place| place % 4 == 1), "{found:?}");
 }
 
-/// The menu is that of all views: what it does is done to those it is about, and they are selected.
+/// The menu is the same in all views; actions apply to its elements.
 #[test]
-fn the_one_menu_opens_in_views_of_populations() {
+fn the_element_menu_opens_in_population_views() {
     for view in ["circle", "scatter"] {
         let mut stage = Stage::new(view, schema(40), (720.0, 480.0)).headless();
         stage.run(2);
@@ -210,9 +212,9 @@ fn the_one_menu_opens_in_views_of_populations() {
     }
 }
 
-/// On a line that lives, the menu is about the place where it lives, and about its kin.
+/// On a living line, the menu is about the element in its slot, and its relatives.
 #[test]
-fn the_menu_of_a_line_is_about_who_lives_there() {
+fn the_menu_of_a_living_line_acts_on_its_slot() {
     let mut stage = with_lines();
     stage.allow(KindFeatures { actions: ACTIONS, ..KindFeatures::default() });
     let mut y = 40.0;
@@ -223,19 +225,19 @@ fn the_menu_of_a_line_is_about_who_lives_there() {
             break place;
         }
         y += 2.0;
-        assert!(y < 430.0, "nobody lives");
+        assert!(y < 430.0, "no living line");
     };
     stage.select_of(N, &[]);
     stage.menu_at(pos2(690.0, y));
-    assert!(stage.says("Select its living descendants") && stage.says("Actions"));
+    assert!(stage.says("Select living descendants") && stage.says("Actions"));
     stage.press("Actions");
     stage.press("Kick once");
     let requests = stage.requests();
     assert!(matches!(&requests[..], [ViewRequest::Act(a)] if a.elements == [place]), "{} requests", requests.len());
-    assert_eq!(stage.selection(), [place], "those it is done to are selected");
+    assert_eq!(stage.selection(), [place], "the target is selected");
 }
 
-/// Before data, with data, too small: none may panic.
+/// No view panics without data, with data, or in a small tile.
 #[test]
 fn every_state_draws_without_a_device() {
     for view in ["circle", "scatter", "phases", "lineage", "brain", "bands"] {
@@ -296,7 +298,7 @@ fn views_of_populations_stay_within_the_budget() {
     }
 }
 
-/// Two thousand states, none of which is left out of the picture.
+/// Two thousand states, all in the picture.
 #[test]
 fn a_long_record_of_distributions_stays_within_the_budget() {
     for is_heat in [false, true] {
@@ -375,7 +377,7 @@ fn bands_pictures(graphics: &(), dark: bool, theme: &str) {
         let steps = (0..60u64).map(|i| i * 10).chain((75..100).map(|i| i * 10));
         for step in steps {
             let mut frame = frame(n, step);
-            // A distribution that changes: it rises, and widens.
+            // A distribution that rises and widens.
             if let Some((_, Reading::Field(fitness))) = frame.readings.get_mut(1) {
                 fitness
                     .iter_mut()

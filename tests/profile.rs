@@ -1,20 +1,20 @@
-//! The Profile panels with the profile of a GPU that does not exist: what is chosen in one is shown by all, in both
-//! themes and down to small tiles. Pictures are written when `NEUROPIL_SHOTS` names a folder.
+//! Profile panels with the profile of a fake GPU: choices in one apply to all, in both themes and in small tiles.
+//! Pictures are written when `NEUROPIL_SHOTS` names a folder.
 
-#[path = "support/brain.rs"]
-#[allow(dead_code, reason = "each test binary takes what it needs")]
-mod brain;
 #[path = "support/device_profile.rs"]
 mod device_profile;
+#[path = "support/fake_fly.rs"]
+#[allow(dead_code, reason = "each test binary takes what it needs")]
+mod fake_fly;
 #[path = "support/harness.rs"]
 mod harness;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::schema;
 use device_profile::{PREDICTED, WORK, batches, ceilings, on_device};
 use egui::{Modifiers, pos2, vec2};
 use egui_kittest::Harness;
+use fake_fly::schema;
 use harness::Window;
 use neuropil::{
     app::{
@@ -107,11 +107,11 @@ fn a_click_on_a_launch_chooses_its_kernel() {
     // The captured graph is the longest span of the third lane (engine, calls, waits, kernels, copies).
     stage.click(pos2(600.0, 28.0 + 4.0 + 3.5 * 26.0), Modifiers::NONE);
     assert_eq!(stage.profile(|p| p.kernel), Some("graph"));
-    assert_eq!(stage.profile(|p| p.batch), Some(192), "what was clicked stays");
+    assert_eq!(stage.profile(|p| p.batch), Some(192), "the clicked batch stays");
 }
 
 #[test]
-fn the_overhead_is_what_measured_batches_take_longer() {
+fn overhead_compares_measured_batches_with_their_neighbours() {
     let mut stage = fed(panel("timing", (1000.0, 300.0)).headless());
     let overhead = stage.profile(|p| p.overhead()).expect("enough batches");
     assert!((overhead.measured - 0.06).abs() < 0.02, "{overhead:?}");
@@ -159,7 +159,7 @@ fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
     harness::until_within(std::time::Duration::from_secs(120), w, what, holds);
 }
 
-/// Which workspace is in front, by the shortcut's number.
+/// Brings a workspace to the front, by title.
 fn workspace(w: &mut Window, title: &str) {
     let at = w.state().workspaces().position(|t| t == title).expect("a workspace of this name");
     let ctx = w.ctx.clone();
@@ -175,7 +175,7 @@ fn run_and_shoot(project: &str, size: [f32; 2], picture: &str) {
     workspace(&mut w, "Simulate");
     w.state_mut().session_mut().live.play();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 20);
-    assert!(w.state().profile().batches().is_empty(), "nobody looks at where the time goes");
+    assert!(w.state().profile().batches().is_empty(), "no profile panel is visible");
     workspace(&mut w, "Profile");
     let measured = |w: &Window| w.state().profile().measured().count();
     until(&mut w, "a dozen batches are measured", |w| measured(w) >= 12);
@@ -185,7 +185,7 @@ fn run_and_shoot(project: &str, size: [f32; 2], picture: &str) {
     if let (Ok(folder), Ok(image)) = (std::env::var("NEUROPIL_SHOTS"), w.render()) {
         image.save(std::path::PathBuf::from(folder).join(format!("{picture}.png"))).expect("a writable folder");
     }
-    // Back where nobody looks: what was on its way comes in, and then nothing more.
+    // Hidden again: pending batches arrive, then no more.
     workspace(&mut w, "Simulate");
     w.state_mut().session_mut().live.play();
     let step = w.state().session().live.clock.step;
@@ -201,7 +201,7 @@ fn a_hidden_profile_costs_nothing_and_a_visible_one_fills() {
     run_and_shoot("nuclei.ron", [1280.0, 800.0], "workspace-profile-nuclei-1280");
 }
 
-/// The pictures of the workspace, in both sizes: for looking at, when `NEUROPIL_SHOTS` asks for them.
+/// Pictures of the workspace in two sizes, when `NEUROPIL_SHOTS` is set.
 #[test]
 fn pictures_of_the_workspace() {
     if std::env::var_os("NEUROPIL_SHOTS").is_none() {
@@ -212,7 +212,7 @@ fn pictures_of_the_workspace() {
     run_and_shoot("nuclei.ron", [1920.0, 1200.0], "workspace-profile-nuclei-1920");
 }
 
-/// What a measured batch costs on the CPU. Alone on the machine: `cargo test --test profile -- --ignored overhead`.
+/// Cost of a measured batch on the CPU. On an idle machine: `cargo test --test profile -- --ignored overhead`.
 #[test]
 #[ignore = "a measurement"]
 fn overhead_on_the_cpu() {
@@ -229,7 +229,7 @@ fn overhead_on_the_cpu() {
         let steps = if name == "fly.ron" { 100 } else { 3 };
         let (mut pass, mut costs) = (Pass::default(), [vec![], vec![], vec![]]);
         for number in 0..900_u64 {
-            // Not measured, in sums, span by span.
+            // Not measured, with sums, span by span.
             let how = (number % 3) as usize;
             let start = std::time::Instant::now();
             pass.begin(number, sim.clock().step, how > 0, how == 2);
@@ -246,6 +246,6 @@ fn overhead_on_the_cpu() {
         let [plain, sums, spans] = &mut costs;
         let (plain, sums, spans) = (quartile(plain), quartile(sums), quartile(spans));
         println!("{name}: {plain:.2} us per step, in sums {sums:.2}, span by span {spans:.2} (lower quartiles of 300)");
-        assert!(spans < 1.5 * plain, "measuring is dear");
+        assert!(spans < 1.5 * plain, "measuring is expensive");
     }
 }

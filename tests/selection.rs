@@ -1,12 +1,12 @@
 //! The selection and the filter shared by all views, with 138,639 elements and 15 M connections. Pictures are written
 //! when `NEUROPIL_SHOTS` names a folder.
 
-#[path = "support/brain.rs"]
-mod brain;
+#[path = "support/fake_fly.rs"]
+mod fake_fly;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::schema;
+use fake_fly::schema;
 use neuropil::{
     app::views::{KindFeatures, ViewRequest},
     params::ChoiceSpec,

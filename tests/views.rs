@@ -1,20 +1,20 @@
 //! `app/views` with a synthetic brain of 138,639 elements: states, gestures, both themes. Images are written when
 //! `NEUROPIL_SHOTS` names a folder.
 
-#[path = "support/brain.rs"]
-mod brain;
-#[path = "support/raster_load.rs"]
-mod raster_load;
+#[path = "support/crowd.rs"]
+mod crowd;
+#[path = "support/fake_fly.rs"]
+mod fake_fly;
 #[path = "support/stage.rs"]
 mod stage;
 
-use brain::{Activity, schema};
 use egui::{Modifiers, pos2, vec2};
+use fake_fly::{Activity, schema};
 use neuropil::app::{
     theme::Tokens,
     views::{
         self,
-        colors::{self, Ramp},
+        colormap::{self, Colormap},
     },
 };
 use stage::{Stage, graphics};
@@ -177,7 +177,7 @@ fn close_up_pictures() {
         brain.settle();
         brain.shoot(&format!("brain-field-{theme}"));
         let tokens = if dark { Tokens::dark() } else { Tokens::light() };
-        let ends = [colors::BELOW, colors::ABOVE].map(|i| Ramp::default().fixed_table(&tokens)[i]);
+        let ends = [colormap::BELOW, colormap::ABOVE].map(|i| Colormap::default().fixed_table(&tokens)[i]);
         let before = ends.map(|end| brain.count_pixels(end)); // of categories, in the legend
         brain.press("Auto");
         brain.settle();
@@ -277,20 +277,20 @@ fn a_view_that_was_kept_is_gone_back_to() {
     let mut stage = Stage::new("brain", schema(), (1200.0, 600.0)).headless();
     stage.run(3);
     stage.press("Views");
-    stage.press("Keep this view");
-    let kept = stage.kept_views();
+    stage.press("Save view");
+    let kept = stage.saved_views();
     assert_eq!((kept.len(), kept[0].name.as_str()), (1, "View 1"));
     stage.drag(pos2(700.0, 300.0), vec2(120.0, 60.0), Modifiers::NONE);
     stage.press("Views");
-    stage.press("Keep this view");
-    let other = stage.kept_views()[1].clone();
+    stage.press("Save view");
+    let other = stage.saved_views()[1].clone();
     assert!((other.yaw - kept[0].yaw).abs() > 0.1, "the view was turned");
     stage.key(egui::Key::Num5);
     stage.press("Views");
-    stage.press("Keep this view");
-    let again = stage.kept_views()[2].clone();
+    stage.press("Save view");
+    let again = stage.saved_views()[2].clone();
     assert_eq!((again.yaw, again.pitch, again.distance), (kept[0].yaw, kept[0].pitch, kept[0].distance));
     stage.press("Views");
-    stage.press("Forget View 2");
-    assert!(stage.kept_views().iter().all(|k| k.name != "View 2"));
+    stage.press("Delete View 2");
+    assert!(stage.saved_views().iter().all(|k| k.name != "View 2"));
 }

@@ -355,8 +355,8 @@ impl App {
         self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock);
         session.filter.update(ui.ctx(), &session.live.schema, &features);
         let (before, model) = (session.selection.clone(), &session.project.model);
-        let mut tints = std::mem::take(&mut self.workspace.tints);
-        let mut kept_views = std::mem::take(&mut self.workspace.kept_views);
+        let mut color_scales = std::mem::take(&mut self.workspace.color_scales);
+        let mut saved_views = std::mem::take(&mut self.workspace.saved_views);
         let ctx = views::ViewCtx {
             schema: &session.live.schema,
             clock: session.live.clock,
@@ -369,15 +369,15 @@ impl App {
             filter: &mut session.filter,
             features: &features,
             runs: &mut self.library,
-            tints: &mut tints,
-            kept_views: &mut kept_views,
+            color_scales: &mut color_scales,
+            saved_views: &mut saved_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
             profile: &mut self.profile,
             requests: &mut requests,
         };
         self.workspace.ui(ui, ctx);
-        (self.workspace.tints, self.workspace.kept_views) = (tints, kept_views);
+        (self.workspace.color_scales, self.workspace.saved_views) = (color_scales, saved_views);
         let now = &mut session.selection;
         if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
             now.generation += 1;

@@ -26,7 +26,7 @@ impl App {
             measuring: before.measuring,
             runs: self.library.runs.iter().map(|run| run.folder.clone()).collect(),
         };
-        self.profile.forget();
+        self.profile.clear();
         if !same {
             self.fetch_ceilings(device.clone());
         }

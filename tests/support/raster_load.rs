@@ -3,7 +3,7 @@
 //! `cargo test --release --test views twenty_million -- --ignored --nocapture`.
 
 use crate::{
-    brain::schema,
+    fake_fly::schema,
     stage::{Stage, graphics},
 };
 use egui::{Modifiers, Pos2, Vec2, pos2, vec2};

@@ -4,7 +4,7 @@
 #[path = "pointer.rs"]
 mod pointer;
 
-use crate::brain::Activity;
+use crate::fake_fly::Activity;
 use egui::{Event, Modifiers, PointerButton, Pos2, Vec2};
 use egui_kittest::{
     Harness,
@@ -57,8 +57,8 @@ struct Inside {
     features: views::KindFeatures,
     requests: Vec<views::ViewRequest>,
     profile: Profile,
-    tints: views::tints::Tints,
-    kept_views: Vec<views::brain::Kept>,
+    color_scales: views::color_scales::ColorScales,
+    saved_views: Vec<views::view_3d::SavedView>,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -85,8 +85,8 @@ impl Inside {
             filter: &mut self.filter,
             features: &self.features,
             runs: &mut self.runs,
-            tints: &mut self.tints,
-            kept_views: &mut self.kept_views,
+            color_scales: &mut self.color_scales,
+            saved_views: &mut self.saved_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             profile: &mut self.profile,
@@ -122,8 +122,8 @@ impl Stage {
             features: Default::default(),
             requests: vec![],
             profile: Profile::default(),
-            tints: Default::default(),
-            kept_views: vec![],
+            color_scales: Default::default(),
+            saved_views: vec![],
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -377,13 +377,13 @@ impl Stage {
     }
 
     /// Reads or changes the colour scales.
-    pub fn tints<T>(&mut self, f: impl FnOnce(&mut views::tints::Tints) -> T) -> T {
-        f(&mut self.harness().state_mut().tints)
+    pub fn color_scales<T>(&mut self, f: impl FnOnce(&mut views::color_scales::ColorScales) -> T) -> T {
+        f(&mut self.harness().state_mut().color_scales)
     }
 
     /// The saved views.
-    pub fn kept_views(&mut self) -> Vec<views::brain::Kept> {
-        self.harness().state().kept_views.clone()
+    pub fn saved_views(&mut self) -> Vec<views::view_3d::SavedView> {
+        self.harness().state().saved_views.clone()
     }
 
     /// Presses a key over the middle of the view.

@@ -1,12 +1,13 @@
-//! Angles on a circle: any field of angles, and the arrow of their order.
+//! Phase circle: any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
     Selection, View, ViewCtx, bar,
-    cloud::{Cloud, Placed, SINGLES},
-    colors::{self, Shade},
-    fields::{self, Fields, Part},
+    cloud::{Cloud, MAX_SINGLE, Placed},
+    color_scale::FieldScale,
+    color_scales::ColorScales,
+    colors,
+    fields::{self, ElementMask, Fields},
     kit, run_ui, tap,
-    tints::Tints,
 };
 use crate::{
     engine::SimSchema,
@@ -15,13 +16,13 @@ use crate::{
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
 use std::{f32::consts::TAU, sync::Arc};
 
-/// Parts of the ring that shows how many are where.
+/// Bins of the density ring.
 const PARTS: usize = 180;
-/// Radius of the circle, and of the ring of densities, in units of the square.
+/// Radius of the circle and of the density ring, in units of the square.
 const CIRCLE: f32 = 0.385;
 const RING: (f32, f32) = (0.425, 0.47);
 
-/// The mean of e^{iφ}, and how many are where.
+/// The order parameter (mean of e^{iφ}) and the counts per bin.
 #[derive(Default)]
 struct Order {
     sum: (f64, f64),
@@ -47,24 +48,24 @@ impl Order {
 #[derive(Default)]
 pub struct Circle {
     angle: Option<&'static str>,
-    /// What colours the points; nothing chosen: the angle itself.
-    tint: Option<ProbeId>,
+    /// The field that colours the points; none: the angle itself.
+    color_by: Option<ProbeId>,
     fields: Fields,
     cloud: Cloud<Order>,
     chosen: Option<Chosen>,
 }
 
-/// The sum of e^{iφ} of the selected.
+/// The sum of e^{iφ} over the selected elements.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// Placing and selection it was made for.
+    /// Versions of placement and selection it was computed for.
     key: (u64, u64),
     sum: (f64, f64),
     n: u32,
 }
 
-/// Puts angles on the circle, a little inwards or outwards so that neighbours do not hide each other.
-fn on_circle(angles: &[f32], part: &Part) -> Placed<Order> {
+/// Places angles on the circle, with a small radial jitter against overlap.
+fn on_circle(angles: &[f32], part: &ElementMask) -> Placed<Order> {
     let mut order = Order { parts: vec![0; PARTS], total: angles.len(), ..Order::default() };
     let (mut of, mut at) = (vec![], vec![]);
     for (i, angle) in angles.iter().enumerate() {
@@ -89,8 +90,8 @@ impl Circle {
 
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let Some((id, _, over)) = self.probe(schema) else { return vec![] };
-        let tint = self.tint.filter(|t| fields::over(schema, over, |_| true).iter().any(|(id, _)| id == t));
-        fields::wanted([Some(id), fields::mask(schema, over), tint])
+        let color_by = self.color_by.filter(|t| fields::over(schema, over, |_| true).iter().any(|(id, _)| id == t));
+        fields::wanted([Some(id), fields::mask(schema, over), color_by])
     }
 
     fn caption(&self, set: &str, n_hidden: u32) -> String {
@@ -100,7 +101,7 @@ impl Circle {
         if n > 0 {
             text += &format!("  |  r = {:.3}  |  ψ = {:.0}°", order.r(), order.psi().to_degrees());
         }
-        if n > SINGLES {
+        if n > MAX_SINGLE {
             text += "  |  density";
         }
         if n_hidden > 0 {
@@ -114,13 +115,13 @@ impl Circle {
             self.angle = Some(angle);
             self.clear();
         }
-        let mut tints = vec![(None, fields::label(probe))];
+        let mut color_options = vec![(None, fields::label(probe))];
         let others = fields::over(ctx.schema, over, |m| m != Meaning::Mask);
-        tints.extend(
+        color_options.extend(
             others.into_iter().filter(|(_, p)| p.name != probe.name).map(|(id, p)| (Some(id), fields::label(p))),
         );
-        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.tint, &tints);
-        self.fields.range_ui(ui, ctx, self.tint);
+        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options);
+        self.fields.range_ui(ui, ctx, self.color_by);
     }
 
     fn clear(&mut self) {
@@ -129,14 +130,14 @@ impl Circle {
         self.chosen = None;
     }
 
-    /// What colours the points, and its latest values.
-    fn shade(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
-        let id = self.tint.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
+    /// The field that colours the points, with its latest values.
+    fn scale(&self, ctx: &ViewCtx<'_>, angle: ProbeId) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
+        let id = self.color_by.filter(|t| self.fields.get(*t).is_some()).unwrap_or(angle);
         let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
+        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
     }
 
-    /// Mean of e^{iφ} of the selected, and how many they are; summed again only when something changed.
+    /// Sum of e^{iφ} over the selected elements; cached per placement and selection.
     fn of_selected(&mut self, selected: &[u32], selection: u64) -> Chosen {
         let key = (self.cloud.generation, selection);
         if let Some(chosen) = self.chosen.filter(|c| c.key == key) {
@@ -160,11 +161,11 @@ impl Circle {
         let small = kit::small(ui);
         paint_guides(&painter, area, &small, ctx);
         paint_ring(&painter, area, &self.cloud.placed().found.parts, ctx);
-        if let Some((probe, values, shade)) = self.shade(ctx, angle) {
-            let color = |of: u32| values.get(of as usize).map_or(Color32::TRANSPARENT, |v| shade.color(*v));
+        if let Some((probe, values, scale)) = self.scale(ctx, angle) {
+            let color = |of: u32| values.get(of as usize).map_or(Color32::TRANSPARENT, |v| scale.color(*v));
             self.cloud.paint(&painter, area, set, ctx, color);
-            if self.tint.is_some() && canvas.width() - area.width() > 90.0 {
-                bar::paint(&painter, canvas, (&small, &kit::mono(ui)), ctx.tokens, probe, &shade);
+            if self.color_by.is_some() && canvas.width() - area.width() > 90.0 {
+                bar::paint(&painter, canvas, (&small, &kit::mono(ui)), ctx.tokens, probe, &scale);
             }
         }
         let order = &self.cloud.placed().found;
@@ -188,7 +189,7 @@ impl Circle {
     }
 }
 
-/// The circle, half of it, and the names of its quarters.
+/// The circle, a circle of half the radius, and angle labels.
 fn paint_guides(painter: &Painter, area: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
     let (centre, side) = (area.center(), area.width());
     for share in [0.5, 1.0] {
@@ -206,14 +207,14 @@ fn paint_guides(painter: &Painter, area: Rect, font: &egui::FontId, ctx: &ViewCt
     }
 }
 
-/// How many are where: bars outwards, on a scale of the fullest part; with very many points the only picture.
+/// Density ring: outward bars relative to the fullest bin; the only drawing when there are very many points.
 fn paint_ring(painter: &Painter, area: Rect, parts: &[u32], ctx: &ViewCtx<'_>) {
     let most = parts.iter().copied().max().unwrap_or(0);
     if most == 0 {
         return;
     }
     let n: u64 = parts.iter().map(|n| u64::from(*n)).sum();
-    let inner = if n > SINGLES as u64 { CIRCLE - 0.03 } else { RING.0 };
+    let inner = if n > MAX_SINGLE as u64 { CIRCLE - 0.03 } else { RING.0 };
     let mut mesh = Mesh::default();
     let at = |turn: f32, radius: f32| area.center() + Vec2::angled(-turn * TAU) * radius * area.width();
     for (i, n) in parts.iter().enumerate().filter(|(_, n)| **n > 0) {
@@ -268,13 +269,13 @@ impl View for Circle {
         let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This view shows fields whose values are angles";
-            kit::empty_ui(ui, canvas, ctx, "Nothing here turns", how, None);
+            let how = "The phase circle needs a field of angles";
+            kit::empty_ui(ui, canvas, ctx, "No angle field", how, None);
             return;
         };
         let filter = ctx.filter.shown();
         if let Some(angles) = self.fields.get(id).cloned() {
-            let part = Part::of(ctx.schema, set.name, &self.fields, filter);
+            let part = ElementMask::of(ctx.schema, set.name, &self.fields, filter);
             let key = [self.fields.generation, 0, filter.generation];
             self.cloud.update(ui.ctx(), key, angles.len(), || move || on_circle(&angles, &part));
         }
@@ -282,11 +283,11 @@ impl View for Circle {
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
         if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have a phase", None);
+            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a phase", None);
             return;
         }
         if self.cloud.placed().of.is_empty() {
-            let how = "Run the model to see how they agree";
+            let how = "Run to see phases";
             return run_ui(ui, canvas, ctx, "No phases yet", how);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
@@ -301,8 +302,8 @@ impl View for Circle {
         self.tooltip_ui(&response, &set, ctx);
     }
 
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
-        self.fields.toggle_range(schema, self.tint?, tints)
+    fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
+        self.fields.toggle_range(schema, self.color_by?, scales)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -310,13 +311,13 @@ impl View for Circle {
     }
 
     fn help(&self) -> &'static str {
-        "# Phase circle\n\nEvery element at its angle; a little off the circle, so that neighbours do not hide each \
-         other. The arrow is the mean of e^{iφ} over all that are shown: its length r is 1 when all agree and near 0 \
-         when they are spread, its direction ψ is the mean angle. The ring outside tells how many are where; above \
-         10,000 it is the whole picture. With a selection a second arrow is the order of the selected.\n\n\
+        "# Phase circle\n\nEvery element at its angle, with a small radial jitter so that neighbours do not hide each \
+         other. The arrow is the mean of e^{iφ} over all shown elements: its length r is 1 when all phases are equal and near 0 \
+         when they are spread, its direction ψ is the mean angle. The outer ring is the density of angles; above \
+         10,000 elements only the ring is drawn. With a selection, a second arrow is the mean over the selected elements.\n\n\
          - click: select · Ctrl+click: add or remove\n\
          - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right click: what can be done with them"
+         - right-click: actions"
     }
 }
 
@@ -341,13 +342,17 @@ mod tests {
     #[test]
     fn the_arrow_is_the_mean_of_those_who_take_part() {
         let angles = [0.0, PI / 2.0, PI, f32::NAN, 0.0];
-        let placed = on_circle(&angles, &Part::masked(Some(Arc::new(vec![1.0, 1.0, 0.0, 1.0, 1.0]))));
+        let placed = on_circle(&angles, &ElementMask::masked(Some(Arc::new(vec![1.0, 1.0, 0.0, 1.0, 1.0]))));
         assert_eq!(placed.of, [0, 1, 4]);
         let order = &placed.found;
         assert!((order.r() - 5f64.sqrt() / 3.0).abs() < 1e-6 && (order.psi() - 0.5f64.atan()).abs() < 1e-6);
         assert_eq!((order.parts.iter().sum::<u32>(), order.parts[0], order.total), (3, 2, 5));
         assert!(placed.at.iter().all(|[x, y]| (x - 0.5).hypot(y - 0.5) < RING.0));
-        assert_eq!(on_circle(&[], &Part::default()).found.r(), 0.0);
-        assert_eq!(on_circle(&[-1e-9], &Part::default()).found.parts.iter().sum::<u32>(), 1, "just below a full turn");
+        assert_eq!(on_circle(&[], &ElementMask::default()).found.r(), 0.0);
+        assert_eq!(
+            on_circle(&[-1e-9], &ElementMask::default()).found.parts.iter().sum::<u32>(),
+            1,
+            "just below a full turn"
+        );
     }
 }

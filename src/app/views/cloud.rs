@@ -1,5 +1,5 @@
-//! Points in a plane, one per element: what the phase circle and the scatter share. They are placed on the pool when
-//! they are many; drawn one by one up to ten thousand; hovered, clicked, caught with a rectangle or a lasso.
+//! Points in a plane, one per element: shared by the phase circle and the scatter. Large sets are placed on the pool.
+//! Up to ten thousand points are drawn one by one; hover, click, rectangle and lasso select.
 
 use super::{MenuTarget, ViewCtx, kit, menu, pool};
 use crate::{
@@ -8,44 +8,44 @@ use crate::{
 };
 use egui::{Color32, Painter, Pos2, Rect, Response, Stroke, Ui, pos2};
 
-/// Up to this many points are drawn one by one.
-pub const SINGLES: usize = 10_000;
-/// More elements than this are placed on the pool, not on the window's thread.
-const AT_ONCE: usize = 20_000;
-/// How far from a point the pointer may be, points.
+/// Maximum number of points drawn one by one.
+pub const MAX_SINGLE: usize = 10_000;
+/// Above this number of elements, points are placed on the pool.
+const MAX_INLINE: usize = 20_000;
+/// Maximum distance from a point to the pointer, in points.
 const SLACK: f32 = 7.0;
-/// More selected points than this are told by their colour alone.
-const MOST_RINGS: usize = 1_500;
+/// Above this number, selected points have no rings, only their colour.
+const MAX_RINGS: usize = 1_500;
 
-/// What the pointer does, for the status bar.
+/// Pointer gestures for the status bar.
 pub const GESTURES: &[(&str, &str)] =
     &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add"), ("right click", "menu")];
 
-/// Where elements lie, and what else was found out on the way.
+/// Positions of the elements, and statistics computed on the way.
 #[derive(Default)]
 pub struct Placed<T> {
-    /// The elements that have a place, ascending.
+    /// The placed elements, ascending.
     pub of: Vec<u32>,
-    /// Their places: 0 to 1 to the right and up.
+    /// Their positions: 0 to 1 to the right and up.
     pub at: Vec<[f32; 2]>,
-    /// The rest.
+    /// Statistics.
     pub found: T,
 }
 
-/// What a placing was made of: it is made anew when any of these is another. Values, settings, and who is shown.
+/// What a placement depends on: values, settings, filter. A change of any recomputes it.
 pub type Key = [u64; 3];
 
-/// The points, and the hand that works them.
+/// The points and their pointer state.
 pub struct Cloud<T> {
     placed: Placed<T>,
     key: Option<Key>,
-    /// Counts up with every new placing.
+    /// Incremented with every new placement.
     pub generation: u64,
     pool_job: pool::PoolJob<Key, Placed<T>>,
     lasso: Vec<Pos2>,
     is_rectangle: bool,
     under_pointer: Option<u32>,
-    /// The one the context menu was opened on.
+    /// The element the context menu was opened on.
     menu_element: Option<u32>,
 }
 
@@ -65,8 +65,8 @@ impl<T: Default> Default for Cloud<T> {
 }
 
 impl<T: Default + Send + 'static> Cloud<T> {
-    /// Places the points anew when `key` is another: at once, or on the pool when they are many. Meanwhile the last
-    /// good ones stay.
+    /// Recomputes the points when `key` changes: at once, or on the pool for large sets. The previous points stay until
+    /// then.
     pub fn update<J>(&mut self, ctx: &egui::Context, key: Key, n: usize, job: impl FnOnce() -> J)
     where
         J: FnOnce() -> Placed<T> + Send + 'static,
@@ -78,7 +78,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
             return;
         }
         let place = job();
-        if n <= AT_ONCE {
+        if n <= MAX_INLINE {
             return self.take((key, place()));
         }
         self.pool_job.start(ctx, key, place);
@@ -89,7 +89,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.generation += 1;
     }
 
-    /// Forgets everything.
+    /// Clears everything.
     pub fn clear(&mut self) {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
@@ -104,7 +104,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.under_pointer
     }
 
-    /// What the pointer does. `area` is where the unit square lies.
+    /// Handles the pointer. `area` is the unit square on screen.
     pub fn gestures_ui(&mut self, ui: &Ui, response: &Response, area: Rect, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
         self.drag(ui, response, area, set, ctx);
         let found = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| self.pick(area, at));
@@ -149,11 +149,11 @@ impl<T: Default + Send + 'static> Cloud<T> {
         }
         if response.drag_stopped() && !self.lasso.is_empty() {
             let polygon = std::mem::take(&mut self.lasso);
-            let caught = self.inside(area, &polygon);
+            let selected_points = self.inside(area, &polygon);
             if modifiers.command {
-                ctx.selection.extend(set.name, &caught);
+                ctx.selection.extend(set.name, &selected_points);
             } else {
-                ctx.selection.replace(set.name, caught);
+                ctx.selection.replace(set.name, selected_points);
             }
         }
     }
@@ -167,14 +167,14 @@ impl<T: Default + Send + 'static> Cloud<T> {
     fn inside(&self, area: Rect, polygon: &[Pos2]) -> Vec<u32> {
         let bounds = Rect::from_points(polygon);
         let polygon: Vec<Vec2> = polygon.iter().map(|p| Vec2::new(p.x, p.y)).collect();
-        let caught = |(_, at): &(&u32, &[f32; 2])| {
+        let selected_points = |(_, at): &(&u32, &[f32; 2])| {
             let at = place(area, **at);
             bounds.contains(at) && inside_polygon(&polygon, Vec2::new(at.x, at.y))
         };
-        self.placed.of.iter().zip(&self.placed.at).filter(caught).map(|(of, _)| *of).collect()
+        self.placed.of.iter().zip(&self.placed.at).filter(selected_points).map(|(of, _)| *of).collect()
     }
 
-    /// Draws the points one by one, or only the selected among many; rings around the selected and the hovered.
+    /// Draws the points one by one, or only the selected ones in large sets; rings around selected and hovered points.
     pub fn paint(
         &self,
         painter: &Painter,
@@ -186,20 +186,20 @@ impl<T: Default + Send + 'static> Cloud<T> {
         let selected = ctx.selection.of(set.name);
         let n = self.placed.of.len();
         let radius = if n > 2_000 { 1.6 } else { 2.6 };
-        // The more there are, the more one sees through each.
+        // More points are drawn more transparently.
         let opacity = (1.15 - 0.16 * (n.max(1) as f32).log10()).clamp(0.45, 0.9);
         let aside = if selected.is_empty() { opacity } else { opacity * 0.45 };
         let is_selected = |of: u32| selected.binary_search(&of).is_ok();
         let points = || self.placed.of.iter().zip(&self.placed.at).map(|(of, at)| (*of, place(area, *at)));
-        if n <= SINGLES {
+        if n <= MAX_SINGLE {
             for (of, at) in points().filter(|(of, _)| !is_selected(*of)) {
                 painter.circle_filled(at, radius, color(of).gamma_multiply(aside));
             }
         }
         if !selected.is_empty() {
-            for (of, at) in points().filter(|(of, _)| is_selected(*of)).take(SINGLES) {
+            for (of, at) in points().filter(|(of, _)| is_selected(*of)).take(MAX_SINGLE) {
                 painter.circle_filled(at, radius + 0.6, color(of));
-                if selected.len() <= MOST_RINGS {
+                if selected.len() <= MAX_RINGS {
                     painter.circle_stroke(at, radius + 2.2, Stroke::new(1.25, ctx.tokens.accent));
                 }
             }
@@ -230,7 +230,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
     }
 }
 
-/// A place of the unit square on the screen.
+/// A position of the unit square on screen.
 pub fn place(area: Rect, [x, y]: [f32; 2]) -> Pos2 {
     pos2(area.left() + x * area.width(), area.bottom() - y * area.height())
 }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_picked_and_caught_where_they_are_drawn() {
+    fn points_are_picked_and_selected_at_their_drawn_positions() {
         let placed = Placed { of: vec![3, 8], at: vec![[0.5, 0.5], [0.25, 1.0]], found: () };
         let mut cloud = Cloud::default();
         cloud.take(([1; 3], placed));

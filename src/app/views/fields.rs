@@ -1,6 +1,6 @@
-//! The latest values of some fields over one set: what views of several fields at once hold.
+//! The latest values of several fields over one set.
 
-use super::{ViewCtx, colors, filter::FilterMask, kit, probes_where, tints::Tints};
+use super::{ViewCtx, color_scale, color_scales::ColorScales, filter::Shown, kit, probes_where};
 use crate::{
     engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, sync::Arc};
 #[derive(Default)]
 pub struct Fields {
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
-    /// Counts up with every change.
+    /// Incremented with every change.
     pub generation: u64,
 }
 
 impl Fields {
-    /// Takes what a frame has of the wanted fields, and forgets the others. Whether anything came.
+    /// Takes the wanted fields of a frame and drops the others. Whether anything changed.
     pub fn absorb(&mut self, frame: &Frame, wanted: &[ProbeId]) -> bool {
         self.values.retain(|id, _| wanted.contains(id));
         let before = self.generation;
@@ -29,31 +29,31 @@ impl Fields {
         before != self.generation
     }
 
-    /// Forgets all.
+    /// Clears everything.
     pub fn clear(&mut self) {
         self.values.clear();
         self.generation += 1;
     }
 
-    /// The values of a field; none before they have come.
+    /// The values of a field; none before they arrive.
     pub fn get(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
         self.values.get(&probe)
     }
 
-    /// The range of the colours of a field, in a toolbar.
+    /// Toolbar control of a field's colour range.
     pub fn range_ui(&self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>, shown: Option<ProbeId>) {
         let Some(id) = shown else { return };
         if let Some((probe, values)) = ctx.schema.probes.get(usize::from(id)).zip(self.get(id)) {
-            ctx.tints.choice_ui(ui, ctx.tokens, probe, colors::range_of(probe, values));
+            ctx.color_scales.choice_ui(ui, ctx.tokens, probe, color_scale::range_of(probe, values));
         }
     }
 
-    /// Keeps it, or lets it follow the data again; whether it is kept now. None when there is nothing yet.
-    pub fn toggle_range(&self, schema: &SimSchema, shown: ProbeId, tints: &mut Tints) -> Option<bool> {
-        Some(tints.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
+    /// Fixes the colour range, or lets it follow the data again; whether it is fixed now. None without values.
+    pub fn toggle_range(&self, schema: &SimSchema, shown: ProbeId, scales: &mut ColorScales) -> Option<bool> {
+        Some(scales.toggle_of(schema.probes.get(usize::from(shown))?, self.get(shown)?))
     }
 
-    /// One value, as a tooltip says it.
+    /// One value, formatted for a tooltip.
     pub fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
         let spec = schema.probes.get(usize::from(probe))?;
         let value = *self.get(probe)?.get(element as usize)?;
@@ -61,33 +61,33 @@ impl Fields {
     }
 }
 
-/// How a field is called in a query.
-pub fn word(probe: &ProbeSpec) -> &'static str {
+/// The name of a field in queries.
+pub fn query_name(probe: &ProbeSpec) -> &'static str {
     probe.name.trim_end_matches("_field")
 }
 
-/// How a field is called.
+/// The label of a field.
 pub fn label(probe: &ProbeSpec) -> String {
-    if probe.title.is_empty() { kit::spaced(word(probe)) } else { probe.title.to_owned() }
+    if probe.title.is_empty() { kit::spaced(query_name(probe)) } else { probe.title.to_owned() }
 }
 
-/// The same with its unit, as at an axis.
+/// The label with its unit, for axes.
 pub fn title(probe: &ProbeSpec) -> String {
     if probe.unit.is_empty() { label(probe) } else { format!("{} ({})", label(probe), probe.unit) }
 }
 
-/// The fields over a set with a meaning that is wanted.
+/// The fields over a set with a wanted meaning.
 pub fn over(schema: &SimSchema, set: &str, wanted: impl Fn(Meaning) -> bool) -> Vec<(ProbeId, &'static ProbeSpec)> {
     let fits = |s: &Shape| matches!(s, Shape::Field { over, meaning, .. } if *over == set && wanted(*meaning));
     probes_where(schema, fits).collect()
 }
 
-/// The field that says which elements of a set take part, when there is one.
+/// The mask field of a set, if there is one.
 pub fn mask(schema: &SimSchema, set: &str) -> Option<ProbeId> {
     over(schema, set, |m| m == Meaning::Mask).first().map(|(id, _)| *id)
 }
 
-/// The field of angles with a name, else the first; and the set it is over.
+/// The named field of angles, else the first; and its set.
 pub fn angle(schema: &SimSchema, chosen: Option<&str>) -> Option<(ProbeId, &'static ProbeSpec, &'static str)> {
     let is_chosen = |(_, probe): &&(ProbeId, &'static ProbeSpec)| Some(probe.name) == chosen;
     let all = angles(schema);
@@ -100,14 +100,14 @@ fn angles(schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
     probes_where(schema, |s| s.meaning() == Some(Meaning::Angle)).collect()
 }
 
-/// Which of several fields of angles, in a toolbar; the one that was chosen now.
+/// Toolbar control that chooses between several fields of angles; the new choice.
 pub fn angle_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, shown: &'static str) -> Option<&'static str> {
     let all: Vec<_> = angles(ctx.schema).into_iter().map(|(_, p)| (p.name, label(p))).collect();
     let mut chosen = shown;
     (all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Angle", &mut chosen, &all)).then_some(chosen)
 }
 
-/// What a view wants of some fields it may show, each once.
+/// Sorted probe ids without duplicates.
 pub fn wanted(all: impl IntoIterator<Item = Option<ProbeId>>) -> Vec<ProbeId> {
     let mut all: Vec<ProbeId> = all.into_iter().flatten().collect();
     all.sort_unstable();
@@ -115,52 +115,52 @@ pub fn wanted(all: impl IntoIterator<Item = Option<ProbeId>>) -> Vec<ProbeId> {
     all
 }
 
-/// Whether values from the lowest to the highest are the same: rounding is no spread.
+/// Whether a range is empty up to rounding.
 pub fn is_flat(low: f32, high: f32) -> bool {
     low > high || high - low <= 1e-5 * high.abs().max(low.abs())
 }
 
-/// Whether all who take part have the same value. A sample says as much, and costs nothing with many.
-pub fn is_same(values: &[f32], takes_part: impl Fn(usize) -> bool) -> bool {
+/// Whether all included elements have the same value. Decided from a sample.
+pub fn is_constant(values: &[f32], is_included: impl Fn(usize) -> bool) -> bool {
     let every = (values.len() / 4096).max(1);
-    let sample = values.iter().enumerate().step_by(every).filter(|(i, v)| v.is_finite() && takes_part(*i));
+    let sample = values.iter().enumerate().step_by(every).filter(|(i, v)| v.is_finite() && is_included(*i));
     let ends = |(low, high): (f32, f32), (_, v): (usize, &f32)| (low.min(*v), high.max(*v));
     let (low, high) = sample.fold((f32::INFINITY, f32::NEG_INFINITY), ends);
     is_flat(low, high)
 }
 
-/// Whether an element takes part: yes, when nobody says.
-pub fn takes_part(mask: Option<&[f32]>, element: usize) -> bool {
+/// Whether a mask includes an element; without a mask, yes.
+pub fn is_included(mask: Option<&[f32]>, element: usize) -> bool {
     mask.and_then(|m| m.get(element)).is_none_or(|v| *v > 0.5)
 }
 
-/// Who takes part: those of whom the set's mask says so, and whom the window's filter shows. To take along to the pool.
+/// The elements a view includes: by the set's mask field and by the window's filter. Can be moved to the pool.
 #[derive(Clone, Default)]
-pub struct Part {
+pub struct ElementMask {
     mask: Option<Arc<Vec<f32>>>,
     shown: Option<Arc<Vec<bool>>>,
 }
 
-impl Part {
-    /// By a mask alone.
+impl ElementMask {
+    /// By a mask only.
     pub fn masked(mask: Option<Arc<Vec<f32>>>) -> Self {
         Self { mask, shown: None }
     }
 
-    /// By a mask as it was some time, and the filter.
-    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &FilterMask) -> Self {
+    /// By an earlier mask, and the filter.
+    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &Shown) -> Self {
         Self { mask, shown: filter.shared(set) }
     }
 
-    /// By the latest values of the mask of a set, and the filter.
-    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
+    /// By the latest mask of a set, and the filter.
+    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &Shown) -> Self {
         let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }
     }
 
-    /// Whether an element takes part: yes, when nobody says.
+    /// Whether an element is included.
     pub fn has(&self, element: usize) -> bool {
-        takes_part(self.mask.as_ref().map(|m| m.as_slice()), element)
+        is_included(self.mask.as_ref().map(|m| m.as_slice()), element)
             && self.shown.as_ref().and_then(|s| s.get(element)).is_none_or(|s| *s)
     }
 }

@@ -1,7 +1,7 @@
 //! A heat map: cells as a texture, row and column labels, a colour bar.
 
 use super::{
-    ink::{Ink, Inks},
+    color_scale::{ColorScale, ScaleColors},
     kit,
 };
 use crate::app::theme::Tokens;
@@ -26,9 +26,9 @@ pub struct Heatmap {
     pub columns: Vec<AxisLabel>,
     /// Row by row; not finite where empty.
     pub values: Vec<f32>,
-    /// The colormap.
-    pub inks: Inks,
-    /// Fixed range; `None` follows the values.
+    /// How values become colours.
+    pub scale_colors: ScaleColors,
+    /// The range, where it does not follow from the values.
     pub span: Option<(f32, f32)>,
     /// Logarithmic colour scale.
     pub is_log: bool,
@@ -58,7 +58,7 @@ pub struct HeatmapLayout {
 impl Heatmap {
     /// The colour range: fixed, else from the values.
     pub fn range(&self) -> Option<(f32, f32)> {
-        let of_values = self.inks.range(&self.values, self.is_log)?;
+        let of_values = self.scale_colors.range(&self.values, self.is_log)?;
         Some(self.span.unwrap_or(of_values))
     }
 
@@ -108,7 +108,7 @@ impl Heatmap {
     ) {
         let painter = ui.painter();
         let Some(of_data) = self.range() else { return };
-        let ink = Ink::new(self.inks, self.is_log, of_data, picture.fixed, tokens);
+        let ink = ColorScale::new(self.scale_colors, self.is_log, of_data, picture.fixed, tokens);
         let key = (key, tokens.dark, picture.fixed);
         if picture.key != Some(key) {
             picture.key = Some(key);

@@ -1,4 +1,4 @@
-//! The distribution of a field: all elements, and the selected among them.
+//! Histogram of a field: all elements, and the selected ones.
 
 use super::{MenuTarget, Selection, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
 use crate::{
@@ -36,7 +36,7 @@ fn is_field(shape: &Shape) -> bool {
     matches!(shape, Shape::Field { .. })
 }
 
-/// Counts the finite values; negative times since (never) are left out and said so.
+/// Counts finite values; negative times since an event (never) are skipped and reported.
 fn count(values: &[f32], chosen: &[u32], skip_negative: bool) -> Counts {
     let counts = |v: &&f32| v.is_finite() && !(skip_negative && **v < 0.0);
     let (low, high) =
@@ -62,10 +62,10 @@ fn count(values: &[f32], chosen: &[u32], skip_negative: bool) -> Counts {
 }
 
 impl Histogram {
-    /// The field shown: as chosen, else the first that is not a time since something.
+    /// The field shown: the user's choice, else the first that is not a time since an event.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
         let chosen = probes_where(schema, is_field).find(|(_, p)| Some(p.name) == self.field);
-        let plain = || probes_where(schema, is_field).find(|(_, p)| !super::brain::is_time_since(p));
+        let plain = || probes_where(schema, is_field).find(|(_, p)| !super::view_3d::is_time_since(p));
         chosen.or_else(plain).or_else(|| probes_where(schema, is_field).next())
     }
 
@@ -84,7 +84,7 @@ impl Histogram {
         text
     }
 
-    /// Draws the plot; the bins that were clicked, or dragged over.
+    /// Draws the plot; returns the clicked or dragged range of bins.
     fn paint(
         &mut self,
         ui: &mut Ui,
@@ -171,7 +171,7 @@ impl Histogram {
         (response, caught)
     }
 
-    /// The elements whose values lie in these bins.
+    /// The elements whose values fall into these bins.
     fn members(&self, (from, to): (usize, usize), skip_negative: bool) -> Vec<u32> {
         let c = &self.counts;
         let bin = |v: f32| (((v - c.low) / c.width) as usize).min(BINS - 1);
@@ -209,14 +209,14 @@ impl View for Histogram {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let Some((_, probe)) = self.probe(ctx.schema) else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "Nothing to count", "This simulation publishes no fields", None);
+            kit::empty_ui(ui, canvas, ctx, "No fields", "The histogram needs a field", None);
             return;
         };
         let Shape::Field { over, .. } = probe.shape else { return };
         let key = (self.generation, ctx.selection.generation);
         if self.counted != Some(key) {
             self.counted = Some(key);
-            self.counts = count(&self.values, ctx.selection.of(over), super::brain::is_time_since(probe));
+            self.counts = count(&self.values, ctx.selection.of(over), super::view_3d::is_time_since(probe));
         }
         let caption = self.caption(probe.unit);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
@@ -233,7 +233,7 @@ impl View for Histogram {
             self.is_linear = !is_log;
         });
         if self.counts.n == 0 {
-            return run_ui(ui, canvas, ctx, "No values yet", "Run the model to see how values are distributed");
+            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the distribution");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -245,7 +245,7 @@ impl View for Histogram {
         let Some(set) = ctx.schema.set(over).cloned() else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
-            ctx.selection.apply_area(set.name, self.members(bins, super::brain::is_time_since(probe)), modifiers);
+            ctx.selection.catch(set.name, self.members(bins, super::view_3d::is_time_since(probe)), modifiers);
         }
         response.context_menu(|ui| {
             let subject = MenuTarget::at(ctx, &set, None);
@@ -262,7 +262,7 @@ impl View for Histogram {
     }
 
     fn help(&self) -> &'static str {
-        "# Histogram\n\nHow the values of a field are distributed over all elements, and over the selected ones in \
+        "# Histogram\n\nDistribution of a field over all elements, with the selected ones in \
          the accent colour. The width of a bin is in the caption. A click selects the elements of a bin, a drag those \
          of all bins it covers; **Ctrl** adds them."
     }
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_counted_once() {
+    fn every_element_is_counted_once() {
         let values: Vec<f32> = (0..1000).map(|i| i as f32).chain([f32::NAN, -1.0]).collect();
         let counts = count(&values, &[0, 1, 999], true);
         assert_eq!((counts.n, counts.left_out), (1000, 2));

@@ -2,11 +2,11 @@
 
 use super::{
     Selection, View, ViewCtx,
-    colors::Ramp,
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    ink::Inks,
+    color_scale::ScaleColors,
+    color_scales::ColorScales,
+    colormap::Colormap,
+    heat::{Heat, Name, Picture},
     kit, probes_where, run_ui, tap,
-    tints::Tints,
 };
 use crate::{
     engine::SimSchema,
@@ -47,9 +47,9 @@ impl Matrix {
         let (per_block, rows, columns, values) = blocks(values, columns);
         let named = |n: usize| (0..n).map(|i| AxisLabel { text: (i * per_block).to_string(), color: None }).collect();
         let is_signed = values.iter().any(|v| *v < 0.0);
-        let inks = if is_signed { Inks::Signed } else { Inks::Ramp(Ramp::Magma) };
+        let scale_colors = if is_signed { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Magma) };
         let (rows, columns) = (named(rows), named(columns));
-        self.heat = Some(Heatmap { rows, columns, values, inks, span: None, is_log: self.is_log });
+        self.heat = Some(Heat { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
         self.generation += 1;
     }
 }
@@ -116,8 +116,8 @@ impl View for Matrix {
                 }
                 self.generation += 1;
             }
-            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range) {
-                ctx.tints.range_ui(ui, probe.name, range);
+            if let Some(range) = self.heat.as_ref().and_then(Heat::range) {
+                ctx.color_scales.range_ui(ui, probe.name, range);
             }
         });
         let Some(heat) = &self.heat else {
@@ -127,7 +127,7 @@ impl View for Matrix {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        self.picture.fixed = ctx.tints.of(probe.name).range;
+        self.picture.fixed = ctx.color_scales.of(probe.name).range;
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
@@ -141,9 +141,9 @@ impl View for Matrix {
         }
     }
 
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.probe(schema)?;
-        Some(tints.toggle(probe.name, self.heat.as_ref()?.range()?))
+        Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
     }
 
     fn help(&self) -> &'static str {

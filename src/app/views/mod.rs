@@ -8,16 +8,18 @@ pub mod area_select;
 pub mod axes;
 pub mod bands;
 mod bar;
-pub mod brain;
+pub mod catch;
 pub mod circle;
 pub mod cloud;
+pub mod color_scale;
+pub mod color_scales;
+pub mod colormap;
 pub mod colors;
 pub mod connectivity;
 pub mod fields;
 pub mod filter;
 pub mod heatmap;
 pub mod hist;
-pub mod ink;
 pub mod kit;
 pub mod lanes;
 pub mod lineage;
@@ -36,7 +38,8 @@ mod selection;
 pub mod statistics;
 mod stop_reason;
 pub mod table;
-pub mod tints;
+mod trouble;
+pub mod view_3d;
 pub mod weights;
 
 pub use menu::MenuTarget;
@@ -75,13 +78,13 @@ pub struct ViewCtx<'a> {
     pub time: &'a mut crate::app::time::Time,
     /// The element filter, shared by all views.
     pub filter: &'a mut filter::Filter,
-    /// Named groups, effects and actions of the kind.
-    pub features: &'a KindFeatures,
-    /// Colour scales of variables, shared by all views.
-    pub tints: &'a mut tints::Tints,
-    /// Saved cameras of spatial views.
-    pub kept_views: &'a mut Vec<brain::Kept>,
-    /// Graphics device of the window; `None` in headless tests.
+    /// Named sets, and what can be done to the selection.
+    pub abilities: &'a Abilities,
+    /// How the values of variables become colours, in all views.
+    pub color_scales: &'a mut color_scales::ColorScales,
+    /// Places that spatial views were looked at from, kept with the project.
+    pub saved_views: &'a mut Vec<view_3d::SavedView>,
+    /// The device the window draws with; `None` in headless logic tests.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// Description of a timing row, where the kind has one.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
@@ -192,9 +195,10 @@ pub trait View {
     fn color_by(&mut self, schema: &SimSchema, at: usize) {
         let _ = (schema, at);
     }
-    /// Locks or unlocks the colour range; returns whether it is locked. `None` when the colours have no range.
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut tints::Tints) -> Option<bool> {
-        let _ = (schema, tints);
+    /// Keeps the range of its colours as it is, or lets it follow the data again; whether it is kept now. None when its
+    /// colours have no range.
+    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut color_scales::ColorScales) -> Option<bool> {
+        let _ = (schema, color_scales);
         None
     }
     /// Whether a second panel with it makes sense.
@@ -206,7 +210,7 @@ pub trait View {
 /// All views, one default instance of each.
 pub fn all() -> Vec<Box<dyn View>> {
     vec![
-        Box::<brain::Brain>::default(),
+        Box::<view_3d::View3d>::default(),
         Box::<raster::Raster>::default(),
         Box::<plot::Rates>::default(),
         Box::<plot::Traces>::default(),

@@ -13,7 +13,7 @@ pub use saved::{Layout, Target};
 use super::{
     App,
     time::Time,
-    views::{self, Selection, View, ViewCtx, brain::Kept, tints::Tints},
+    views::{self, Selection, View, ViewCtx, color_scales::ColorScales, view_3d::SavedView},
 };
 use crate::{
     engine::SimSchema,
@@ -53,9 +53,9 @@ pub struct Workspaces {
     pub layouts: saved::Layouts,
     rename: tabs::Rename,
     /// How the values of variables become colours.
-    pub tints: Tints,
+    pub color_scales: ColorScales,
     /// Places that spatial views were looked at from.
-    pub kept_views: Vec<Kept>,
+    pub saved_views: Vec<SavedView>,
 }
 
 /// The title of a view, by name.
@@ -86,8 +86,8 @@ impl Default for Workspaces {
             stored: None,
             layouts: saved::Layouts::default(),
             rename: tabs::Rename::default(),
-            tints: Tints::default(),
-            kept_views: vec![],
+            color_scales: ColorScales::default(),
+            saved_views: vec![],
         };
         fresh.sync_views(&schema);
         fresh
@@ -111,8 +111,8 @@ impl Workspaces {
     pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
-            self.tints.clone_from(&saved.tints);
-            self.kept_views.clone_from(&saved.views);
+            self.color_scales.clone_from(&saved.color_scales);
+            self.saved_views.clone_from(&saved.views);
             self.arrange(saved.clone());
             self.opened = Some(saved.clone());
             self.stored = Some(saved);
@@ -300,9 +300,9 @@ impl Workspaces {
 
     /// See [`View::toggle_range`]; applies to the focused panel.
     pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
-        let mut tints = std::mem::take(&mut self.tints);
-        let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut tints));
-        self.tints = tints;
+        let mut color_scales = std::mem::take(&mut self.color_scales);
+        let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut color_scales));
+        self.color_scales = color_scales;
         is_kept
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Pane, Workspaces, arrangement, arrangement::Arrangement};
 use crate::{
-    app::views::{self, brain::Kept, tints::Tints},
+    app::views::{self, color_scales::ColorScales, view_3d::SavedView},
     engine::SimSchema,
     project,
 };
@@ -60,12 +60,12 @@ pub struct Saved {
     pub workspaces: Vec<Arrangement>,
     /// Named layouts.
     pub layouts: Vec<Layout>,
-    /// Colour scales of variables.
-    #[serde(skip_serializing_if = "Tints::is_empty")]
-    pub tints: Tints,
-    /// Saved cameras of spatial views.
+    /// How the values of variables become colours.
+    #[serde(rename = "tints", skip_serializing_if = "ColorScales::is_empty")]
+    pub color_scales: ColorScales,
+    /// Places that spatial views were looked at from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub views: Vec<Kept>,
+    pub views: Vec<SavedView>,
 }
 
 /// Reads the stored window state; layouts without a known view are dropped.
@@ -110,8 +110,8 @@ impl Workspaces {
             active: self.active,
             workspaces: self.list.iter().filter(|w| !w.now.tree.is_empty()).map(|w| w.now.clone()).collect(),
             layouts: self.layouts.project.clone(),
-            tints: self.tints.clone(),
-            views: self.kept_views.clone(),
+            color_scales: self.color_scales.clone(),
+            views: self.saved_views.clone(),
         }
     }
 

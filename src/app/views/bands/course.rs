@@ -111,12 +111,12 @@ impl SummarySeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::views::{fields::Part, pool};
+    use crate::app::views::{fields::ElementMask, pool};
     use std::sync::Arc;
 
     fn raw(step: u64, n: usize) -> RawState {
         let values = (0..n).map(|i| (i as u64 + step) as f32).collect();
-        RawState { step, values: Arc::new(values), part: Part::default() }
+        RawState { step, values: Arc::new(values), part: ElementMask::default() }
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl HistoryLines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::views::fields::Part;
+    use crate::app::views::fields::ElementMask;
     use std::sync::Arc;
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         let raw = |step: u64, alive: f32| RawState {
             step,
             values: Arc::new(vec![step as f32, 10.0 * step as f32, 5.0]),
-            part: Part::masked(Some(Arc::new(vec![1.0, alive, 1.0]))),
+            part: ElementMask::masked(Some(Arc::new(vec![1.0, alive, 1.0]))),
         };
         let mut history_lines = HistoryLines::default();
         history_lines.update(of, (&[0, 1], 1), 1, |_| vec![raw(1, 1.0), raw(2, 1.0)]);

@@ -10,9 +10,9 @@ mod text;
 mod thinned;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
-    fields::{self, Fields, Part},
-    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
+    Selection, Subject, View, ViewCtx,
+    fields::{self, ElementMask, Fields},
+    kit, menu, probes_where, run_ui, scatter, states, tap,
 };
 use crate::{
     app::time::{TimeLink, paint},
@@ -69,13 +69,13 @@ fn raws(ctx: &ViewCtx<'_>, held: &Fields, (probe, set): (ProbeId, &str), at: u64
     let mask = fields::mask(ctx.schema, set);
     let then = |(step, values): (u64, &Arc<Vec<f32>>)| {
         let mask = mask.and_then(|m| past.at(m, step)).map(|(_, mask)| mask.clone());
-        RawState { step, values: values.clone(), part: Part::then(mask, set, filter) }
+        RawState { step, values: values.clone(), part: ElementMask::then(mask, set, filter) }
     };
     let newest = held.get(probe);
     let is_old = |(step, _): &(u64, &Arc<Vec<f32>>)| newest.is_none() || *step != at;
     let mut raws: Vec<RawState> = past.after(probe, after).filter(is_old).map(then).collect();
     if let Some(values) = newest {
-        raws.push(RawState { step: at, values: values.clone(), part: Part::of(ctx.schema, set, held, filter) });
+        raws.push(RawState { step: at, values: values.clone(), part: ElementMask::of(ctx.schema, set, held, filter) });
     }
     raws
 }
@@ -98,7 +98,7 @@ impl Bands {
         let Some((id, probe)) = self.probe(schema) else { return };
         let Some(values) = self.fields.get(id).filter(|_| self.course.is_flat()) else { return };
         let mask = fields::mask(schema, set_of(probe)).and_then(|m| self.fields.get(m)).map(|m| m.as_slice());
-        if fields::is_same(values, |i| fields::takes_part(mask, i)) {
+        if fields::is_constant(values, |i| fields::is_included(mask, i)) {
             self.flat.insert(id);
         } else {
             self.flat.remove(&id);

@@ -1,6 +1,6 @@
 //! The summary of one state: quantiles, and edges of bins with equal counts.
 
-use crate::app::views::fields::Part;
+use crate::app::views::fields::ElementMask;
 use std::sync::Arc;
 
 /// The quantiles, ascending.
@@ -17,7 +17,7 @@ pub struct RawState {
     /// The value of every element.
     pub values: Arc<Vec<f32>>,
     /// The elements included.
-    pub part: Part,
+    pub part: ElementMask,
 }
 
 /// The distribution of the values of a state.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn of(values: Vec<f32>, mask: Option<Vec<f32>>, skip_negative: bool) -> Option<Summary> {
-        let part = Part::masked(mask.map(Arc::new));
+        let part = ElementMask::masked(mask.map(Arc::new));
         summarise(&RawState { step: 7, values: Arc::new(values), part }, skip_negative)
     }
 

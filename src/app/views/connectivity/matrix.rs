@@ -3,13 +3,14 @@
 use super::blocks::{BlockQuery, Blocks, Cell, Group};
 use crate::{
     app::views::{
-        MenuTarget, ViewCtx, colors,
-        colors::Ramp,
-        heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
-        ink::Inks,
+        Subject, ViewCtx,
+        color_scale::ScaleColors,
+        color_scales::ColorScales,
+        colormap::Colormap,
+        colors,
+        heat::{Heat, Name, Picture, short},
         kit, menu,
-        pool::PooledResult,
-        tints::Tints,
+        pool::Pooled,
     },
     sim::{Connectivity, ElementSet},
 };
@@ -129,7 +130,7 @@ impl Matrix {
         ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic colour scale");
         self.is_linear = !is_log;
         if let Some(range) = self.range() {
-            ctx.tints.range_ui(ui, self.measure.variable(), range);
+            ctx.color_scales.range_ui(ui, self.measure.variable(), range);
         }
     }
 
@@ -138,9 +139,9 @@ impl Matrix {
         self.shown.as_ref()?.1.range()
     }
 
-    /// Locks or unlocks the colour range; returns whether it is locked.
-    pub fn toggle_range(&self, tints: &mut Tints) -> Option<bool> {
-        Some(tints.toggle(self.measure.variable(), self.range()?))
+    /// Keeps the range of the colours, or lets it follow the data again; whether it is kept now.
+    pub fn toggle_range(&self, color_scales: &mut ColorScales) -> Option<bool> {
+        Some(color_scales.toggle(self.measure.variable(), self.range()?))
     }
 
     /// The breadcrumb path: `super class › sensory → central`.
@@ -183,7 +184,7 @@ impl Matrix {
             kit::empty_ui(ui, canvas, ctx, "No connections here", "Use the path at the top to go back", None);
             return;
         }
-        self.picture.fixed = ctx.tints.of(self.measure.variable()).range;
+        self.picture.fixed = ctx.color_scales.of(self.measure.variable()).range;
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("matrix"), Sense::click());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Connectivity matrix"));
@@ -295,7 +296,11 @@ impl Matrix {
             rows: orders[0].iter().map(|r| named(&blocks.rows[*r])).collect(),
             columns: orders[1].iter().map(|c| named(&blocks.columns[*c])).collect(),
             values: values.collect(),
-            inks: if self.measure == Measure::Net { Inks::Signed } else { Inks::Ramp(Ramp::Viridis) },
+            scale_colors: if self.measure == Measure::Net {
+                ScaleColors::Diverging
+            } else {
+                ScaleColors::Map(Colormap::Viridis)
+            },
             span: None,
             is_log: !self.is_linear,
         });

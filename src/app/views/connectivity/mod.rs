@@ -9,7 +9,7 @@ mod matrix;
 
 pub use graph::element_name;
 
-use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, tints::Tints};
+use super::{Selection, View, ViewCtx, color_scales::ColorScales, kit, pool::Pooled, states};
 use crate::{
     engine::SimSchema,
     sim::{Connectivity, ElementSet, Frame, Tap},
@@ -197,8 +197,8 @@ impl View for ConnectivityView {
         }
     }
 
-    fn toggle_range(&mut self, _: &SimSchema, tints: &mut Tints) -> Option<bool> {
-        if self.mode == Mode::Matrix { self.matrix.toggle_range(tints) } else { None }
+    fn toggle_range(&mut self, _: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
+        if self.mode == Mode::Matrix { self.matrix.toggle_range(color_scales) } else { None }
     }
 
     fn help(&self) -> &'static str {

@@ -52,7 +52,7 @@ enum Line {
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
     if set.columns.is_empty() {
         let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
-        let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::word(p)));
+        let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::query_name(p)));
         return tests.collect::<Vec<_>>().join(" and ");
     }
     "super_class = sensory and rate > 20 Hz".to_owned()

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use crate::app::{
     theme::Tokens,
     time::Timeline,
-    views::{heatmap::AxisLabel, ink::Ink, kit},
+    views::{color_scale::ColorScale, heat::Name, kit},
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
@@ -73,7 +73,7 @@ impl LanesImage {
         layout: &Layout,
         line: &Timeline,
         (grid, values, order): (&Grid, &[f32], &[usize]),
-        ink: &Ink,
+        ink: &ColorScale,
         generation: Generation,
     ) {
         let columns = grid.cut.columns;
@@ -95,7 +95,7 @@ impl LanesImage {
 }
 
 /// Rows of cells in an order.
-fn image(columns: usize, values: &[f32], order: &[usize], ink: &Ink) -> ColorImage {
+fn image(columns: usize, values: &[f32], order: &[usize], ink: &ColorScale) -> ColorImage {
     let row = |lane: &usize| values[lane * columns..(lane + 1) * columns].iter().map(|v| ink.color(*v));
     ColorImage::new([columns, order.len()], order.iter().flat_map(row).collect())
 }
@@ -129,7 +129,7 @@ mod tests {
     fn rows_are_painted_in_sorted_order() {
         let values = [1.0, 1.0, f32::NAN, 8.0, 9.0, 10.0, 0.0, 0.0, 0.0];
         let range = grid::range(&values, false).expect("values");
-        let ink = Ink::new(grid::inks(range), false, range, None, &Tokens::dark());
+        let ink = ColorScale::new(grid::scale_colors(range), false, range, None, &Tokens::dark());
         let image = image(3, &values, &[1, 0, 2], &ink);
         assert_eq!((image.size, image.pixels[2]), ([3, 3], ink.color(10.0)));
         assert!(image.pixels[3..].iter().all(|p| *p != ink.color(10.0)));

@@ -1,7 +1,7 @@
 //! Means of lanes per time column, and their evenness.
 
 use super::sums::{Sum, Sums};
-use crate::app::views::{colors::Ramp, ink::Inks, plot::samples::Samples};
+use crate::app::views::{color_scale::ScaleColors, colormap::Colormap, plot::samples::Samples};
 use std::ops::Range;
 
 /// Number of sample distances used to estimate the median.
@@ -137,15 +137,15 @@ pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
 }
 
 /// A sequential colormap, or a diverging one with negative values.
-pub fn inks((low, _): (f32, f32)) -> Inks {
-    if low < 0.0 { Inks::Signed } else { Inks::Ramp(Ramp::Cividis) }
+pub fn scale_colors((low, _): (f32, f32)) -> ScaleColors {
+    if low < 0.0 { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Cividis) }
 }
 
 /// The colour range of values; `None` without any. It starts at zero where values come close to it, so that silent lanes
 /// differ from faint ones.
 pub fn range(values: &[f32], is_log: bool) -> Option<(f32, f32)> {
     let lowest = values.iter().copied().filter(|v| v.is_finite()).fold(f32::INFINITY, f32::min);
-    let (low, high) = inks((lowest, 0.0)).range(values, is_log)?;
+    let (low, high) = scale_colors((lowest, 0.0)).range(values, is_log)?;
     Some((if !is_log && (0.0..high * 0.6).contains(&low) { 0.0 } else { low }, high))
 }
 

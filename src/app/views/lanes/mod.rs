@@ -6,16 +6,16 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
-    heatmap::AxisLabel,
-    ink::Ink,
+    Selection, Subject, View, ViewCtx,
+    color_scale::ColorScale,
+    color_scales::ColorScales,
+    heat::Name,
     kit, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
     },
     probes_where, run_ui, tap,
-    tints::Tints,
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
@@ -128,7 +128,7 @@ impl Lanes {
         let hint = "Logarithmic colour scale";
         ui.toggle_value(&mut self.settings.is_log, "Log").on_hover_text(hint);
         if let Some(range) = grid::range(&self.visible.values, self.settings.is_log) {
-            ctx.tints.range_ui(ui, self.variable(probe), range);
+            ctx.color_scales.range_ui(ui, self.variable(probe), range);
         }
     }
 
@@ -171,9 +171,9 @@ impl Lanes {
         let visible = &self.visible;
         let ordered: Vec<&AxisLabel> = visible.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
-        let fixed = ctx.tints.of(self.variable(probe)).range;
+        let fixed = ctx.color_scales.of(self.variable(probe)).range;
         if let Some(range) = grid::range(&visible.values, self.settings.is_log) {
-            let ink = Ink::new(grid::inks(range), self.settings.is_log, range, fixed, tokens);
+            let ink = ColorScale::new(grid::scale_colors(range), self.settings.is_log, range, fixed, tokens);
             let cells = (&visible.grid, visible.values.as_slice(), visible.order.as_slice());
             self.image.paint(ui, layout, line, cells, &ink, (visible.generation, tokens.dark, fixed));
             let unit = if visible.is_share() { "share" } else { probe.unit };
@@ -292,10 +292,10 @@ impl View for Lanes {
         self.chart_ui(ui, canvas, (id, probe), ctx);
     }
 
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.probe(schema)?;
         let range = grid::range(&self.visible.values, self.settings.is_log)?;
-        Some(tints.toggle(self.variable(probe), range))
+        Some(color_scales.toggle(self.variable(probe), range))
     }
 
     fn icon(&self) -> &'static str {

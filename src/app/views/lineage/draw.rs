@@ -1,18 +1,18 @@
-//! How the lines look.
+//! Draws the lineage.
 
-use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NOWHERE, picture::SINGLES};
+use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE};
 use crate::{
-    app::views::{ViewCtx, bar, colors::Shade},
+    app::views::{ViewCtx, bar, color_scale::FieldScale},
     sim::EndCause,
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
 
-/// Lanes at least this high carry marks, points.
+/// Minimum lane height of event marks, points.
 const MARKS_FROM: f32 = 4.0;
-/// Lanes at least this high carry names.
+/// Minimum lane height of names.
 const NAMES_FROM: f32 = 12.0;
 
-/// Where steps and lanes lie on the screen.
+/// Maps steps and lanes to the screen.
 #[derive(Clone, Copy)]
 pub struct Map {
     plot: Rect,
@@ -20,13 +20,13 @@ pub struct Map {
 }
 
 impl Map {
-    /// Across a step.
+    /// Horizontal position of a step.
     pub fn x(&self, step: f64) -> f32 {
         let t = (step - self.window.t0) / (self.window.t1 - self.window.t0);
         self.plot.left() + t as f32 * self.plot.width()
     }
 
-    /// Down to the middle of a lane.
+    /// Vertical position of a lane's centre.
     pub fn y(&self, lane: u32) -> f32 {
         let t = (f64::from(lane) + 0.5 - self.window.l0) / (self.window.l1 - self.window.l0);
         self.plot.top() + t as f32 * self.plot.height()
@@ -37,12 +37,12 @@ impl Map {
         self.plot.height() / (self.window.l1 - self.window.l0) as f32
     }
 
-    /// Upper left and lower right.
+    /// Top left and bottom right of the plot.
     pub fn corners(&self) -> (Pos2, Pos2) {
         (self.plot.min, self.plot.max)
     }
 
-    /// Step and lane at a place.
+    /// Step and lane at a position.
     pub fn at(&self, at: Pos2) -> (f64, f64) {
         let [x, y] = [(at.x - self.plot.left()) / self.plot.width(), (at.y - self.plot.top()) / self.plot.height()];
         let w = &self.window;
@@ -52,7 +52,7 @@ impl Map {
 
 impl Lineage {
     pub(super) fn map(&self, plot: Rect) -> Map {
-        let all = || Window::all(&self.forest, self.studio.picture.lanes.n, self.now);
+        let all = || Window::all(&self.forest, self.worker.layout.lanes.n, self.now);
         Map { plot, window: self.window.unwrap_or_else(all) }
     }
 
@@ -61,59 +61,69 @@ impl Lineage {
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         kit::x_axis(&painter, plot, &mono, ctx.tokens, map.window.t0, map.window.t1, "steps");
         let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
-        let is_crowded = self.studio.picture.n_drawn > SINGLES;
+        let is_crowded = self.worker.layout.n_drawn > MAX_SINGLE;
         if is_crowded {
             self.paint_density(ui, &inside, map);
         }
-        let shade = self.shade(ctx);
-        self.paint_lines(&inside, map, is_crowded, shade.as_ref(), ctx);
+        let scale = self.scale(ctx);
+        self.paint_lines(&inside, map, is_crowded, scale.as_ref(), ctx);
         if map.lane_height() >= NAMES_FROM && !is_crowded {
             self.paint_names(&inside, map, &small, ctx);
         }
-        if let Some((shade, probe)) = shade.zip(self.tint.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
-            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, &shade);
+        if let Some((scale, probe)) = scale.zip(self.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
+            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, &scale);
         }
     }
 
-    fn shade(&self, ctx: &ViewCtx<'_>) -> Option<Shade> {
-        let probe = ctx.schema.probes.get(usize::from(self.tint?))?;
-        Some(ctx.tints.shade(probe, &self.worth, ctx.tokens))
+    fn scale(&self, ctx: &ViewCtx<'_>) -> Option<FieldScale> {
+        let probe = ctx.schema.probes.get(usize::from(self.color_by?))?;
+        Some(ctx.color_scales.scale(probe, &self.values, ctx.tokens))
     }
 
-    fn color(&self, line: usize, shade: Option<&Shade>, ctx: &ViewCtx<'_>) -> Color32 {
-        match shade {
-            Some(shade) => {
-                let seen = self.worth.get(line).copied().filter(|v| v.is_finite());
-                shade.color(seen.or(self.forest.lines[line].health).unwrap_or(f32::NAN))
+    fn color(&self, line: usize, scale: Option<&FieldScale>, ctx: &ViewCtx<'_>) -> Color32 {
+        match scale {
+            Some(scale) => {
+                let seen = self.values.get(line).copied().filter(|v| v.is_finite());
+                scale.color(seen.or(self.forest.lines[line].health).unwrap_or(f32::NAN))
             }
             None => {
-                let founder = self.studio.picture.founders.get(line).map_or(line, |f| *f as usize);
+                let founder = self.worker.layout.founders.get(line).map_or(line, |f| *f as usize);
                 colors::of_number(self.forest.lines[founder].id, ctx.tokens)
             }
         }
     }
 
-    /// Lines, who came out of whom, and what became of them. In a crowd only those who stand out.
-    fn paint_lines(&self, painter: &Painter, map: Map, is_crowded: bool, shade: Option<&Shade>, ctx: &ViewCtx<'_>) {
-        let picture = &self.studio.picture;
+    /// Lines, links to their parents, and marks of their ends. In a density only highlighted lines.
+    fn paint_lines(
+        &self,
+        painter: &Painter,
+        map: Map,
+        is_crowded: bool,
+        scale: Option<&FieldScale>,
+        ctx: &ViewCtx<'_>,
+    ) {
+        let layout = &self.worker.layout;
         let (plot, height) = (map.plot, map.lane_height());
         let thick = (height * 0.5).clamp(1.0, 3.0);
         let has_marks = height >= MARKS_FROM;
-        let (mut faint, mut strong, mut n_strong) = (Mesh::default(), Mesh::default(), 0);
+        let (mut faint, mut highlighted, mut n_highlighted) = (Mesh::default(), Mesh::default(), 0);
         let mut marks: Vec<(Pos2, Option<EndCause>, bool, Color32)> = vec![];
-        for (i, lane) in picture.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NOWHERE) {
-            let is_strong = picture.strong.get(i).copied().unwrap_or(false);
+        for (i, lane) in layout.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NO_LANE) {
+            let is_highlighted = layout.highlighted.get(i).copied().unwrap_or(false);
             let line = &self.forest.lines[i];
-            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now.max(line.born)) as f64));
-            if right < plot.left() || left > plot.right() || (is_crowded && (!is_strong || n_strong >= SINGLES)) {
+            let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now.max(line.born)) as f64));
+            if right < plot.left()
+                || left > plot.right()
+                || (is_crowded && (!is_highlighted || n_highlighted >= MAX_SINGLE))
+            {
                 continue;
             }
-            n_strong += usize::from(is_strong);
+            n_highlighted += usize::from(is_highlighted);
             let y = map.y(*lane);
-            let is_aside = !picture.strong.is_empty() && !is_strong;
-            let color = self.color(i, shade, ctx).gamma_multiply(if is_aside { 0.22 } else { 1.0 });
-            let mesh = if is_strong { &mut strong } else { &mut faint };
-            let thick = if is_strong { thick + 0.75 } else { thick };
+            let is_aside = !layout.highlighted.is_empty() && !is_highlighted;
+            let color = self.color(i, scale, ctx).gamma_multiply(if is_aside { 0.22 } else { 1.0 });
+            let mesh = if is_highlighted { &mut highlighted } else { &mut faint };
+            let thick = if is_highlighted { thick + 0.75 } else { thick };
             let is_seen = (plot.top()..=plot.bottom()).contains(&y);
             if is_seen {
                 mesh.add_colored_rect(
@@ -122,8 +132,8 @@ impl Lineage {
                 );
             }
             for parent in &line.parents {
-                let from = picture.lanes.of.get(*parent as usize).copied().unwrap_or(NOWHERE);
-                if from == NOWHERE || from == *lane {
+                let from = layout.lanes.of.get(*parent as usize).copied().unwrap_or(NO_LANE);
+                if from == NO_LANE || from == *lane {
                     continue;
                 }
                 let y0 = map.y(from);
@@ -135,13 +145,13 @@ impl Lineage {
                 if !line.parents.is_empty() {
                     marks.push((pos2(left, y), None, line.parents.len() > 1, color));
                 }
-                if line.gone != ALIVE && line.end == Some(EndCause::Died) {
+                if line.died != ALIVE && line.end == Some(EndCause::Died) {
                     marks.push((pos2(right, y), line.end, false, color));
                 }
             }
         }
         painter.add(faint);
-        painter.add(strong);
+        painter.add(highlighted);
         let size = (height * 0.32).clamp(1.6, 3.5);
         for (at, end, is_merge, color) in marks {
             paint_mark(painter, at, size, end, is_merge, color);
@@ -150,14 +160,14 @@ impl Lineage {
     }
 
     fn paint_hovered(&self, painter: &Painter, map: Map, thick: f32, ctx: &ViewCtx<'_>) {
-        let lanes = &self.studio.picture.lanes.of;
+        let lanes = &self.worker.layout.lanes.of;
         for (line, color) in [(self.focus, ctx.tokens.accent), (self.hovered, ctx.tokens.text_strong)] {
             let Some((line, lane)) = line.and_then(|l| Some((l, *lanes.get(l as usize)?))) else { continue };
-            if lane == NOWHERE {
+            if lane == NO_LANE {
                 continue;
             }
             let line = &self.forest.lines[line as usize];
-            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now.max(line.born)) as f64));
+            let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now.max(line.born)) as f64));
             let y = map.y(lane);
             let around =
                 Rect::from_x_y_ranges(left..=right.max(left + 1.0), y..=y).expand2(Vec2::new(2.5, thick / 2.0 + 2.0));
@@ -165,11 +175,11 @@ impl Lineage {
         }
     }
 
-    /// The names of those who have one, or else their numbers, at the end of the living.
+    /// Names, or ids of unnamed individuals, at the end of each line.
     fn paint_names(&self, painter: &Painter, map: Map, font: &egui::FontId, ctx: &ViewCtx<'_>) {
-        for (i, lane) in self.studio.picture.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NOWHERE) {
+        for (i, lane) in self.worker.layout.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NO_LANE) {
             let line = &self.forest.lines[i];
-            let (left, right) = (map.x(line.born as f64), map.x(line.gone.min(self.now) as f64).min(map.plot.right()));
+            let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now) as f64).min(map.plot.right()));
             let at = pos2(right - 2.0, map.y(*lane) - 1.0);
             if right - left > 48.0 && at.y > map.plot.top() && at.y < map.plot.bottom() + 8.0 {
                 painter.text(at, egui::Align2::RIGHT_BOTTOM, line.label(), font.clone(), ctx.tokens.text_sub);
@@ -178,9 +188,9 @@ impl Lineage {
     }
 
     fn paint_density(&mut self, ui: &Ui, painter: &Painter, map: Map) {
-        let picture = &self.studio.picture;
-        let Some((window, image)) = &picture.density else { return };
-        if self.texture.as_ref().is_none_or(|(_, shown)| *shown != picture.generation) {
+        let layout = &self.worker.layout;
+        let Some((window, image)) = &layout.density else { return };
+        if self.texture.as_ref().is_none_or(|(_, shown)| *shown != layout.generation) {
             let texture = match self.texture.take() {
                 Some((mut texture, _)) => {
                     texture.set(image.clone(), TextureOptions::NEAREST);
@@ -188,7 +198,7 @@ impl Lineage {
                 }
                 None => ui.ctx().load_texture("lineage density", image.clone(), TextureOptions::NEAREST),
             };
-            self.texture = Some((texture, picture.generation));
+            self.texture = Some((texture, layout.generation));
         }
         let Some((texture, _)) = &self.texture else { return };
         let y = |lane: f64| {
@@ -196,7 +206,7 @@ impl Lineage {
         };
         let place = Rect::from_min_max(pos2(map.x(window.t0), y(window.l0)), pos2(map.x(window.t1), y(window.l1)));
         let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
-        let faded = if picture.strong.is_empty() { 1.0 } else { 0.4 };
+        let faded = if layout.highlighted.is_empty() { 1.0 } else { 0.4 };
         painter.image(texture.id(), place, uv, Color32::WHITE.gamma_multiply(faded));
     }
 }
@@ -217,7 +227,7 @@ fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_
     }
 }
 
-/// What a tooltip says of a line.
+/// Tooltip rows of a line.
 pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, String)> {
     let l = &lineage.forest.lines[line as usize];
     let mut rows = vec![("born".to_owned(), format!("step {}", kit::thousands(l.born)))];
@@ -229,10 +239,10 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         _ => rows.push(("merged from".into(), names(&l.parents))),
     }
     if let Some(end) = l.end {
-        rows.push((end.word().into(), format!("step {}", kit::thousands(l.gone))));
+        rows.push((end.word().into(), format!("step {}", kit::thousands(l.died))));
     }
-    let seen = lineage.worth.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
-    if let Some((value, probe)) = seen.zip(lineage.tint.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
+    let seen = lineage.values.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
+    if let Some((value, probe)) = seen.zip(lineage.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
         rows.push((fields::label(probe), kit::with_unit(value.into(), probe.unit)));
     }
     rows

@@ -1,81 +1,81 @@
-//! Who came out of whom: one line per individual, in the order of their births.
+//! Ancestry of a population: one line per individual, in order of birth.
 
 use crate::sim::{EndCause, LifeEvent};
 use std::collections::HashMap;
 
-/// More lines than this, and those that left nobody behind are forgotten.
-const MOST: usize = 400_000;
-/// The step of a death that has not come.
+/// Above this number of lines, extinct lines without living descendants are dropped.
+const MAX_LINES: usize = 400_000;
+/// Step of death of a living individual.
 pub const ALIVE: u64 = u64::MAX;
 
-/// A line.
+/// An individual.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Number given by the simulation.
+    /// Its id in the simulation.
     pub id: u64,
     /// Step of birth.
     pub born: u64,
-    /// Step of death; [`ALIVE`].
-    pub gone: u64,
-    /// What became of it; of the living, nothing yet.
+    /// Step of death, or [`ALIVE`].
+    pub died: u64,
+    /// Cause of death; none for the living.
     pub end: Option<EndCause>,
-    /// Those it came out of, by line.
+    /// Indices of its parents' lines.
     pub parents: Box<[u32]>,
-    /// Where it lives or lived.
-    pub place: Option<u32>,
-    /// What it is called, when it has a name.
+    /// Its slot in the population.
+    pub slot: Option<u32>,
+    /// Its name, if it has one.
     pub name: Box<str>,
-    /// How well it did at the end, when that was told.
+    /// Its fitness at death, if reported.
     pub health: Option<f32>,
 }
 
 impl Line {
-    /// How it is called.
+    /// Its name, else its id.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("#{}", self.id) } else { self.name.to_string() }
     }
 }
 
-/// Totals since the view began, also of what was forgotten.
+/// Totals since the view began, dropped lines included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// Lines ever.
     pub lines: u64,
     /// Births with one parent.
     pub splits: u64,
-    /// Births with several.
+    /// Births with several parents.
     pub merges: u64,
-    /// Deaths without heirs.
+    /// Deaths without offspring.
     pub deaths: u64,
-    /// Lines no longer held.
-    pub forgotten: u64,
+    /// Dropped lines.
+    pub dropped: u64,
 }
 
-/// All lines. A parent always stands before its children.
+/// All lines. Parents come before their children.
 #[derive(Clone, Default)]
 pub struct Forest {
-    /// In the order of birth.
+    /// In order of birth.
     pub lines: Vec<Line>,
     /// Totals.
     pub totals: Totals,
-    /// How many live.
+    /// Number of living individuals.
     pub n_alive: usize,
     by_id: HashMap<u64, u32>,
-    by_place: HashMap<u32, u32>,
+    by_slot: HashMap<u32, u32>,
 }
 
 impl Forest {
-    /// By line: who lives at a place that is shown, and all they came out of.
+    /// Per line: whether it lives in a slot the mask includes, or is an ancestor of such a line.
     pub fn shown(&self, mask: &[bool]) -> Vec<bool> {
-        let is_shown = |place: u32| mask.get(place as usize).copied().unwrap_or(true);
-        let living = self.lines.iter().map(|l| l.gone == ALIVE && l.place.is_none_or(is_shown));
+        let is_shown = |slot: u32| mask.get(slot as usize).copied().unwrap_or(true);
+        let living = self.lines.iter().map(|l| l.died == ALIVE && l.slot.is_none_or(is_shown));
         let mut shown: Vec<bool> = living.collect();
         self.add_ancestors(&mut shown);
         shown
     }
 
-    /// Takes what happened. What contradicts itself (an unknown parent, a second birth or death) is left out. Lines may get
-    /// other indices when some are forgotten, which [`Totals::forgotten`] tells.
+    /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored. Indices change when lines are
+    /// dropped; [`Totals::dropped`] counts those.
     pub fn absorb(&mut self, events: &[LifeEvent]) {
         for event in events {
             match event {
@@ -94,46 +94,54 @@ impl Forest {
                     self.n_alive += 1;
                     let index = self.lines.len() as u32;
                     self.by_id.insert(birth.child, index);
-                    if let Some(place) = birth.slot {
-                        self.by_place.insert(place, index);
+                    if let Some(slot) = birth.slot {
+                        self.by_slot.insert(slot, index);
                     }
                     let (id, born, name) = (birth.child, birth.step, birth.name.as_str().into());
-                    let place = birth.slot;
-                    self.lines.push(Line { id, born, gone: ALIVE, end: None, parents, place, name, health: None });
+                    self.lines.push(Line {
+                        id,
+                        born,
+                        died: ALIVE,
+                        end: None,
+                        parents,
+                        slot: birth.slot,
+                        name,
+                        health: None,
+                    });
                 }
                 LifeEvent::Death(death) => {
                     let Some(index) = self.by_id.get(&death.gone).copied() else { continue };
                     let line = &mut self.lines[index as usize];
-                    if line.gone != ALIVE {
+                    if line.died != ALIVE {
                         continue;
                     }
                     self.n_alive -= 1;
-                    (line.gone, line.end, line.health) = (death.step, Some(death.end), death.health);
+                    (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
                     self.totals.deaths += u64::from(death.end == EndCause::Died);
-                    if let Some(place) = line.place.filter(|p| self.by_place.get(p) == Some(&index)) {
-                        self.by_place.remove(&place);
+                    if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
+                        self.by_slot.remove(&slot);
                     }
                 }
             }
         }
-        if self.lines.len() > MOST {
-            self.forget_extinct();
+        if self.lines.len() > MAX_LINES {
+            self.drop_extinct();
         }
     }
 
-    /// The line that lives at a place now.
-    pub fn at_place(&self, place: u32) -> Option<u32> {
-        self.by_place.get(&place).copied()
+    /// The line that lives in a slot now.
+    pub fn at_slot(&self, slot: u32) -> Option<u32> {
+        self.by_slot.get(&slot).copied()
     }
 
-    /// Those who live, and all they came out of.
+    /// The living and their ancestors.
     pub fn survivors(&self) -> Vec<bool> {
-        let mut keep: Vec<bool> = self.lines.iter().map(|l| l.gone == ALIVE).collect();
+        let mut keep: Vec<bool> = self.lines.iter().map(|l| l.died == ALIVE).collect();
         self.add_ancestors(&mut keep);
         keep
     }
 
-    /// Marks everyone the marked came out of.
+    /// Also marks all ancestors of the marked lines.
     pub fn add_ancestors(&self, marked: &mut [bool]) {
         for i in (0..self.lines.len().min(marked.len())).rev() {
             if marked[i] {
@@ -142,14 +150,14 @@ impl Forest {
         }
     }
 
-    /// Marks everyone who came out of the marked.
+    /// Also marks all descendants of the marked lines.
     pub fn add_descendants(&self, marked: &mut [bool]) {
         for i in 0..self.lines.len().min(marked.len()) {
             marked[i] = marked[i] || self.lines[i].parents.iter().any(|p| marked[*p as usize]);
         }
     }
 
-    /// The founder a line came from, by its first parents.
+    /// Per line: the founder, following first parents.
     pub fn founders(&self) -> Vec<u32> {
         let mut of: Vec<u32> = Vec::with_capacity(self.lines.len());
         for (i, line) in self.lines.iter().enumerate() {
@@ -158,10 +166,10 @@ impl Forest {
         of
     }
 
-    fn forget_extinct(&mut self) {
+    fn drop_extinct(&mut self) {
         let keep = self.survivors();
         let mut new_index = vec![u32::MAX; self.lines.len()];
-        let mut lines = Vec::with_capacity(MOST);
+        let mut lines = Vec::with_capacity(MAX_LINES);
         for (i, mut line) in std::mem::take(&mut self.lines).into_iter().enumerate() {
             if keep[i] {
                 new_index[i] = lines.len() as u32;
@@ -169,9 +177,9 @@ impl Forest {
                 lines.push(line);
             }
         }
-        self.totals.forgotten += (keep.len() - lines.len()) as u64;
+        self.totals.dropped += (keep.len() - lines.len()) as u64;
         self.by_id = lines.iter().enumerate().map(|(i, l)| (l.id, i as u32)).collect();
-        self.by_place.values_mut().for_each(|i| *i = new_index[*i as usize]);
+        self.by_slot.values_mut().for_each(|i| *i = new_index[*i as usize]);
         self.lines = lines;
     }
 }
@@ -181,16 +189,16 @@ pub mod tests {
     use super::*;
     use crate::sim::{Birth, Death};
 
-    pub fn birth(step: u64, child: u64, parents: &[u64], place: u32) -> LifeEvent {
+    pub fn birth(step: u64, child: u64, parents: &[u64], slot: u32) -> LifeEvent {
         let parents = parents.to_vec();
-        LifeEvent::Birth(Birth { step, child, parents, slot: Some(place), name: String::new() })
+        LifeEvent::Birth(Birth { step, child, parents, slot: Some(slot), name: String::new() })
     }
 
-    pub fn death(step: u64, gone: u64, end: EndCause) -> LifeEvent {
-        LifeEvent::Death(Death { step, gone, end, health: None })
+    pub fn death(step: u64, id: u64, end: EndCause) -> LifeEvent {
+        LifeEvent::Death(Death { step, gone: id, end, health: None })
     }
 
-    /// 0 splits into 2 and goes on; 1 and 2 merge into 3; 4 dies childless.
+    /// 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.
     pub fn small() -> Forest {
         let mut forest = Forest::default();
         forest.absorb(&[birth(0, 0, &[], 0), birth(0, 1, &[], 1), birth(0, 4, &[], 4), birth(10, 2, &[0], 2)]);
@@ -200,12 +208,12 @@ pub mod tests {
     }
 
     #[test]
-    fn places_follow_the_living_and_relatives_are_found() {
+    fn slots_follow_the_living_and_relatives_are_found() {
         let forest = small();
-        let id = |place| forest.at_place(place).map(|i| forest.lines[i as usize].id);
+        let id = |slot| forest.at_slot(slot).map(|i| forest.lines[i as usize].id);
         assert_eq!([id(0), id(1), id(2), id(4)], [Some(0), Some(3), None, None]);
         assert_eq!(forest.n_alive, 2);
-        assert_eq!(forest.totals, Totals { lines: 5, splits: 1, merges: 1, deaths: 1, forgotten: 0 });
+        assert_eq!(forest.totals, Totals { lines: 5, splits: 1, merges: 1, deaths: 1, dropped: 0 });
         let ids = |marked: Vec<bool>| -> Vec<u64> {
             forest.lines.iter().zip(marked).filter(|(_, m)| *m).map(|(l, _)| l.id).collect()
         };
@@ -218,14 +226,14 @@ pub mod tests {
     }
 
     #[test]
-    fn what_left_nobody_behind_is_forgotten_and_the_rest_stays_whole() {
+    fn extinct_lines_are_dropped_and_the_rest_stays_consistent() {
         let mut forest = small();
-        forest.forget_extinct();
+        forest.drop_extinct();
         assert_eq!(forest.lines.iter().map(|l| l.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert_eq!((forest.totals.forgotten, &*forest.lines[3].parents), (1, &[1, 2][..]));
+        assert_eq!((forest.totals.dropped, &*forest.lines[3].parents), (1, &[1, 2][..]));
         forest.absorb(&[death(40, 3, EndCause::Split), birth(40, 9, &[3], 1)]);
-        assert_eq!(forest.at_place(1), Some(4));
+        assert_eq!(forest.at_slot(1), Some(4));
         forest.absorb(&[birth(50, 9, &[], 7), death(50, 77, EndCause::Died)]);
-        assert_eq!(forest.lines.len(), 5, "a second birth and the death of a stranger are left out");
+        assert_eq!(forest.lines.len(), 5, "a second birth and the death of an unknown id are ignored");
     }
 }

@@ -1,26 +1,26 @@
-//! Which lane each line is drawn in: families stay together, and a lane is used again by whoever fits before or after.
+//! Assigns lines to lanes: families stay together, and lanes are reused over time.
 
 use super::forest::Forest;
 use std::collections::VecDeque;
 
 /// No lane: not drawn.
-pub const NOWHERE: u32 = u32::MAX;
+pub const NO_LANE: u32 = u32::MAX;
 
 /// The lanes.
 #[derive(Default)]
 pub struct Lanes {
-    /// By line.
+    /// Lane by line.
     pub of: Vec<u32>,
-    /// How many there are.
+    /// Number of lanes.
     pub n: u32,
 }
 
-/// What a family takes up: per lane from its first to its last step, and by line of it how far below its parent.
+/// Space of a family: first and last step per lane.
 type Block = VecDeque<(u64, u64)>;
 
 impl Lanes {
-    /// Puts the kept lines into lanes. Every line stands with its first parent; children born last lie nearest, so that
-    /// earlier families pass around later ones.
+    /// Assigns the kept lines to lanes. A line is next to its first parent; the youngest children are nearest, so that
+    /// earlier families enclose later ones.
     pub fn of(forest: &Forest, keep: &[bool]) -> Self {
         let n = keep.len().min(forest.lines.len());
         let parent = |i: usize| forest.lines[i].parents.iter().copied().find(|p| keep[*p as usize]);
@@ -28,29 +28,29 @@ impl Lanes {
         let mut below = vec![0u32; n];
         let mut has_own = vec![false; n];
         for i in (0..n).rev().filter(|i| keep[*i]) {
-            add_own(&mut blocks[i], &mut has_own[i], (forest.lines[i].born, forest.lines[i].gone));
+            add_own(&mut blocks[i], &mut has_own[i], (forest.lines[i].born, forest.lines[i].died));
             let Some(parent) = parent(i).map(|p| p as usize) else { continue };
             let child = std::mem::take(&mut blocks[i]);
-            let own = (forest.lines[parent].born, forest.lines[parent].gone);
+            let own = (forest.lines[parent].born, forest.lines[parent].died);
             if !has_own[parent] {
                 let (block, offset) = first_child(child, own);
                 (blocks[parent], below[i], has_own[parent]) = (block, offset, true);
             } else {
-                below[i] = place(&mut blocks[parent], &child);
+                below[i] = insert_block(&mut blocks[parent], &child);
             }
         }
-        let mut lanes = Self { of: vec![NOWHERE; n], n: 0 };
+        let mut lanes = Self { of: vec![NO_LANE; n], n: 0 };
         let first = forest.lines.first().map_or(0, |l| l.born);
         let mut taken = Block::new();
         for i in (0..n).filter(|i| keep[*i]) {
             lanes.of[i] = match parent(i) {
                 Some(parent) => lanes.of[parent as usize] + below[i],
-                // Those who are there from the start lie below each other; who comes later may lie behind somebody.
+                // Initial founders get lanes of their own; later ones may share a lane with an extinct family.
                 None if forest.lines[i].born == first => {
                     taken.extend(&blocks[i]);
                     (taken.len() - blocks[i].len()) as u32
                 }
-                None => place(&mut taken, &blocks[i]),
+                None => insert_block(&mut taken, &blocks[i]),
             };
         }
         lanes.n = taken.len() as u32;
@@ -65,8 +65,8 @@ fn add_own(block: &mut Block, has_own: &mut bool, own: (u64, u64)) {
     }
 }
 
-/// The parent's lane over, or in front of, the block of its youngest child. The block is taken over, not copied: a line
-/// that was renewed a thousand times is a chain of blocks of the same size.
+/// The parent's lane above, or before, the block of its youngest child. The block is moved, not copied: a line
+/// with a thousand successors is a chain of blocks of the same size.
 fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
     match child.front_mut() {
         Some(front) if front.0 >= own.1 => {
@@ -80,8 +80,8 @@ fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
     }
 }
 
-/// Puts a child's block into its parent's at the first place where it overlaps nothing.
-fn place(block: &mut Block, child: &Block) -> u32 {
+/// Puts a child's block into its parent's at the first offset without overlap.
+fn insert_block(block: &mut Block, child: &Block) -> u32 {
     let fits =
         |offset: usize| child.iter().zip(block.range(offset.min(block.len())..)).all(|(c, b)| c.1 <= b.0 || c.0 >= b.1);
     let offset = (0..block.len()).find(|o| fits(*o)).unwrap_or(block.len());
@@ -104,23 +104,23 @@ mod tests {
 
     fn overlaps(forest: &Forest, lanes: &Lanes) -> usize {
         let mut drawn: Vec<(u32, u64, u64)> =
-            forest.lines.iter().zip(&lanes.of).map(|(l, lane)| (*lane, l.born, l.gone)).collect();
+            forest.lines.iter().zip(&lanes.of).map(|(l, lane)| (*lane, l.born, l.died)).collect();
         drawn.sort_unstable();
         drawn.windows(2).filter(|w| w[0].0 == w[1].0 && w[0].2 > w[1].1).count()
     }
 
     #[test]
-    fn nobody_lies_on_anybody() {
+    fn lines_do_not_overlap() {
         let forest = small();
         let lanes = Lanes::of(&forest, &[true; 5]);
         assert_eq!(overlaps(&forest, &lanes), 0);
-        assert_eq!(lanes.n, 4, "{:?}: what merges goes on in the lane of the first", lanes.of);
+        assert_eq!(lanes.n, 4, "{:?}: a merger continues in the lane of its first parent", lanes.of);
         let keep = forest.survivors();
         let fewer = Lanes::of(&forest, &keep);
-        assert_eq!((fewer.n, fewer.of[2]), (3, NOWHERE));
+        assert_eq!((fewer.n, fewer.of[2]), (3, NO_LANE));
     }
 
-    /// A population that is renewed for a thousand generations: quick, without overlaps, and in few lanes.
+    /// A population of a thousand generations is laid out quickly, without overlaps, in few lanes.
     #[test]
     fn a_long_run_is_laid_out_quickly() {
         let mut forest = Forest::default();

@@ -1,11 +1,11 @@
-//! What the pointer does.
+//! Pointer input of the lineage.
 
 use super::{
     Lineage, Window,
     draw::{self, Map},
     forest::ALIVE,
     label,
-    lanes::NOWHERE,
+    lanes::NO_LANE,
 };
 use crate::{
     app::views::{MenuTarget, ViewCtx, menu},
@@ -13,7 +13,7 @@ use crate::{
 };
 use egui::{Pos2, Rect, Response, RichText, Sense, Ui};
 
-/// How far from a line the pointer may be, points.
+/// Maximum distance from a line to the pointer, in points.
 const SLACK: f32 = 6.0;
 
 impl Lineage {
@@ -37,7 +37,7 @@ impl Lineage {
         self.link(&response, set, ctx);
         self.menu_ui(&response, set, ctx);
         let Some(line) = self.hovered.filter(|_| response.hovered()) else { return };
-        let (title, rows) = (label(&self.forest, set, line), draw::tooltip(self, line, ctx));
+        let (title, rows) = (label(&self.forest, line), draw::tooltip(self, line, ctx));
         response.on_hover_ui_at_pointer(|ui| tooltip_ui(ui, ctx, &title, &rows));
     }
 
@@ -67,41 +67,41 @@ impl Lineage {
         }
     }
 
-    /// The line nearest to the pointer among those that were there at that time.
+    /// The line nearest to the pointer at that step.
     fn line_at(&self, map: Map, at: Pos2) -> Option<u32> {
         let (step, _) = map.at(at);
         let slack = map.at(at + egui::vec2(SLACK, 0.0)).0 - step;
-        let lanes = self.studio.picture.lanes.of.iter().zip(&self.forest.lines).enumerate();
-        let near = lanes.filter(|(_, (lane, _))| **lane != NOWHERE).filter_map(|(i, (lane, line))| {
+        let lanes = self.worker.layout.lanes.of.iter().zip(&self.forest.lines).enumerate();
+        let near = lanes.filter(|(_, (lane, _))| **lane != NO_LANE).filter_map(|(i, (lane, line))| {
             let distance = (map.y(*lane) - at.y).abs();
-            let end = if line.gone == ALIVE { self.now } else { line.gone };
+            let end = if line.died == ALIVE { self.now } else { line.died };
             let is_then = line.born as f64 - slack <= step && step <= end as f64 + slack;
             (distance <= SLACK && is_then).then_some((distance, i as u32))
         });
         near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
     }
 
-    /// Hover and click reach the other views through the place where a line lives.
+    /// Links hover and click to the other views through the slot of a living individual.
     fn link(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         let Some(set) = set else { return };
-        let place = |line: u32| self.lives_at(line);
+        let slot = |line: u32| self.slot_of(line);
         if response.hovered() && (ctx.selection.set == set.name || ctx.selection.set.is_empty()) {
-            ctx.selection.hovered = self.hovered.and_then(place);
+            ctx.selection.hovered = self.hovered.and_then(slot);
         }
         if !response.clicked() {
             return;
         }
         let is_added = response.ctx.input(|i| i.modifiers.command);
-        match self.hovered.and_then(place) {
-            Some(place) if is_added => ctx.selection.toggle(set.name, place),
-            Some(place) => ctx.selection.replace(set.name, vec![place]),
+        match self.hovered.and_then(slot) {
+            Some(slot) if is_added => ctx.selection.toggle(set.name, slot),
+            Some(slot) => ctx.selection.replace(set.name, vec![slot]),
             None if !is_added => ctx.selection.replace(set.name, vec![]),
             None => {}
         }
         self.focus = self.hovered;
     }
 
-    /// The menu of elements, for the place where a line lives; above it, what is peculiar to a line.
+    /// The menu of the element in the line's slot, with entries of the lineage above.
     fn menu_ui(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         if response.secondary_clicked() {
             self.menu_line = self.hovered;
@@ -110,43 +110,43 @@ impl Lineage {
         let Some(set) = set else { return };
         response.context_menu(|ui| {
             if let Some(line) = self.menu_line {
-                self.kin_ui(ui, line, set, ctx);
+                self.relatives_ui(ui, line, set, ctx);
                 ui.separator();
             }
-            let subject = MenuTarget::at(ctx, set, self.menu_line.and_then(|line| self.lives_at(line)));
+            let subject = Subject::at(ctx, set, self.menu_line.and_then(|line| self.slot_of(line)));
             menu::ui(ui, ctx, set, &subject);
         });
     }
 
-    fn kin_ui(&self, ui: &mut Ui, line: u32, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
-        ui.label(RichText::new(label(&self.forest, Some(set), line)).strong().color(ctx.tokens.text_strong));
-        let kin = [("Select its living descendants", true), ("Select its living relatives", false)];
-        for (text, only_down) in kin {
+    fn relatives_ui(&self, ui: &mut Ui, line: u32, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
+        ui.label(RichText::new(label(&self.forest, line)).strong().color(ctx.tokens.text_strong));
+        let relatives = [("Select living descendants", true), ("Select living relatives", false)];
+        for (text, only_down) in relatives {
             if ui.button(text).clicked() {
-                ctx.selection.replace(set.name, self.living_kin(line, only_down));
+                ctx.selection.replace(set.name, self.living_relatives(line, only_down));
             }
         }
-        if ui.button("Copy number").clicked() {
+        if ui.button("Copy ID").clicked() {
             ui.ctx().copy_text(self.forest.lines[line as usize].id.to_string());
         }
     }
 
-    /// The place where a line lives.
-    fn lives_at(&self, line: u32) -> Option<u32> {
+    /// The slot of a living line.
+    fn slot_of(&self, line: u32) -> Option<u32> {
         let line = &self.forest.lines[line as usize];
-        line.place.filter(|_| line.gone == ALIVE)
+        line.slot.filter(|_| line.died == ALIVE)
     }
 
-    /// Where those live who came out of a line, or out of anything it came out of.
-    fn living_kin(&self, line: u32, only_down: bool) -> Vec<u32> {
+    /// Slots of the living descendants of a line, or of all its living relatives.
+    fn living_relatives(&self, line: u32, only_down: bool) -> Vec<u32> {
         let mut marked = vec![false; self.forest.lines.len()];
         marked[line as usize] = true;
         if !only_down {
             self.forest.add_ancestors(&mut marked);
         }
         self.forest.add_descendants(&mut marked);
-        let living = self.forest.lines.iter().zip(&marked).filter(|(l, m)| **m && l.gone == ALIVE);
-        living.filter_map(|(l, _)| l.place).collect()
+        let living = self.forest.lines.iter().zip(&marked).filter(|(l, m)| **m && l.died == ALIVE);
+        living.filter_map(|(l, _)| l.slot).collect()
     }
 }
 

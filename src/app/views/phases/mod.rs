@@ -1,27 +1,27 @@
-//! Phase against phase: how far groups of elements agree with each other, as a heat map over an order one chooses.
+//! Phase map: pairwise phase agreement or lag between groups of elements, as a heat map in a chosen order.
 
-mod agree;
+mod agreement;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
-    colors::Ramp,
-    fields::{self, Fields, Part},
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    ink::Inks,
+    Selection, Subject, View, ViewCtx,
+    color_scale::ScaleColors,
+    colormap::Colormap,
+    fields::{self, ElementMask, Fields},
+    heat::{Heat, Name, Picture},
     kit, menu, pool, run_ui, tap,
 };
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
-use agree::{Agreement, NONE};
+use agreement::{Agreement, NONE};
 use egui::{Rect, Response, Sense, Ui, pos2, vec2};
 use std::{f32::consts::PI, sync::Arc};
 
-/// More elements than this are put in order on the pool, not on the window's thread.
-const AT_ONCE: usize = 20_000;
+/// Above this number of elements, groups are computed on the pool.
+const MAX_INLINE: usize = 20_000;
 
-/// What a cell says.
+/// The value of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Measure {
     /// Mean of cos(φ_i - φ_j).
@@ -38,19 +38,19 @@ impl Measure {
         if self == Self::Agreement { (-1.0, 1.0) } else { (-PI, PI) }
     }
 
-    fn inks(self) -> Inks {
-        if self == Self::Agreement { Inks::Signed } else { Inks::Ramp(Ramp::Twilight) }
+    fn scale_colors(self) -> ScaleColors {
+        if self == Self::Agreement { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Twilight) }
     }
 }
 
-/// Values, filter, and what the order goes by.
+/// Versions of values and filter, and the order field.
 type Key = (u64, u64, Option<ProbeId>);
 
 /// The phase map.
 #[derive(Default)]
 pub struct Phases {
     angle: Option<&'static str>,
-    /// What the order goes by; the first field until somebody chose.
+    /// The order field; none: the first field of numbers.
     by: Option<Option<ProbeId>>,
     measure: Measure,
     fields: Fields,
@@ -59,10 +59,10 @@ pub struct Phases {
     agreement: Arc<Agreement>,
     heat: Option<(Measure, Heatmap)>,
     generation: u64,
-    picture: HeatmapTexture,
-    /// The groups of the selected, of this picture and this selection.
+    picture: Picture,
+    /// Groups with selected elements, and the versions they were computed for.
     marked: ((u64, u64), Vec<bool>),
-    /// Rows and columns between which a rectangle is drawn.
+    /// Cells between which a rectangle is dragged.
     dragged: Option<[(usize, usize); 2]>,
     menu: Arc<Vec<u32>>,
 }
@@ -72,7 +72,7 @@ impl Phases {
         fields::angle(schema, self.angle)
     }
 
-    /// What the order can go by.
+    /// Fields the order can follow.
     fn orders(schema: &SimSchema, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
         fields::over(schema, over, |m| m != Meaning::Mask)
     }
@@ -94,7 +94,7 @@ impl Phases {
         self.pool_job = pool::PoolJob::default();
     }
 
-    /// Puts everyone in order anew when something is another; meanwhile the last good picture stays.
+    /// Recomputes the groups when their inputs change; the previous result stays until then.
     fn update(&mut self, ui: &Ui, angle: ProbeId, set: &ElementSet, ctx: &ViewCtx<'_>) {
         if let Some((key, agreement)) = self.pool_job.poll() {
             self.take(key, agreement);
@@ -109,10 +109,10 @@ impl Phases {
         if self.key == Some(key) || !self.pool_job.is_free(&key) {
             return;
         }
-        let part = Part::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
+        let part = ElementMask::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
         let n = phases.len();
         let job = move || Agreement::new(&phases, order.as_ref().map(|o| o.as_slice()), &part);
-        if n <= AT_ONCE { self.take(key, job()) } else { self.pool_job.start(ui.ctx(), key, job) }
+        if n <= MAX_INLINE { self.take(key, job()) } else { self.errand.begin(ui.ctx(), key, job) }
     }
 
     fn take(&mut self, key: Key, agreement: Agreement) {
@@ -120,8 +120,8 @@ impl Phases {
         self.generation += 1;
     }
 
-    /// The picture's values, made anew when they are others.
-    fn heat(&mut self) -> &Heatmap {
+    /// The heat map, rebuilt when the measure changes.
+    fn heat(&mut self) -> &Heat {
         let (measure, agreement) = (self.measure, &self.agreement);
         if self.heat.as_ref().is_some_and(|(of, _)| *of != measure) {
             self.heat = None;
@@ -131,12 +131,12 @@ impl Phases {
             let n = agreement.groups.len();
             let value = |a, b| if measure == Measure::Lag { agreement.lag(a, b) } else { agreement.mean_cos(a, b) };
             let values = (0..n).flat_map(|a| (0..n).map(move |b| value(a, b))).collect();
-            let name = |g: &agree::Group| AxisLabel { text: kit::reading(g.values.0), color: None };
-            let rows: Vec<AxisLabel> = agreement.groups.iter().map(name).collect();
+            let name = |g: &agreement::Group| Name { text: kit::reading(g.values.0), color: None };
+            let rows: Vec<Name> = agreement.groups.iter().map(name).collect();
             // Columns are the same groups.
             let columns = vec![AxisLabel { text: String::new(), color: None }; n];
             let span = Some(measure.span());
-            Heatmap { rows, columns, values, inks: measure.inks(), span, is_log: false }
+            Heat { rows, columns, values, scale_colors: measure.scale_colors(), span, is_log: false }
         };
         &self.heat.get_or_insert_with(|| (measure, make())).1
     }
@@ -144,9 +144,9 @@ impl Phases {
     fn caption(&self, schema: &SimSchema, set: &ElementSet, n_hidden: u32) -> String {
         let (n, groups) = (self.agreement.of.len() as u64, self.agreement.groups.len());
         let by = self.by(schema, set.name).map(|by| fields::label(&schema.probes[usize::from(by)]));
-        let by = by.unwrap_or_else(|| "place".into());
+        let by = by.unwrap_or_else(|| "index".into());
         let mut text = format!("{} of {} {}", kit::thousands(n), kit::thousands(set.len.into()), set.name);
-        text += &format!("  |  in the order of {by}, {groups} groups");
+        text += &format!("  |  ordered by {by}, {groups} groups");
         text += match self.measure {
             Measure::Agreement => "  |  mean of cos Δφ over all pairs",
             Measure::Lag => "  |  mean Δφ, row ahead of column, rad",
@@ -163,7 +163,7 @@ impl Phases {
             self.clear();
         }
         let mut by = self.by(ctx.schema, over);
-        let mut orders = vec![(None, "place".to_owned())];
+        let mut orders = vec![(None, "index".to_owned())];
         orders.extend(Self::orders(ctx.schema, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
         if kit::choice_ui(ui, ctx.tokens, "order", &mut by, &orders) {
             self.by = Some(by);
@@ -171,7 +171,7 @@ impl Phases {
         kit::choice_ui(ui, ctx.tokens, "show", &mut self.measure, &Measure::ALL.map(|(m, text)| (m, text.to_owned())));
     }
 
-    /// Everyone in the groups between two cells.
+    /// The elements of the groups between two cells.
     fn between(&self, [a, b]: [(usize, usize); 2]) -> Vec<u32> {
         let sides = [(a.0.min(b.0), a.0.max(b.0)), (a.1.min(b.1), a.1.max(b.1))];
         let mut all: Vec<u32> = sides
@@ -218,7 +218,7 @@ impl Phases {
         });
     }
 
-    /// Marks beside the groups that somebody selected is in.
+    /// Marks beside groups with selected elements.
     fn paint_selected(&mut self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let n = self.agreement.groups.len().max(1);
         let key = (self.generation, ctx.selection.generation);
@@ -252,7 +252,7 @@ impl Phases {
             format!("{} … {to}: {} {over}, r {:.2}", kit::reading(from), kit::thousands(n), self.agreement.order(g))
         };
         let (cos, lag) = (self.agreement.mean_cos(row, column), self.agreement.lag(row, column));
-        let name = by.map_or_else(|| "place".to_owned(), fields::label);
+        let name = by.map_or_else(|| "index".to_owned(), fields::label);
         let groups = format!("{name}\nrow     {}\ncolumn  {}", called(row), called(column));
         format!("{groups}\nmean cos Δφ  {cos:.3}\nmean Δφ  {:.0}°", lag.to_degrees())
     }
@@ -285,8 +285,8 @@ impl View for Phases {
         let found = self.probe(ctx.schema).and_then(|(id, p, over)| Some((id, p, ctx.schema.set(over)?.clone())));
         let Some((id, probe, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This view shows fields whose values are angles";
-            kit::empty_ui(ui, canvas, ctx, "Nothing here turns", how, None);
+            let how = "The phase map needs a field of angles";
+            kit::empty_ui(ui, canvas, ctx, "No angle field", how, None);
             return;
         };
         self.update(ui, id, &set, ctx);
@@ -294,11 +294,11 @@ impl View for Phases {
         let caption = self.caption(ctx.schema, &set, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, probe, set.name));
         if self.agreement.of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have a phase", None);
+            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a phase", None);
             return;
         }
         if self.agreement.of.is_empty() {
-            return run_ui(ui, canvas, ctx, "No phases yet", "Run the model to see who agrees with whom");
+            return run_ui(ui, canvas, ctx, "No phases yet", "Run to see phase agreement");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -317,7 +317,7 @@ impl View for Phases {
         let hovered = response.hover_pos().and_then(at);
         self.paint_selected(ui, places.cells, &set, ctx);
         let title = self.by(ctx.schema, set.name).map(|by| fields::title(&ctx.schema.probes[usize::from(by)]));
-        let title = format!("{}, low to high, down and to the right", title.unwrap_or_else(|| "place".into()));
+        let title = format!("{}, increasing downwards and to the right", title.unwrap_or_else(|| "index".into()));
         let corner = places.cells.left_top() - vec2(0.0, 6.0);
         ui.painter().text(corner, egui::Align2::LEFT_BOTTOM, title, kit::small(ui), ctx.tokens.text_sub);
         let mut picture = std::mem::take(&mut self.picture);
@@ -337,16 +337,16 @@ impl View for Phases {
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select two groups"), ("drag", "select all between"), ("Ctrl", "add"), ("right click", "menu")]
+        &[("click", "select two groups"), ("drag", "select all between"), ("Ctrl", "add"), ("right-click", "menu")]
     }
 
     fn help(&self) -> &'static str {
-        "# Phase × phase\n\nWho agrees with whom: all elements in the order of a field, in up to 96 groups of equal size. \
-         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exactly: 1 when they move together, -1 \
-         when they are opposed, 0 when they know nothing of each other; within a group nobody is paired with itself. *Lag* is \
+        "# Phase × phase\n\nPhase agreement between groups: all elements, ordered by a field, in up to 96 groups of equal size. \
+         *Agreement* is the mean of cos(φ_i - φ_j) over all pairs of two groups, exact: 1 when they move together, -1 \
+         when they are opposed, 0 when they are unrelated; within a group i ≠ j. *Lag* is \
          the angle by which the row is ahead of the column. Blocks along the diagonal are clusters; choose another order to \
-         see what they go by. Marks at the edges are the groups of the selected.\n\n\
+         see what they depend on. Marks at the edges are groups with selected elements.\n\n\
          - click: select both groups · drag: all rows and columns between · Ctrl: add\n\
-         - right click: what can be done with them"
+         - right-click: actions"
     }
 }

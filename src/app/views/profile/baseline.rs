@@ -1,4 +1,4 @@
-//! What kernels are compared with: the sums of a moment ago, or those of a recorded run.
+//! Baseline of the kernel table: recent sums, or those of a recorded run.
 
 use crate::{gpu::Timing, project::run::TIMINGS};
 use crossbeam_channel::{Receiver, bounded};
@@ -7,17 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Mean launches to compare with.
+/// Mean launch times to compare with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    /// Where from: `now at 1.2 s`, `0007-sugar`.
+    /// Source: `now at 1.2 s`, `0007-sugar`.
     pub name: String,
     /// Kernel, launches, nanoseconds.
     rows: Vec<(String, u64, u64)>,
 }
 
 impl Baseline {
-    /// From measurements at hand.
+    /// From current measurements.
     pub fn of(name: String, rows: &[Timing]) -> Self {
         let rows = rows.iter().map(|t| (t.name.to_owned(), u64::from(t.launches), t.nanos)).collect();
         Self { name, rows }
@@ -31,7 +31,7 @@ impl Baseline {
         let mut baseline = Self { name, rows: vec![] };
         for line in BufReader::new(file).lines().skip(1) {
             let line = line.map_err(|e| format!("{}: {e}", path.display()))?;
-            // A line that was cut off by a crash counts for nothing.
+            // A line cut off by a crash is skipped.
             if let Some((kernel, launches, nanos)) = row(&line) {
                 baseline.add(kernel, launches, nanos);
             }
@@ -46,19 +46,19 @@ impl Baseline {
         }
     }
 
-    /// Mean of a launch, nanoseconds.
+    /// Mean duration of a launch, nanoseconds.
     pub fn mean_of(&self, kernel: &str) -> Option<f64> {
         let (_, launches, nanos) = self.rows.iter().find(|r| r.0 == kernel)?;
         (*launches > 0).then(|| *nanos as f64 / *launches as f64)
     }
 
-    /// By how much a mean launch now differs: 0.1 is 10 % longer.
+    /// Relative change of the mean launch: 0.1 is 10 % longer.
     pub fn change(&self, timing: &Timing) -> Option<f64> {
         let before = self.mean_of(timing.name).filter(|mean| *mean > 0.0)?;
         Some(timing.mean_nanos() / before - 1.0)
     }
 
-    /// Reads on a thread of its own.
+    /// Reads on its own thread.
     pub fn fetch(folder: PathBuf, wake: egui::Context) -> Option<Receiver<Result<Self, String>>> {
         let (sender, receiver) = bounded(1);
         let job = move || {

@@ -1,18 +1,18 @@
-//! Command lines for other profilers, ready to paste: counters are theirs.
+//! Command lines for external profilers, ready to paste: hardware counters come from those.
 
 use super::{Machine, machine::device_flag};
 use crate::app::views::{ViewCtx, ViewRequest};
 use egui::{RichText, Ui};
 use std::path::Path;
 
-/// A command line and what it is for.
+/// A command line and its purpose.
 pub(super) struct Line {
     pub name: &'static str,
     pub why: &'static str,
     pub text: String,
 }
 
-/// The lines for this project, device and kernel.
+/// The commands for this project, device and kernel.
 pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str>) -> Vec<Line> {
     let project = machine.project.as_deref().map_or_else(|| "project.ron".to_owned(), quoted);
     let stem =
@@ -23,7 +23,7 @@ pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str
         return vec![
             Line {
                 name: "perf record",
-                why: "Where the CPU's time goes, function by function, with call stacks",
+                why: "CPU time by function, with call stacks",
                 text: format!("perf record -F 999 --call-graph dwarf -o {out}.perf {}", run("1s")),
             },
             Line {
@@ -35,7 +35,7 @@ pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str
     }
     let mut lines = vec![Line {
         name: "nsys",
-        why: "Nsight Systems: the whole program on one time line, graph launches kernel by kernel",
+        why: "Nsight Systems: timeline of the whole program, graph launches kernel by kernel",
         text: format!(
             "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --force-overwrite=true -o {out} {}",
             run("200ms")
@@ -44,7 +44,7 @@ pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str
     if let Some(kernel) = kernel {
         lines.push(Line {
             name: "ncu",
-            why: "Nsight Compute: all counters of five launches of the chosen kernel",
+            why: "Nsight Compute: all counters for five launches of the selected kernel",
             text: format!(
                 "ncu --kernel-name {kernel} --launch-skip 20 --launch-count 5 --set full --graph-profiling node -f -o {out}-{kernel} {}",
                 run("20ms")
@@ -54,23 +54,23 @@ pub(super) fn lines(machine: &Machine, device: &'static str, kernel: Option<&str
     lines
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+~".contains(c));
     if is_plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// A button that opens the lines.
+/// A button that opens the commands.
 pub(super) fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-    let button = ui.small_button("Profilers").on_hover_text("Command lines for other profilers");
+    let button = ui.small_button("Profilers").on_hover_text("Command lines for external profilers");
     egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
         ui.set_width(420.0);
         lines_ui(ui, ctx);
     });
 }
 
-/// The lines, each with a button that copies it.
+/// The commands, each with a copy button.
 pub(super) fn lines_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let device = device_flag(ctx.schema, &ctx.profile.machine);
     for line in lines(&ctx.profile.machine, device, ctx.profile.kernel) {
@@ -87,7 +87,7 @@ pub(super) fn lines_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         ui.add_space(4.0);
     }
     if ctx.profile.machine.project.is_none() {
-        let hint = "The project is not saved: the commands name project.ron";
+        let hint = "Save the project first: the commands use project.ron";
         ui.label(RichText::new(hint).small().color(ctx.tokens.warn));
     }
 }

@@ -1,4 +1,4 @@
-//! The inside of a row of the kernel table: how its launches are spread, how it is launched, its source.
+//! Details of a kernel: distribution of its launches, launch configuration, source.
 
 use super::{commands, rate};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, Vec2, pos2};
 
-/// What is open.
+/// State of the detail panel.
 #[derive(Default)]
 pub(super) struct Detail {
     shows_head: bool,
@@ -22,7 +22,7 @@ impl Detail {
         ui.horizontal(|ui| {
             ui.heading(kit::spaced(name));
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let close = crate::app::widgets::icon_button(ui, crate::app::icons::CLOSE, "Close the kernel");
+                let close = crate::app::widgets::icon_button(ui, crate::app::icons::CLOSE, "Close details");
                 if close.clicked() {
                     ctx.profile.kernel = None;
                 }
@@ -38,14 +38,14 @@ impl Detail {
                     sums_ui(ui, timing, ctx);
                 }
                 None => {
-                    ui.label("Not launched in the range shown");
+                    ui.label("Not launched in this range");
                 }
             }
             let facts = ctx.schema.kernels.iter().find(|f| f.name == name).cloned();
             if let Some(facts) = &facts {
                 launch_ui(ui, facts, ctx);
             }
-            title_ui(ui, "Other profilers", ctx);
+            title_ui(ui, "External profilers", ctx);
             commands::lines_ui(ui, ctx);
             self.source_ui(ui, facts.as_ref(), ctx);
         });
@@ -59,8 +59,8 @@ impl Detail {
                 ui.ctx().copy_text(source.text.to_owned());
                 ctx.requests.push(ViewRequest::Toast("Copied the kernel's source".into()));
             }
-            ui.toggle_value(&mut self.shows_head, RichText::new("Head of the file").small())
-                .on_hover_text("The comment at the head: what was tried and measured");
+            ui.toggle_value(&mut self.shows_head, RichText::new("File header").small())
+                .on_hover_text("Comment at the top of the file: variants and measurements");
         });
         let shown = if self.shows_head { source.head } else { source.text };
         let code = RichText::new(shown).font(kit::mono(ui)).color(ctx.tokens.text);
@@ -75,7 +75,7 @@ fn title_ui(ui: &mut Ui, text: &str, ctx: &ViewCtx<'_>) {
     ui.label(RichText::new(text).small().strong().color(ctx.tokens.text));
 }
 
-/// Launches by duration, in the buckets they were counted in.
+/// Launches by duration, in the measured buckets.
 fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     title_ui(ui, "Launches by duration", ctx);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 98.0), Sense::hover());
@@ -85,7 +85,7 @@ fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     let plot = Rect::from_min_max(rect.min + Vec2::new(6.0, 18.0), rect.max - Vec2::new(6.0, 16.0));
     let buckets: Vec<(u64, u64, u32)> = timing.spread.buckets().collect();
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return };
-    // Buckets are of equal width on a logarithmic axis.
+    // Buckets have equal width on a logarithmic axis.
     let (low, high) = ((first.0.max(1) as f64).ln(), (last.1.max(2) as f64).ln());
     let (low, high) = if high - low < 1.0 { (low - 0.5, high + 0.5) } else { (low, high) };
     let x = |nanos: f64| plot.left() + ((nanos.max(1.0).ln() - low) / (high - low)) as f32 * plot.width();
@@ -125,7 +125,7 @@ fn histogram_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     }
 }
 
-/// Two columns of facts.
+/// A two-column table.
 fn facts_ui(ui: &mut Ui, id: &str, facts: &[(&str, String)], ctx: &ViewCtx<'_>) {
     egui::Grid::new(id).num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
         for (name, value) in facts {
@@ -156,7 +156,7 @@ fn sums_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
     facts_ui(ui, "sums", &facts, ctx);
 }
 
-/// What a launch of a kernel takes.
+/// Launch configuration of a kernel.
 fn launch_ui(ui: &mut Ui, f: &KernelFacts, ctx: &ViewCtx<'_>) {
     title_ui(ui, "Launch", ctx);
     let spilled = if f.local_bytes > 0 { format!(", {} B spilled", f.local_bytes) } else { String::new() };

@@ -1,10 +1,10 @@
-//! The timeline as a trace-event file, which Perfetto and Chrome's tracing page open.
+//! Exports the timeline as a trace-event file for Perfetto and chrome://tracing.
 
 use super::{Profile, lanes::name_of};
 use crate::gpu::{Batch, Lane, Measured, Span};
 use serde_json::{Value as Json, json};
 
-/// All batches of the range that are kept span by span, one behind the other as they ran.
+/// All batches of the range with spans, consecutive in time.
 pub(super) fn trace_events(profile: &Profile) -> String {
     let mut events: Vec<Json> =
         vec![json!({ "ph": "M", "pid": 1, "name": "process_name", "args": { "name": "neuropil" } })];

@@ -6,34 +6,34 @@ use crate::{
     gpu::{KernelFacts, Timing},
 };
 
-/// A row of the table with all that is known of it.
+/// A row of the table.
 pub(super) struct Row<'a> {
     pub timing: &'a Timing,
     pub facts: Option<&'a KernelFacts>,
     pub baseline: Option<&'a Baseline>,
     /// Bytes moved: counted by the launcher, or declared per item.
     pub bytes: u64,
-    /// Part of all measured time.
+    /// Fraction of all measured time.
     pub share: f64,
     /// Measured batches in the range.
     pub batches: f64,
 }
 
-/// A column of figures, behind the name and the share.
+/// A column of figures, after name and share.
 pub(super) struct Figure {
     pub head: &'static str,
     pub hint: &'static str,
     pub width: f32,
-    /// Which columns go first when the panel is narrow: those of a high rank.
+    /// Drop order in narrow panels: columns with a high rank go first.
     pub rank: u8,
-    /// When it has anything to say.
+    /// When the column has data.
     pub when: When,
-    /// What it is sorted by, and its text; none when it is not known.
+    /// Sort key; none when unknown.
     pub value: fn(&Row<'_>) -> Option<f64>,
     pub text: fn(f64) -> String,
 }
 
-/// When a column has anything to say.
+/// When a column has data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
@@ -41,7 +41,7 @@ pub(super) enum When {
     OnDevice,
     /// With a baseline.
     Compared,
-    /// With rows that are ways to compute the same.
+    /// With rows that compute the same result in different buttons.
     Checked,
 }
 
@@ -57,18 +57,24 @@ const fn figure(
     Figure { head, hint, width, rank, when, value, text }
 }
 
-/// All figures, in the order they stand.
+/// All figures, in display order.
 pub(super) const FIGURES: [Figure; 14] = [
-    figure("µs / launch", "Mean time of a launch", (72.0, 0, When::Always), |r| Some(r.timing.mean_nanos()), micros),
+    figure(
+        "µs / launch",
+        "Mean duration of a launch",
+        (72.0, 0, When::Always),
+        |r| Some(r.timing.mean_nanos()),
+        micros,
+    ),
     figure(
         "Δ",
-        "Mean launch against the baseline: −20 % takes a fifth less time",
+        "Mean launch compared with the baseline: −20 % is a fifth less time",
         (64.0, 1, When::Compared),
         |r| r.baseline?.change(r.timing),
         percent_signed,
     ),
-    figure("p50 µs", "Half of the launches are no longer; to within 6 %", (60.0, 9, When::Always), p50, micros),
-    figure("p95 µs", "95 of 100 launches are no longer; to within 6 %", (60.0, 4, When::Always), p95, micros),
+    figure("p50 µs", "Median duration, within 6 %", (60.0, 9, When::Always), p50, micros),
+    figure("p95 µs", "95th percentile of the duration, within 6 %", (60.0, 4, When::Always), p95, micros),
     figure(
         "max µs",
         "Longest launch in the range",
@@ -87,14 +93,14 @@ pub(super) const FIGURES: [Figure; 14] = [
     ),
     figure(
         "error",
-        "Largest difference from the reference among rows that compute the same, over its largest value",
+        "Largest difference from the reference row, relative to its largest value",
         (60.0, 2, When::Checked),
         |r| r.timing.off,
         |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.0e}") },
     ),
     figure(
         "bytes / s",
-        "Bytes moved per second of kernel time, as the launcher counts them or the kind declares them",
+        "Bytes moved per second of kernel time, counted by the launcher or declared by the model",
         (68.0, 6, When::Always),
         |r| r.timing.per_sec(r.bytes),
         super::rate,
@@ -115,7 +121,7 @@ pub(super) const FIGURES: [Figure; 14] = [
     ),
     figure(
         "spilled",
-        "Bytes of registers per thread that did not fit and live in memory",
+        "Register bytes per thread spilled to memory",
         (52.0, 13, When::OnDevice),
         |r| Some(f64::from(r.facts?.local_bytes)),
         whole,
@@ -161,15 +167,15 @@ fn whole(v: f64) -> String {
     format!("{v:.0}")
 }
 
-/// `+12 %`, `−3.4 %`, with a proper minus.
+/// `+12 %`, `−3.4 %`, with a minus sign.
 pub(super) fn percent_signed(v: f64) -> String {
     let digits = usize::from(v.abs() < 0.0995);
     format!("{:+.digits$} %", v * 100.0).replace('-', "−")
 }
 
-/// The figures that have a place in a table of this width beside what it must have.
-pub(super) fn fitting(width: f32, spacing: f32, says: impl Fn(When) -> bool) -> Vec<&'static Figure> {
-    let mut order: Vec<&Figure> = FIGURES.iter().filter(|f| says(f.when)).collect();
+/// The figures that fit into a table of this width.
+pub(super) fn fitting(width: f32, spacing: f32, has_data: impl Fn(When) -> bool) -> Vec<&'static Figure> {
+    let mut order: Vec<&Figure> = FIGURES.iter().filter(|f| has_data(f.when)).collect();
     order.sort_by_key(|f| f.rank);
     let mut left = width;
     let fits = |f: &&&Figure| {
@@ -177,7 +183,7 @@ pub(super) fn fitting(width: f32, spacing: f32, says: impl Fn(When) -> bool) -> 
         left >= 0.0
     };
     let shown: Vec<u8> = order.iter().take_while(fits).map(|f| f.rank).collect();
-    FIGURES.iter().filter(|f| says(f.when) && shown.contains(&f.rank)).collect()
+    FIGURES.iter().filter(|f| has_data(f.when) && shown.contains(&f.rank)).collect()
 }
 
 #[cfg(test)]
@@ -185,20 +191,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrow_table_keeps_what_matters_most() {
-        let heads =
-            |width: f32, says: fn(When) -> bool| fitting(width, 8.0, says).iter().map(|f| f.head).collect::<Vec<_>>();
+    fn a_narrow_table_keeps_the_most_important_columns() {
+        let heads = |width: f32, has_data: fn(When) -> bool| {
+            fitting(width, 8.0, has_data).iter().map(|f| f.head).collect::<Vec<_>>()
+        };
         assert_eq!(heads(10_000.0, |_| true).len(), FIGURES.len());
         assert_eq!(heads(80.0, |w| w == When::Always), ["µs / launch"]);
         assert_eq!(heads(156.0, |w| w == When::Always), ["µs / launch", "items / s"]);
         assert!(!heads(10_000.0, |w| w == When::Always).contains(&"registers"));
         let mut ranks: Vec<u8> = FIGURES.iter().map(|f| f.rank).collect();
         ranks.sort_unstable();
-        assert_eq!(ranks, (0..FIGURES.len() as u8).collect::<Vec<_>>(), "every rank once");
+        assert_eq!(ranks, (0..FIGURES.len() as u8).collect::<Vec<_>>(), "each rank once");
     }
 
     #[test]
-    fn changes_read_well() {
+    fn changes_have_signs_and_digits() {
         assert_eq!(percent_signed(-0.2), "−20 %");
         assert_eq!(percent_signed(0.034), "+3.4 %");
     }

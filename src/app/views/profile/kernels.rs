@@ -1,4 +1,4 @@
-//! One row per kernel, over the chosen range; a click shows the inside of a row.
+//! Kernel table: one row per kernel over the chosen range; a click opens its details.
 
 use super::{
     Profile,
@@ -18,15 +18,15 @@ use egui::{Align, Color32, Key, Layout, Rect, RichText, Sense, Ui, UiBuilder, Ve
 use egui_extras::{Column, TableBuilder};
 use std::rc::Rc;
 
-/// Width of the names, points.
+/// Width of the name column, points.
 const NAME: f32 = 130.0;
 /// Between columns.
 const SPACING: f32 = 8.0;
-/// The least width of the shares.
+/// Minimum width of the share column.
 const SHARE: f32 = 84.0;
-/// Name, the least of the share, the spaces behind them, and what the table keeps for itself.
+/// Name, minimum share, the spaces after them, and the table's margin.
 const FIXED: f32 = NAME + SHARE + 2.0 * SPACING + 20.0;
-/// Room for the inside of a row.
+/// Width of the details.
 const DETAIL: f32 = 330.0;
 
 /// The kernel table.
@@ -34,13 +34,13 @@ const DETAIL: f32 = 330.0;
 pub struct Kernels {
     detail: Detail,
     filter: String,
-    /// Head of the column it is sorted by, and whether the smallest comes first; by share without.
+    /// Sort column and whether ascending; none: by share.
     sort: Option<(&'static str, bool)>,
     coming: Option<Receiver<Result<Baseline, String>>>,
 }
 
 impl Kernels {
-    /// What is shown, in order.
+    /// The rows, sorted.
     fn rows<'a>(&self, sums: &'a [Timing], ctx: &'a ViewCtx<'_>) -> Vec<Row<'a>> {
         let profile: &Profile = ctx.profile;
         let batches = profile.measured().count().max(1) as f64;
@@ -72,8 +72,8 @@ impl Kernels {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, sums: &[Timing], ctx: &mut ViewCtx<'_>) {
-        let says = says(sums, ctx);
-        let figures = fitting(ui.available_width() - FIXED, SPACING, |when| says[when as usize]);
+        let has_data = has_data(sums, ctx);
+        let figures = fitting(ui.available_width() - FIXED, SPACING, |when| has_data[when as usize]);
         let total = total_of(sums);
         let mut clicked = None;
         let mut hovered = None;
@@ -159,7 +159,7 @@ impl Kernels {
         }
         let name = ctx.profile.baseline.as_ref().map_or("none".to_owned(), |b| b.name.clone());
         let text = RichText::new(format!("Baseline: {name}")).small();
-        let button = ui.button(text).on_hover_text("What mean launches are compared with (B sets it from now)");
+        let button = ui.button(text).on_hover_text("Baseline of the comparison (B: use the range shown)");
         button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Baseline"));
         egui::Popup::menu(&button).show(|ui| {
             if ui.add_enabled(!sums.is_empty(), egui::Button::new("From the range shown   B")).clicked() {
@@ -172,7 +172,7 @@ impl Kernels {
                 }
             }
             if ctx.profile.machine.runs.is_empty() {
-                ui.label(RichText::new("Recorded runs appear here").small().color(ctx.tokens.text_sub));
+                ui.label(RichText::new("No recorded runs").small().color(ctx.tokens.text_sub));
             }
             if ctx.profile.baseline.is_some() && ui.button("None").clicked() {
                 ctx.profile.baseline = None;
@@ -187,16 +187,16 @@ fn set_baseline(sums: &Rc<Vec<Timing>>, ctx: &mut ViewCtx<'_>) {
     ctx.profile.baseline = Some(Baseline::of(name, sums));
 }
 
-/// Which columns have something to say, by [`When`].
-fn says(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
+/// Which columns have data, by [`When`].
+fn has_data(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
     let is_checked = sums.iter().any(|t| t.off.is_some());
     [true, !ctx.schema.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]
 }
 
 const HEADS: [(&str, &str); 2] =
-    [("kernel", "Kernel, or on the CPU the loop that plays its part"), ("share", "Part of all measured time")];
+    [("kernel", "Kernel, or the corresponding loop on the CPU"), ("share", "Fraction of all measured time")];
 
-/// A head is a button: it sorts.
+/// A column head: a click sorts by it.
 fn head_ui(ui: &mut Ui, head: &'static str, hint: &str, sort: &mut Option<(&'static str, bool)>, ctx: &ViewCtx<'_>) {
     let now = sort.filter(|(by, _)| *by == head);
     let by_default = sort.is_none() && head == "share";
@@ -220,7 +220,7 @@ fn head_ui(ui: &mut Ui, head: &'static str, hint: &str, sort: &mut Option<(&'sta
     }
 }
 
-/// The name; what the kernel does is in its tooltip.
+/// The kernel's name, with its documentation as tooltip.
 fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     let color = if is_total { ctx.tokens.text_strong } else { ctx.tokens.text };
     let text = RichText::new(kit::spaced(row.timing.name)).color(color);
@@ -230,7 +230,7 @@ fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     }
 }
 
-/// Nothing is known.
+/// Unknown.
 const NONE: &str = "—";
 
 fn figure_ui(ui: &mut Ui, figure: &Figure, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
@@ -250,7 +250,7 @@ fn figure_ui(ui: &mut Ui, figure: &Figure, row: &Row<'_>, is_total: bool, ctx: &
 }
 
 fn total_of(rows: &[Timing]) -> Timing {
-    // Rates of different kinds of items do not add up.
+    // Items of different kernels do not add up.
     let mut sum = Timing::of("total");
     rows.iter().for_each(|r| sum.add(r));
     (sum.items, sum.off) = (0, None);
@@ -346,16 +346,16 @@ impl View for Kernels {
     }
 
     fn help(&self) -> &'static str {
-        "# Kernel times\n\nOne batch in so many is measured kernel by kernel; the others run unmeasured. Figures are over \
-         the range chosen in *Steps*; 95 of 100 launches are no longer than p95. A click on a head sorts. On the CPU a row \
-         is the loop that plays the kernel's part, its times summed over the threads; on a GPU there are also its \
-         registers, shared memory and occupancy. A narrow panel leaves figures out; *Copy table* has them all.\n\nA click \
-         on a row shows how its launches are spread, how it is launched, and its source. **B** keeps the range shown as \
-         the baseline of Δ; a recorded run can be one too."
+        "# Kernel times\n\nA sample of the batches is measured kernel by kernel. Figures are over \
+         the range chosen in *Steps*. A click on a column head sorts. On the CPU a row \
+         is the corresponding loop, its times summed over the threads; on a GPU there are also its \
+         registers, shared memory and occupancy. A narrow panel drops columns; *Copy table* has them all.\n\nA click \
+         on a row shows the distribution of its launches, its launch configuration, and its source. **B** sets the range shown as \
+         the baseline of Δ; a recorded run can also be the baseline."
     }
 }
 
-/// Table and inside of a row: beside each other when there is room, else one below the other.
+/// Table and details: side by side in wide panels, else stacked.
 fn split(canvas: Rect, is_open: bool) -> (Rect, Option<Rect>) {
     if !is_open {
         return (canvas, None);

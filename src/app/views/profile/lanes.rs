@@ -1,4 +1,4 @@
-//! The lanes of the timeline: what stands where, and what it looks like.
+//! Lanes of the batch timeline: layout and drawing.
 
 use super::timeline::Scale;
 use crate::{
@@ -11,10 +11,10 @@ use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
 const HEIGHT: f32 = 26.0;
 const LOWEST: f32 = 6.0;
 
-/// The lanes that hold something, from top to bottom.
+/// The lanes with spans, from top to bottom.
 pub(super) struct Lanes(Vec<Lane>);
 
-/// How a lane is called.
+/// Name of a lane.
 pub(super) fn name_of(lane: Lane) -> String {
     match lane {
         Lane::Engine => "engine".into(),
@@ -28,16 +28,16 @@ pub(super) fn name_of(lane: Lane) -> String {
 
 const fn hint_of(lane: Lane) -> &'static str {
     match lane {
-        Lane::Engine => "What the engine's thread does itself: loops, sampling for the screen",
+        Lane::Engine => "Engine thread: loops, sampling of probes",
         Lane::Thread(_) => "A thread of the CPU backend",
-        Lane::Calls => "Asking the GPU: launches, copies to it, replays of captured steps",
+        Lane::Calls => "Calls to the GPU: launches, copies, CUDA graph launches",
         Lane::Waits => "Waiting for the GPU",
         Lane::Compute => "The compute stream of the GPU",
         Lane::Copies => "The copy stream of the GPU",
     }
 }
 
-/// Names in full sentences for spans of captured steps.
+/// Span titles; a CUDA graph shows its number of kernels.
 fn title_of(span: &Span) -> String {
     match span.kernels {
         0 => kit::spaced(span.name),
@@ -65,7 +65,7 @@ impl Lanes {
         Rect::from_x_y_ranges(plot.x_range(), top..=top + height)
     }
 
-    /// Names at the left, hairlines between.
+    /// Names at the left, separators between lanes.
     pub fn labels_ui(&self, ui: &mut Ui, scale: Scale, left: f32, ctx: &ViewCtx<'_>) {
         for (i, lane) in self.0.iter().enumerate() {
             let rect = self.rect(i, scale.plot);
@@ -83,8 +83,8 @@ impl Lanes {
         }
     }
 
-    /// The spans. What is narrower than a pixel shares one with its neighbours, so that a picture is never more work
-    /// than it has pixels.
+    /// Draws the spans. Spans narrower than a pixel are merged with their neighbours, so that the cost is bounded by
+    /// the number of pixels.
     pub fn paint(&self, ui: &Ui, scale: Scale, measured: &Measured, ctx: &ViewCtx<'_>) {
         let painter = ui.painter().with_clip_rect(scale.plot.intersect(ui.clip_rect()));
         for (i, lane) in self.0.iter().enumerate() {
@@ -125,24 +125,24 @@ fn span_paint(painter: &Painter, ui: &Ui, bar: Rect, span: &Span, ctx: &ViewCtx<
         Lane::Calls => profile.color(span.name, t).gamma_multiply(0.6),
         _ => profile.color(span.name, t),
     };
-    let fades = profile.pointed().is_some_and(|name| name != span.name);
+    let fades = profile.highlighted().is_some_and(|name| name != span.name);
     let color = if fades { color.gamma_multiply(0.35) } else { color };
     let gap = if bar.width() > 4.0 { 0.5 } else { 0.0 };
     let bar = Rect::from_min_max(bar.min, pos2(bar.right() - gap, bar.bottom()));
     painter.rect_filled(bar, 1.0, color);
     if span.kernels > 0 {
-        // A captured step: hatched along the top, so that it is not taken for one kernel.
+        // A CUDA graph is hatched along the top to differ from a single kernel.
         painter.hline(bar.x_range(), bar.top() + 1.0, (2.0, t.text_strong.gamma_multiply(0.7)));
     }
     if bar.width() > 28.0 && bar.height() > 11.0 {
         let text = kit::elide(painter, &title_of(span), &kit::small(ui), bar.width() - 6.0);
-        let ink = ink_on(color, fades, ctx);
-        painter.text(bar.left_center() + egui::vec2(3.0, 0.0), Align2::LEFT_CENTER, text, kit::small(ui), ink);
+        let text_color = text_color_on(color, fades, ctx);
+        painter.text(bar.left_center() + egui::vec2(3.0, 0.0), Align2::LEFT_CENTER, text, kit::small(ui), text_color);
     }
 }
 
-/// Text that can be read on a colour.
-fn ink_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
+/// A text colour with contrast on a background.
+fn text_color_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
     let [r, g, b, a] = color.to_array().map(f32::from);
     let light = 0.299 * r + 0.587 * g + 0.114 * b > 110.0 && a > 128.0;
     let (dark_ink, light_ink) = if ctx.tokens.dark {
@@ -158,29 +158,29 @@ fn ink_on(color: Color32, fades: bool, ctx: &ViewCtx<'_>) -> Color32 {
     }
 }
 
-/// What a tooltip says of a span.
+/// Tooltip of a span.
 pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
     ui.label(egui::RichText::new(title_of(span)).strong().color(ctx.tokens.text_strong));
     if let Some(docs) = (ctx.timing_docs)(span.name) {
         ui.label(egui::RichText::new(kit::unwrap(docs)).small().color(ctx.tokens.text_sub));
     }
-    let mut told = vec![
+    let mut parts = vec![
         ("lane", name_of(span.lane)),
         ("duration", kit::duration(span.nanos as f64 * 1e-9)),
         ("start", kit::duration(span.start as f64 * 1e-9)),
     ];
     if span.queued > 0 {
-        told.push(("after the call", kit::duration(span.queued as f64 * 1e-9)));
+        parts.push(("after the call", kit::duration(span.queued as f64 * 1e-9)));
     }
     if span.items > 0 {
-        told.push(("items", kit::thousands(span.items)));
+        parts.push(("items", kit::thousands(span.items)));
     }
     if span.bytes > 0 {
-        told.push(("bytes", crate::app::text::bytes(span.bytes)));
-        told.push(("bytes / s", super::rate(span.bytes as f64 / (span.nanos.max(1) as f64 * 1e-9))));
+        parts.push(("bytes", crate::app::text::bytes(span.bytes)));
+        parts.push(("bytes / s", super::rate(span.bytes as f64 / (span.nanos.max(1) as f64 * 1e-9))));
     }
     egui::Grid::new("span").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
-        for (name, text) in told {
+        for (name, text) in parts {
             ui.label(egui::RichText::new(name).small().color(ctx.tokens.text_sub));
             ui.label(egui::RichText::new(text).font(kit::mono(ui)).color(ctx.tokens.text));
             ui.end_row();

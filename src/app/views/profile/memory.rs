@@ -1,4 +1,4 @@
-//! Memory by owner: what is held, and what was predicted before the build.
+//! Memory by owner: allocated, and predicted before the build.
 
 use super::machine::total;
 use crate::{
@@ -13,14 +13,14 @@ use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2}
 
 /// Height of a row.
 const ROW: f32 = 20.0;
-/// Owners named in the caption.
+/// Number of owners named in the caption.
 const LARGEST: usize = 3;
 
-/// The bars.
+/// The memory panel.
 #[derive(Default)]
 pub struct Memory;
 
-/// An owner with what it holds and what it was predicted to hold.
+/// An owner with its allocated and predicted bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct Owner {
     name: &'static str,
@@ -28,7 +28,7 @@ struct Owner {
     predicted: Option<u64>,
 }
 
-/// Largest first; an owner that was predicted and holds nothing is there too.
+/// Largest first; predicted owners without allocations are included.
 fn owners(held: &[(&'static str, u64)], predicted: &[(&'static str, u64)]) -> Vec<Owner> {
     let of = |name: &str, list: &[(&'static str, u64)]| {
         let all: Vec<u64> = list.iter().filter(|(n, _)| *n == name).map(|(_, b)| *b).collect();
@@ -47,18 +47,18 @@ fn owners(held: &[(&'static str, u64)], predicted: &[(&'static str, u64)]) -> Ve
 fn caption(owners: &[Owner], ctx: &ViewCtx<'_>) -> String {
     let held: u64 = owners.iter().map(|o| o.held).sum();
     let machine = &ctx.profile.machine;
-    let mut told = vec![match machine.total {
-        0 => format!("holds {}", text::bytes(held)),
-        all => format!("holds {} of {}", text::bytes(held), text::bytes(all)),
+    let mut parts = vec![match machine.total {
+        0 => format!("allocated {}", text::bytes(held)),
+        all => format!("allocated {} of {}", text::bytes(held), text::bytes(all)),
     }];
     let predicted = total(&machine.predicted);
     if predicted > 0 {
         let off = held as f64 / predicted as f64 - 1.0;
-        told.push(format!("predicted {} ({})", text::bytes(predicted), super::figures::percent_signed(off)));
+        parts.push(format!("predicted {} ({})", text::bytes(predicted), super::figures::percent_signed(off)));
     }
     let largest: Vec<&str> = owners.iter().filter(|o| o.held > 0).take(LARGEST).map(|o| o.name).collect();
-    told.push(format!("largest: {}", largest.join(", ")));
-    told.join("  |  ")
+    parts.push(format!("largest: {}", largest.join(", ")));
+    parts.join("  |  ")
 }
 
 fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
@@ -86,9 +86,9 @@ fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
     painter.text(rect.right_center(), Align2::RIGHT_CENTER, text::bytes(owner.held), kit::mono(ui), t.text);
     response.on_hover_ui_at_pointer(|ui| {
         ui.label(RichText::new(owner.name).strong());
-        ui.label(format!("holds {} B", kit::thousands(owner.held)));
+        ui.label(format!("allocated {} B", kit::thousands(owner.held)));
         match owner.predicted {
-            Some(predicted) => ui.label(format!("predicted {} B (the tick)", kit::thousands(predicted))),
+            Some(predicted) => ui.label(format!("predicted {} B (tick mark)", kit::thousands(predicted))),
             None => ui.label("not predicted"),
         };
     });
@@ -122,8 +122,8 @@ impl View for Memory {
             ui.label(RichText::new(text::bytes(held)).font(kit::mono(ui)).color(tokens.text_strong));
         });
         if held == 0 {
-            let how = "A simulation says what it holds once it is built";
-            kit::empty_ui(ui, canvas, ctx, "No memory held", how, None);
+            let how = "Memory is listed once the simulation is built";
+            kit::empty_ui(ui, canvas, ctx, "No memory allocated", how, None);
             return;
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
@@ -137,9 +137,9 @@ impl View for Memory {
     }
 
     fn help(&self) -> &'static str {
-        "# Memory\n\nWhat the simulation holds, by owner, largest first. The tick is what was predicted before it was built; \
-         a prediction that is far off is a fault worth reporting. On a GPU the total is compared with the memory of the \
-         card."
+        "# Memory\n\nMemory of the simulation by owner, largest first. The tick mark is the prediction made before the build; \
+         a prediction that is far off is worth a bug report. On a GPU the total is compared with the memory of the \
+         device."
     }
 }
 
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_are_told_once_and_largest_first() {
+    fn owners_are_listed_once_and_largest_first() {
         let list = owners(&[("a", 5), ("b", 9), ("a", 2)], &[("b", 8), ("c", 8)]);
-        let told: Vec<_> = list.iter().map(|o| (o.name, o.held, o.predicted)).collect();
-        assert_eq!(told, [("b", 9, Some(8)), ("c", 0, Some(8)), ("a", 7, None)]);
+        let parts: Vec<_> = list.iter().map(|o| (o.name, o.held, o.predicted)).collect();
+        assert_eq!(parts, [("b", 9, Some(8)), ("c", 0, Some(8)), ("a", 7, None)]);
     }
 }

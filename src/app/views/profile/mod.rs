@@ -1,7 +1,7 @@
-//! The Profile panels: where the time goes, for every kind and on both backends.
+//! Profile panels: time and memory, for every model and on both backends.
 //!
-//! They share a [`Profile`]: what one chooses (a range of batches, a kernel), all show. Nothing is collected while none
-//! of them is visible: a panel that wants batches says so in [`View::profiles`](super::View::profiles).
+//! They share a [`Profile`]: a range or kernel chosen in one is shown in all. Batches are collected only while a panel
+//! with [`View::profiles`](super::View::profiles) is visible.
 
 mod baseline;
 mod commands;
@@ -41,7 +41,7 @@ fn rate(per_sec: f64) -> String {
     format!("{:.1}{suffix}", per_sec / scale)
 }
 
-/// Bytes a row moved: as the launcher counted them, else as declared per item; 0 when neither is known.
+/// Bytes moved by a row: counted by the launcher, else declared per item; 0 when unknown.
 fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     match (timing.bytes, machine.work_of(timing.name)) {
         (0, Some(work)) => (work.bytes * timing.items as f64) as u64,
@@ -49,26 +49,27 @@ fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     }
 }
 
-/// When there will be something to see.
+/// Explains when data will appear.
 fn waiting(profile: &Profile) -> String {
     match profile.every {
-        0 | 1 => "Every batch is measured while the model runs".to_owned(),
-        every => format!("One batch in {every} is measured while the model runs; how many is set in Steps"),
+        0 | 1 => "Every batch is measured during a run".to_owned(),
+        every => format!("One batch in {every} is measured during a run (see Steps)"),
     }
 }
 
-/// `overhead 4 % of a measured batch, 0.1 % overall`.
+/// `measuring costs 4 % of a measured batch, 0.1 % overall`.
 fn overhead_text(profile: &Profile) -> String {
     let Some(Overhead { measured, overall }) = profile.overhead() else {
-        return "cost of measuring not known: too few steps, or they vary".into();
+        return "cost of measuring unknown: too few or too variable steps".into();
     };
-    // Noise is no speed-up.
+    // Noise is not a speed-up.
     let (measured, overall) = (measured.max(0.0) * 100.0, overall.max(0.0) * 100.0);
     format!("measuring costs {measured:.1} % of a measured batch, {overall:.2} % overall")
 }
 
-/// Stops taking in new batches, so that what is looked at stays.
+/// Toggle that stops adding new batches.
 fn hold_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-    let hint = if ctx.profile.held { "Take in new batches again" } else { "Keep what is shown while the run goes on" };
+    let hint =
+        if ctx.profile.held { "Resume collecting batches" } else { "Freeze the profile while the run continues" };
     ui.toggle_value(&mut ctx.profile.held, egui::RichText::new("Hold").small()).on_hover_text(hint);
 }

@@ -1,4 +1,4 @@
-//! Does this backend compute what the reference computes? All fields, element by element, and the digest.
+//! Compares this backend with the reference: all fields, element by element, and the hash.
 
 use crate::{
     app::{
@@ -14,12 +14,12 @@ use crate::{
 use egui::{Align, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2};
 use std::sync::Arc;
 
-/// A comparison, done or under way.
+/// A comparison, finished or in progress.
 #[derive(Clone, Default)]
 pub struct Comparison {
-    /// The one under way.
+    /// In progress.
     pub progress: Option<Arc<Progress>>,
-    /// The last one.
+    /// The last result.
     pub done: Option<Result<Parity, String>>,
 }
 
@@ -48,24 +48,24 @@ impl Numerics {
         }
         let options = [20, 200, 2_000, 20_000].map(|n| (n, kit::thousands(n)));
         kit::choice_ui(ui, ctx.tokens, "steps", &mut self.steps, &options);
-        let hint = "Builds the project twice, as it is now, and runs both from step 0; the run on screen goes on";
-        if ui.small_button("Compare with CPU reference").on_hover_text(hint).clicked() {
+        let hint = "Builds the current project twice and runs both from step 0; the current run continues";
+        if ui.small_button("Compare with the reference").on_hover_text(hint).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
         }
     }
 }
 
-/// One sentence: the verdict.
+/// The verdict in one sentence.
 fn verdict(parity: &Parity) -> String {
     let (reference, subject) = &parity.names;
     let steps = kit::thousands(parity.steps);
     match (parity.is_exact(), parity.first) {
         (true, _) => format!("{subject} equals {reference} bit for bit over {steps} steps"),
         (false, Some(first)) => {
-            format!("{subject} does something else than {reference} by step {}", kit::thousands(first))
+            format!("{subject} differs from {reference} by step {}", kit::thousands(first))
         }
         (false, None) => {
-            format!("{subject} does the same as {reference} over {steps} steps; fields differ by rounding")
+            format!("{subject} has the same events as {reference} over {steps} steps; fields differ by rounding")
         }
     }
 }
@@ -83,8 +83,8 @@ fn parity_ui(ui: &mut Ui, parity: &Parity, ctx: &ViewCtx<'_>) {
             .join(", ")
     };
     let (a, b) = &parity.digests;
-    let told = if a == b { totals(a) } else { format!("{} against {}", totals(a), totals(b)) };
-    ui.label(RichText::new(told).small().color(t.text_sub));
+    let parts = if a == b { totals(a) } else { format!("{} against {}", totals(a), totals(b)) };
+    ui.label(RichText::new(parts).small().color(t.text_sub));
     ui.add_space(4.0);
     egui::Grid::new("fields").num_columns(6).spacing([14.0, 3.0]).show(ui, |ui| {
         for (head, hint) in HEADS {
@@ -99,11 +99,11 @@ fn parity_ui(ui: &mut Ui, parity: &Parity, ctx: &ViewCtx<'_>) {
 }
 
 const HEADS: [(&str, &str); 5] = [
-    ("field", "Every field of the kind"),
-    ("max |d|", "Largest difference of an element, at any step looked at"),
-    ("max rel", "Largest difference over the size of the reference"),
-    ("first", "Step by which it first differed"),
-    ("units in the last place", "Values by how far they are apart: equal, 1, 2–4, more"),
+    ("field", "Field of the model"),
+    ("max |d|", "Largest difference of an element, at any compared step"),
+    ("max rel", "Largest difference relative to the reference"),
+    ("first", "First compared step with a difference"),
+    ("units in the last place", "Values by distance: equal, 1, 2–4, more"),
 ];
 
 fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
@@ -121,7 +121,7 @@ fn field_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     ulps_ui(ui, field, ctx);
 }
 
-/// Four bars, on a logarithmic scale: one value among millions is seen.
+/// Four bars on a logarithmic scale: one value among millions stays visible.
 fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(120.0, 16.0), Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Distances in units of the last place"));
@@ -139,9 +139,9 @@ fn ulps_ui(ui: &mut Ui, field: &FieldParity, ctx: &ViewCtx<'_>) {
         let bar = egui::Rect::from_min_max(egui::pos2(left, rect.bottom() - height), foot.max);
         ui.painter().rect_filled(bar, 1.0, color);
     }
-    let told: Vec<String> =
+    let parts: Vec<String> =
         ULPS.iter().zip(&field.ulps).map(|(name, n)| format!("{name}: {}", kit::thousands(*n))).collect();
-    response.on_hover_text(told.join("\n"));
+    response.on_hover_text(parts.join("\n"));
 }
 
 impl View for Numerics {
@@ -165,7 +165,7 @@ impl View for Numerics {
         let tokens = ctx.tokens;
         let caption = ctx.profile.comparison.done.as_ref().and_then(|d| d.as_ref().ok()).map(|p| {
             format!(
-                "{} steps from step 0, looked at every {}  |  reference: {}",
+                "{} steps from step 0, compared every {}  |  reference: {}",
                 kit::thousands(p.steps),
                 p.every,
                 p.names.0
@@ -173,9 +173,9 @@ impl View for Numerics {
         });
         let canvas = kit::panel_ui(ui, tokens, caption.as_deref(), |ui| self.toolbar_ui(ui, ctx));
         let Some(done) = ctx.profile.comparison.done.clone() else {
-            let how = "The same project on one CPU thread, step by step: differences, where they begin";
+            let how = "Runs the project on one CPU thread and compares step by step";
             let button = ctx.profile.comparison.progress.is_none().then_some("Compare");
-            if kit::empty_ui(ui, canvas, ctx, "Not compared with the reference yet", how, button) {
+            if kit::empty_ui(ui, canvas, ctx, "Not compared yet", how, button) {
                 ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
             }
             return;
@@ -192,9 +192,9 @@ impl View for Numerics {
     }
 
     fn help(&self) -> &'static str {
-        "# Numerics\n\nBuilds the project twice, as it stands in the inspector: on one CPU thread, which is the reference, and \
-         on the device in use (on the CPU: with all its threads). Both take the same steps from step 0. The digest says \
-         whether they did the same (spikes, events); each field is compared element by element: largest difference, the \
-         step by which it began, and how many values are how many units of the last place apart (bars are logarithmic)."
+        "# Numerics\n\nBuilds the project twice, with its current parameters: on one CPU thread, the reference, and \
+         on the current device (on the CPU: with all threads). Both take the same steps from step 0. The hash says \
+         whether their events are the same (spikes, births); each field is compared element by element: largest difference, the \
+         first step with a difference, and how many values are how many units of the last place apart (bars are logarithmic)."
     }
 }

@@ -1,4 +1,4 @@
-//! What the Profile panels share: the batches of late, the chosen range, the chosen kernel, the baseline.
+//! State shared by the profile panels: recent batches, the chosen range and kernel, the baseline.
 
 use super::{baseline::Baseline, machine::Machine, numerics::Comparison};
 use crate::{
@@ -10,37 +10,37 @@ use crate::{
 use egui::Color32;
 use std::{collections::VecDeque, rc::Rc};
 
-/// Batches kept.
+/// Number of batches kept.
 const KEPT: usize = 8192;
-/// Of the measured ones, so many with their sums, and so many span by span.
+/// Of the measured ones: number kept with sums, and number kept span by span.
 const MEASURED: usize = 256;
 const IN_DETAIL: usize = 64;
 
-/// Where the time went of late.
+/// Recent batches, and the current choice among them.
 pub struct Profile {
     batches: VecDeque<Batch>,
-    /// Numbers of the first and the last batch of the chosen range.
+    /// First and last batch number of the chosen range.
     pub range: Option<(u64, u64)>,
-    /// The batch the timeline shows; the newest measured one without.
+    /// The batch shown in the timeline; none: the newest measured one.
     pub batch: Option<u64>,
-    /// The kernel that was clicked.
+    /// The clicked kernel.
     pub kernel: Option<&'static str>,
-    /// The panel the pointer is in, and the kernel under it.
+    /// The panel under the pointer, and the kernel under it.
     hovered: Option<(&'static str, &'static str)>,
-    /// What is compared with.
+    /// The baseline.
     pub baseline: Option<Baseline>,
-    /// Batches to one that is measured.
+    /// One batch in this many is measured.
     pub every: u32,
-    /// New batches are not taken in.
+    /// New batches are not added.
     pub held: bool,
-    /// What it runs on.
+    /// Device and project.
     pub machine: Machine,
     /// With the reference.
     pub comparison: Comparison,
     names: Vec<&'static str>,
     clock: Clock,
     epoch: u64,
-    /// Counts up whenever sums over the range may have changed.
+    /// Incremented when sums over the range may have changed.
     generation: u64,
     sums: (u64, Rc<Vec<Timing>>),
 }
@@ -67,22 +67,22 @@ impl Default for Profile {
     }
 }
 
-/// What measuring costs, found by comparing the steps of measured batches with those of their neighbours.
+/// Cost of measuring, from comparing the steps of measured batches with those of their neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Of a measured batch: 0.05 makes it take 5 % longer.
+    /// Relative cost of a measured batch: 0.05 makes it 5 % longer.
     pub measured: f64,
-    /// Of all batches together.
+    /// Relative cost over all batches.
     pub overall: f64,
 }
 
 impl Profile {
-    /// New data. A new epoch starts over, but for the baseline.
+    /// New data. A new epoch clears everything but the baseline.
     pub fn absorb(&mut self, frame: &Frame) {
         self.clock = frame.clock;
         if frame.epoch != self.epoch {
             self.epoch = frame.epoch;
-            self.forget();
+            self.clear();
         }
         if self.held {
             return;
@@ -92,14 +92,14 @@ impl Profile {
         }
     }
 
-    /// Starts over, but for the baseline.
-    pub fn forget(&mut self) {
+    /// Clears everything but the baseline.
+    pub fn clear(&mut self) {
         self.batches.clear();
         (self.range, self.batch, self.held) = (None, None, false);
         self.generation += 1;
     }
 
-    /// Measured batches may come late; numbers stay in order.
+    /// Adds a batch. Measured batches may arrive late; numbers stay in order.
     fn take(&mut self, batch: Batch) {
         if let Some(measured) = &batch.measured {
             let mut new: Vec<&'static str> = measured.timings.iter().map(|t| t.name).collect();
@@ -119,7 +119,7 @@ impl Profile {
             let number = batch.number;
             let Some(measured) = &mut batch.measured else { continue };
             n += 1;
-            // The batch that is looked at stays.
+            // The batch on display is kept.
             if n > IN_DETAIL && wanted != Some(number) {
                 measured.spans = vec![];
             }
@@ -132,41 +132,41 @@ impl Profile {
         }
     }
 
-    /// What is under the pointer in a panel.
+    /// Sets the kernel under the pointer in a panel.
     pub fn hover(&mut self, panel: &'static str, kernel: Option<&'static str>) {
         if kernel.is_some() || self.hovered.is_some_and(|(by, _)| by == panel) {
             self.hovered = kernel.map(|name| (panel, name));
         }
     }
 
-    /// The kernel to point out: the one under the pointer, else the one that was clicked.
-    pub fn pointed(&self) -> Option<&'static str> {
+    /// The highlighted kernel: under the pointer, else the clicked one.
+    pub fn highlighted(&self) -> Option<&'static str> {
         self.hovered.map(|(_, name)| name).or(self.kernel)
     }
 
-    /// All batches kept, oldest first.
+    /// All kept batches, oldest first.
     pub const fn batches(&self) -> &VecDeque<Batch> {
         &self.batches
     }
 
-    /// Those of the chosen range; all of them without one.
+    /// The batches of the chosen range; without one, all.
     pub fn in_range(&self) -> impl DoubleEndedIterator<Item = &Batch> {
         let (from, to) = self.range.unwrap_or((0, u64::MAX));
         self.batches.iter().filter(move |b| (from..=to).contains(&b.number))
     }
 
-    /// The measured ones among them.
+    /// The measured ones of these.
     pub fn measured(&self) -> impl DoubleEndedIterator<Item = (&Batch, &Measured)> {
         let inside = |b: &'_ Batch| b.measured.as_ref().is_some_and(|m| !m.timings.is_empty());
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
-    /// Those the timeline can show.
+    /// The batches with spans.
     pub fn in_detail(&self) -> impl DoubleEndedIterator<Item = (&Batch, &Measured)> {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
     }
 
-    /// The batch the timeline shows.
+    /// The batch shown in the timeline.
     pub fn shown(&self) -> Option<(&Batch, &Measured)> {
         match self.batch {
             Some(wanted) => self.in_detail().min_by_key(|(b, _)| b.number.abs_diff(wanted)),
@@ -196,8 +196,8 @@ impl Profile {
         self.sums.1.clone()
     }
 
-    /// What measuring costs; none before there is enough to compare, and when the steps vary so much, because others
-    /// use the machine too, that a comparison says nothing.
+    /// Cost of measuring; none with too few batches, or when step times vary too much, for example because other
+    /// processes use the machine.
     pub fn overhead(&self) -> Option<Overhead> {
         let of = |wanted: bool| {
             let is_wanted = |b: &&Batch| b.measured.is_some() == wanted && b.steps > 0;
@@ -211,12 +211,12 @@ impl Profile {
         is_known.then(|| Overhead { measured, overall: measured / f64::from(self.every.max(1)) })
     }
 
-    /// A kernel keeps its colour, in all panels.
+    /// The colour of a kernel, the same in all panels.
     pub fn color(&self, name: &str, tokens: &Tokens) -> Color32 {
         self.names.iter().position(|n| *n == name).map_or(tokens.other, |at| colors::categorical(at, tokens))
     }
 
-    /// Simulated time of a step, as people read it.
+    /// Simulated time of a step, formatted.
     pub fn time_of(&self, step: u64) -> String {
         let clock = Clock { step, ..self.clock };
         match clock.secs_per_step {
@@ -226,13 +226,13 @@ impl Profile {
     }
 }
 
-/// Fewer than this say nothing.
+/// Minimum number of batches for an estimate.
 const ENOUGH: usize = 5;
 
-/// Quartiles no further apart than this tell something.
+/// Maximum ratio of the quartiles for an estimate.
 const STEADY: f64 = 1.5;
 
-/// The lower and the upper one. What disturbs a step makes it longer, so that the lower one is compared.
+/// Lower and upper quartile. Disturbances only lengthen steps, so the lower ones are compared.
 fn quartiles(values: &mut [f64]) -> Option<(f64, f64)> {
     if values.len() < ENOUGH {
         return None;
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn late_batches_find_their_place_and_a_range_has_its_own_sums() {
+    fn late_batches_are_inserted_in_order_and_a_range_has_its_own_sums() {
         let mut profile = Profile::default();
         let mut batches: Vec<Batch> = (0..40).map(|n| batch(n, n.is_multiple_of(4).then_some(n))).collect();
         batches.swap(4, 7);
@@ -271,11 +271,11 @@ mod tests {
         let overhead = profile.overhead().expect("enough");
         assert!((overhead.measured - 0.1).abs() < 1e-9 && (overhead.overall - 0.1 / 32.0).abs() < 1e-9);
         profile.batches.iter_mut().step_by(3).for_each(|b| b.nanos *= 2);
-        assert_eq!(profile.overhead(), None, "steps that vary tell nothing");
+        assert_eq!(profile.overhead(), None, "variable steps give no estimate");
     }
 
     #[test]
-    fn it_is_bounded() {
+    fn memory_is_bounded() {
         let mut profile = Profile::default();
         let batches = (0..KEPT as u64 + 100).map(|n| batch(n, Some(1))).collect();
         profile.absorb(&Frame { batches, ..Frame::default() });

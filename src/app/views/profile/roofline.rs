@@ -1,4 +1,4 @@
-//! How far each kernel is from what the device can do, on two logarithmic axes.
+//! Roofline: kernels against the measured peak performance of the device, on two logarithmic axes.
 
 use super::{Machine, rate};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 
-/// Room left of the plot and below it.
+/// Margin left of the plot and below it.
 const LEFT: f32 = 52.0;
 const BELOW: f32 = 30.0;
 
@@ -34,7 +34,7 @@ struct Point {
     share: f64,
 }
 
-/// Where it is, when what it does is declared.
+/// Position of a kernel, if its work is declared.
 fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
     let work = machine.work_of(timing.name)?;
     let ops = timing.per_sec((work.ops * timing.items as f64) as u64)?;
@@ -42,7 +42,7 @@ fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
     Some(Point { name: timing.name, intensity: ops / bytes, ops, share: timing.nanos as f64 / all.max(1) as f64 })
 }
 
-/// The most operations per second at an intensity, and which ceiling says so.
+/// The attainable operations per second at an intensity, and the ceiling that limits it.
 fn roof(ceilings: &Ceilings, intensity: f64) -> Option<(f64, &Ceiling)> {
     let slope = ceilings.best(Limit::Bytes).map(|c| (c.value * intensity, c));
     let flat = ceilings.best(Limit::Ops).map(|c| (c.value, c));
@@ -114,7 +114,7 @@ impl Axes {
         painter.text(corner, Align2::LEFT_TOP, "operations / s", font, t.text_sub);
     }
 
-    /// A ceiling, from edge to edge; those that are not the best of their kind stand back.
+    /// A ceiling, from edge to edge; ceilings below the best of their kind are faint.
     fn ceiling(&self, ui: &Ui, c: &Ceiling, ceilings: &Ceilings, ctx: &ViewCtx<'_>) {
         let painter = ui.painter().with_clip_rect(self.plot.expand(0.5).intersect(ui.clip_rect()));
         let is_best = ceilings.best(c.limit) == Some(c);
@@ -175,7 +175,7 @@ fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
         let radius = 3.5 + 6.0 * (p.share as f32).sqrt();
         let color = ctx.profile.color(p.name, ctx.tokens);
         ui.painter().circle_filled(place(p), radius, color);
-        if ctx.profile.pointed() == Some(p.name) {
+        if ctx.profile.highlighted() == Some(p.name) {
             ui.painter().circle_stroke(place(p), radius + 2.0, (1.5, ctx.tokens.text_strong));
         }
         let at = place(p) + Vec2::new(radius + 4.0, 0.0);
@@ -197,15 +197,15 @@ fn point_ui(ui: &mut Ui, p: &Point, ctx: &ViewCtx<'_>) {
     ui.label(format!("{} operations / s, {} per byte", rate(p.ops), kit::value((p.intensity * 1e3).round() / 1e3)));
     ui.label(format!("{}B / s", rate(p.ops / p.intensity)));
     if let Some((most, ceiling)) = ctx.profile.machine.ceilings.as_ref().and_then(|c| roof(c, p.intensity)) {
-        ui.label(format!("{:.1} % of what {} allows", p.ops / most * 100.0, ceiling.name));
+        ui.label(format!("{:.1} % of the {} ceiling", p.ops / most * 100.0, ceiling.name));
     }
     ui.label(format!("{:.1} % of the time", p.share * 100.0));
 }
 
 fn ceilings_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let has = ctx.profile.machine.ceilings.is_some();
-    let text = if has { "Measure again" } else { "Measure ceilings" };
-    let hint = "Takes a few seconds of the whole device; pause the run first, or both disturb each other";
+    let text = if has { "Measure again" } else { "Measure peak performance" };
+    let hint = "Uses the whole device for a few seconds; pause the run first";
     if ctx.profile.machine.measuring {
         ui.spinner();
         ui.label(RichText::new("Measuring").small().color(ctx.tokens.text_sub));
@@ -215,13 +215,13 @@ fn ceilings_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     if let Some(c) = &ctx.profile.machine.ceilings {
         let debug = if c.debug_build { ", by a debug build" } else { "" };
         let text = RichText::new(format!("{}{debug}", c.device)).small().color(ctx.tokens.text_sub);
-        let told: Vec<String> = c.list.iter().map(told).collect();
-        ui.add(egui::Label::new(text).selectable(false).truncate()).on_hover_text(told.join("\n"));
+        let parts: Vec<String> = c.list.iter().map(ceiling_text).collect();
+        ui.add(egui::Label::new(text).selectable(false).truncate()).on_hover_text(parts.join("\n"));
     }
 }
 
 /// `copy: 3.9 TB/s. A kernel copies 1 GiB …`.
-fn told(c: &Ceiling) -> String {
+fn ceiling_text(c: &Ceiling) -> String {
     let value = match c.limit {
         Limit::Bytes => format!("{}B/s", rate(c.value)),
         Limit::Ops => format!("{} operations/s", rate(c.value)),
@@ -231,38 +231,38 @@ fn told(c: &Ceiling) -> String {
     format!("{}: {value}. {}", c.name, c.how)
 }
 
-/// What is said below: whose ceilings, since when, who is not on the plot.
+/// The caption: age of the ceilings, and kernels missing from the plot.
 fn caption(missing: &[&str], machine: &Machine) -> String {
-    let mut told = vec![match &machine.ceilings {
-        Some(c) => format!("ceilings measured {}", c.measured.replace('T', " ").trim_end_matches('Z')),
-        None => "ceilings not measured on this device yet".to_owned(),
+    let mut parts = vec![match &machine.ceilings {
+        Some(c) => format!("peak performance measured {}", c.measured.replace('T', " ").trim_end_matches('Z')),
+        None => "peak performance of this device not measured yet".to_owned(),
     }];
     if !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|n| kit::spaced(n)).collect();
-        told.push(format!("bytes and operations not declared: {}", names.join(", ")));
+        parts.push(format!("bytes and operations not declared: {}", names.join(", ")));
     }
-    told.join("  |  ")
+    parts.join("  |  ")
 }
 
-/// What to do where no row shown says what it does: those that would, and what has to be set for them.
-fn remedy(machine: &Machine) -> String {
-    let told = |w: &RooflineWork| match w.when {
+/// Hint when no kernel shown declares its work: the kernels that do, and the parameters they need.
+fn declared_hint(machine: &Machine) -> String {
+    let row_text = |w: &RooflineWork| match w.when {
         "" => kit::spaced(w.row),
         when => format!("{} ({when})", kit::spaced(w.row)),
     };
-    let rows: Vec<String> = machine.work.iter().map(told).collect();
+    let rows: Vec<String> = machine.work.iter().map(row_text).collect();
     match rows.as_slice() {
-        [] => "This kind declares bytes and operations for none of its kernels".to_owned(),
+        [] => "This model declares no bytes and operations for its kernels".to_owned(),
         _ => format!("Declared for {}", rows.join(", ")),
     }
 }
 
-/// Where there is no point: what is missing, and the way out; whether ceilings are asked for.
-fn silent_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
+/// Empty state with a hint; returns whether a measurement was requested.
+fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     let machine = &ctx.profile.machine;
     let can_measure = machine.ceilings.is_none() && !machine.measuring;
-    let (title, how) = ("No kernel shown declares its bytes and operations", remedy(machine));
-    kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure ceilings"))
+    let (title, how) = ("No kernel shown declares its bytes and operations", declared_hint(machine));
+    kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure peak performance"))
 }
 
 impl View for Roofline {
@@ -298,10 +298,10 @@ impl View for Roofline {
             let how = super::waiting(ctx.profile);
             return run_ui(ui, canvas, ctx, "No kernel times yet", &how);
         }
-        // Ceilings alone say what the device can do; without them there is nothing to draw.
+        // Without points, ceilings alone are drawn; without ceilings, nothing.
         if points.is_empty() && ctx.profile.machine.ceilings.is_none() {
-            if silent_ui(ui, canvas, ctx) {
-                ctx.requests.push(ViewRequest::Command(UiCommand::MeasurePeak));
+            if empty_ui(ui, canvas, ctx) {
+                ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
             }
             return;
         }
@@ -321,9 +321,12 @@ impl View for Roofline {
         }
         if points.is_empty() {
             let text = match sums.is_empty() {
-                true => "Run the model to see its kernels".to_owned(),
+                true => "Run to see kernels".to_owned(),
                 false => {
-                    format!("No kernel shown declares its bytes and operations\n{}", remedy(&ctx.profile.machine))
+                    format!(
+                        "No kernel shown declares its bytes and operations\n{}",
+                        declared_hint(&ctx.profile.machine)
+                    )
                 }
             };
             let text = ui.painter().layout(text, kit::small(ui), tokens.text, plot.width() * 0.6);
@@ -336,11 +339,11 @@ impl View for Roofline {
 
     fn help(&self) -> &'static str {
         "# Roofline\n\nOperations per second against operations per byte, both logarithmic. The slope is memory bandwidth, \
-         the flat lines are arithmetic, the dashed one is additions to scattered addresses, which is what spikes cost. A \
-         kernel close under a line is limited by it; one far below both is limited by something else: launches, waiting, \
-         too little work.\n\nThe lines are measured on this device (*Measure ceilings*, or `neuropil bench device`) and \
-         kept. What a kernel moves and computes per item is declared by the kind, as the least that no cleverness saves, \
-         so a cache can lift a kernel above the slope."
+         the flat lines are arithmetic, the dashed one is additions to scattered addresses, as in spike delivery. A \
+         kernel close under a line is limited by it; one far below both is limited by something else: launches, synchronisation, \
+         too little work.\n\nThe lines are measured on this device (*Measure peak performance*, or `neuropil bench device`) and \
+         stored. Bytes and operations per item are declared by the model as a lower bound, \
+         so caches can lift a kernel above the slope."
     }
 }
 
@@ -354,10 +357,10 @@ mod tests {
     ];
 
     #[test]
-    fn where_there_is_no_point_the_way_to_one_is_told() {
+    fn without_points_the_hint_lists_declared_kernels() {
         let machine = Machine { work: WORK, ..Machine::default() };
-        assert_eq!(remedy(&machine), "Declared for deliver, add up (measure.variants)");
-        assert!(remedy(&Machine::default()).contains("none of its kernels"));
+        assert_eq!(declared_hint(&machine), "Declared for deliver, add up (measure.variants)");
+        assert!(declared_hint(&Machine::default()).contains("declares no bytes"));
     }
 
     #[test]

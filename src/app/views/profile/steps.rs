@@ -1,4 +1,4 @@
-//! One bar per batch: how long its steps took. Dragging chooses the range all other Profile panels show.
+//! One bar per batch: the duration of its steps. Dragging chooses the range of all profile panels.
 
 use super::{Profile, hold_ui, overhead_text};
 use crate::{
@@ -9,23 +9,23 @@ use crate::{
 };
 use egui::{Align2, Key, PointerButton, Pos2, Rect, Response, Sense, Ui, pos2};
 
-/// Room left of the bars and below them.
+/// Margin left of the bars and below them.
 const LEFT: f32 = 46.0;
 const BELOW: f32 = 18.0;
-/// A step this many times as long as 95 of 100 is cut, and then at that many times.
+/// A bar higher than the first multiple of the 95th percentile is cut at the second.
 const CUT: (f64, f64) = (4.0, 2.5);
-/// Bars are never wider.
+/// Maximum width of a bar.
 const WIDEST: f32 = 12.0;
 
-/// The bars.
+/// The step times.
 #[derive(Default)]
 pub struct Steps {
     per_batch: bool,
-    /// Where a drag began: number of a batch.
+    /// Batch number at the start of a drag.
     from: Option<u64>,
 }
 
-/// A column of the picture: one batch, or several that share a pixel.
+/// A column of the plot: one batch, or several that share a pixel.
 struct Bar {
     first: u64,
     last: u64,
@@ -33,7 +33,7 @@ struct Bar {
     is_measured: bool,
 }
 
-/// Quantiles of what is in view, and the batch of the longest.
+/// Quantiles of the visible batches, and the longest batch.
 struct Spread {
     p50: f64,
     p95: f64,
@@ -46,7 +46,7 @@ impl Steps {
         if self.per_batch { batch.nanos as f64 } else { batch.step_nanos() }
     }
 
-    /// At most `most` bars; of batches that share one the longest counts.
+    /// At most `most` bars; where batches share one, the longest is drawn.
     fn bars(&self, profile: &Profile, most: usize) -> Vec<Bar> {
         let batches: Vec<&Batch> = profile.batches().iter().filter(|b| b.steps > 0).collect();
         let each = batches.len().div_ceil(most.max(1)).max(1);
@@ -179,7 +179,7 @@ impl Bars {
         }
     }
 
-    /// A line over all bars, its name at the end: above the line, or below it.
+    /// A horizontal line with its name at the end, above or below it.
     fn line(&self, ui: &Ui, nanos: f64, (label, is_above): (&str, bool), color: egui::Color32, ground: egui::Color32) {
         let y = self.plot.bottom() - (nanos / self.top) as f32 * self.plot.height();
         if y < self.plot.top() {
@@ -243,13 +243,7 @@ impl View for Steps {
         );
         let bars = self.bars(ctx.profile, plot.width().max(1.0) as usize);
         if bars.is_empty() {
-            return run_ui(
-                ui,
-                canvas,
-                ctx,
-                "No batches yet",
-                "A bar is one batch of steps; they come while the model runs",
-            );
+            return run_ui(ui, canvas, ctx, "No batches yet", "Run to see one bar per batch of steps");
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         if plot.height() < 8.0 || plot.width() < 20.0 {
@@ -282,7 +276,7 @@ impl View for Steps {
 
     fn help(&self) -> &'static str {
         "# Steps\n\nOne bar per batch; its height is the wall time of a step (or of the whole batch). Filled bars were \
-         measured kernel by kernel; where batches share a pixel, the longest is drawn. A bar far above the others is cut, with a \
+         measured kernel by kernel; where batches share a pixel, the longest is drawn. A very high bar is cut, with a \
          mark on top.\n\n**Drag** chooses the range that \
          all Profile panels show; **click** shows a batch in the timeline; **double-click** or **Esc** goes back to \
          everything. *Overhead* compares the steps of measured batches with those of their neighbours."

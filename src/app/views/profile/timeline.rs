@@ -1,4 +1,4 @@
-//! One measured batch, launch by launch: a lane per stream and thread, calls and waits apart.
+//! One measured batch, launch by launch: a lane per stream and thread; calls and waits in separate lanes.
 
 use super::{Profile, hold_ui, lanes::Lanes};
 use crate::{
@@ -9,21 +9,21 @@ use crate::{
 };
 use egui::{Key, PointerButton, Rect, Response, Sense, Ui, pos2};
 
-/// Room below the lanes.
+/// Height of the axis below the lanes.
 const AXIS: f32 = 18.0;
-/// No closer, nanoseconds across.
+/// Minimum visible span, nanoseconds.
 const CLOSEST: f64 = 200.0;
 
 /// The timeline.
 #[derive(Default)]
 pub struct Timeline {
-    /// Nanoseconds of the batch in view; the whole of it without.
+    /// Visible nanoseconds of the batch; none: all.
     window: Option<(f64, f64)>,
-    /// Two times that are measured, nanoseconds.
+    /// Start and end of the ruler, nanoseconds.
     ruler: Option<(f64, f64)>,
 }
 
-/// Times in view and where they are on screen.
+/// Visible times and their position on screen.
 #[derive(Clone, Copy)]
 pub(super) struct Scale {
     pub t0: f64,
@@ -41,7 +41,7 @@ impl Scale {
     }
 }
 
-/// The end of everything in a batch.
+/// End of the last span of a batch.
 fn length(batch: &Batch, measured: &Measured) -> f64 {
     measured.spans.iter().map(Span::end).max().unwrap_or(0).max(batch.nanos) as f64
 }
@@ -52,12 +52,12 @@ impl Timeline {
         let shown = ctx.profile.shown().map(|(b, _)| b.number);
         let at = shown.and_then(|n| numbers.iter().position(|k| *k == n));
         let longest = ctx.profile.in_detail().max_by(|a, b| a.0.step_nanos().total_cmp(&b.0.step_nanos()));
-        let ways = [
-            ("◀", "Measured batch before", at.and_then(|at| at.checked_sub(1)).map(|i| numbers[i])),
-            ("▶", "Measured batch behind", at.and_then(|at| numbers.get(at + 1).copied())),
-            ("Slowest", "The slowest measured batch of the range", longest.map(|(b, _)| b.number)),
+        let buttons = [
+            ("◀", "Previous measured batch", at.and_then(|at| at.checked_sub(1)).map(|i| numbers[i])),
+            ("▶", "Next measured batch", at.and_then(|at| numbers.get(at + 1).copied())),
+            ("Slowest", "Slowest measured batch of the range", longest.map(|(b, _)| b.number)),
         ];
-        for (text, hint, to) in ways {
+        for (text, hint, to) in buttons {
             let button = ui.add_enabled(to.is_some(), egui::Button::new(text).small()).on_hover_text(hint);
             button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, to.is_some(), hint));
             if button.clicked() {
@@ -78,15 +78,15 @@ impl Timeline {
         let jump = ctx.profile.kernel.map(|name| format!("Longest {}", kit::spaced(name)));
         if let (Some(text), Some((batch, measured))) = (jump, ctx.profile.shown())
             && let Some(span) = longest_of(measured, ctx.profile.kernel)
-            && ui.small_button(text).on_hover_text("Zooms to its longest launch in this batch").clicked()
+            && ui.small_button(text).on_hover_text("Zoom to its longest launch in this batch").clicked()
         {
             self.window = Some(around(span, length(batch, measured)));
         }
     }
 
-    /// What users of other profilers look for: a file they can open there.
+    /// Exports the range for other trace viewers.
     fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let hint = "Writes the range as trace events: Perfetto and chrome://tracing open it";
+        let hint = "Save the range as trace events for Perfetto and chrome://tracing";
         let is_some = ctx.profile.in_detail().next().is_some();
         if ui.add_enabled(is_some, egui::Button::new("Save trace").small()).on_hover_text(hint).clicked() {
             let text = super::export::trace_events(ctx.profile);
@@ -144,7 +144,7 @@ impl Timeline {
     }
 }
 
-/// A span with a bit of room on both sides.
+/// A span with a margin on both sides.
 fn around(span: &Span, length: f64) -> (f64, f64) {
     let room = (span.nanos as f64 * 1.5).clamp(CLOSEST, length);
     (span.start as f64 - room, span.end() as f64 + room)
@@ -155,10 +155,10 @@ fn longest_of<'a>(measured: &'a Measured, kernel: Option<&str>) -> Option<&'a Sp
     measured.spans.iter().filter(of_kernel).max_by_key(|s| s.nanos)
 }
 
-/// What is said below: which batch, how busy the device was, what was left out.
+/// The caption: batch, device utilisation, dropped spans.
 fn caption(profile: &Profile) -> Option<String> {
     let (batch, measured) = profile.shown()?;
-    let mut told = vec![format!(
+    let mut parts = vec![format!(
         "batch {} from {}: {} steps in {}",
         kit::thousands(batch.number),
         profile.time_of(batch.step),
@@ -168,18 +168,18 @@ fn caption(profile: &Profile) -> Option<String> {
     for (lane, what) in [(Lane::Compute, "kernels"), (Lane::Waits, "waiting")] {
         let share = busy(measured, lane) as f64 / (batch.nanos.max(1)) as f64;
         if share > 0.0 {
-            told.push(format!("{what} {:.0} %", share * 100.0));
+            parts.push(format!("{what} {:.0} %", share * 100.0));
         }
     }
-    told.push(format!("{} spans", kit::thousands(measured.spans.len() as u64)));
+    parts.push(format!("{} spans", kit::thousands(measured.spans.len() as u64)));
     if measured.left_out > 0 {
-        told.push(format!("{} later ones left out, in the sums", kit::thousands(measured.left_out.into())));
+        parts.push(format!("{} later spans dropped (included in the sums)", kit::thousands(measured.left_out.into())));
     }
-    told.push("Shift+drag measures".into());
-    Some(told.join("  |  "))
+    parts.push("Shift+drag measures".into());
+    Some(parts.join("  |  "))
 }
 
-/// Nanoseconds in which something goes on in a lane.
+/// Nanoseconds covered by spans of a lane.
 fn busy(measured: &Measured, lane: Lane) -> u64 {
     let (mut sum, mut until) = (0, 0);
     for span in measured.spans.iter().filter(|s| s.lane == lane) {
@@ -237,7 +237,7 @@ impl View for Timeline {
         let before = self.window;
         self.pointer(ui, &response, scale, length);
         if self.window != before {
-            // What is looked at closely stays.
+            // A zoomed batch stays on display.
             ctx.profile.batch = Some(number);
         }
         let Some((_, measured)) = ctx.profile.shown() else { return };
@@ -262,11 +262,11 @@ impl View for Timeline {
     }
 
     fn help(&self) -> &'static str {
-        "# Timeline\n\nA measured batch, launch by launch. On a GPU: what the program asks for (*calls*), what it waits for \
-         (*waits*, apart, so that a wait hides no kernel), kernels and copies. A captured step is one span, labelled with \
+        "# Timeline\n\nA measured batch, launch by launch. On a GPU: *calls* to the driver, *waits* \
+         for the device, kernels and copies. A CUDA graph is one span, labelled with \
          its number of kernels. On the CPU: one lane per thread.\n\n**Drag** pans, the **wheel** zooms, **double-click** \
          zooms to a launch or back to everything, **Shift+drag** measures a time, **click** chooses the kernel in all \
-         panels.\n\nThe GPU's clock is set against the program's so that nothing starts before it was asked for; an event \
+         panels.\n\nThe GPU's clock is aligned so that no kernel starts before its launch call; an event \
          pair adds about 2 µs to a launch."
     }
 }

@@ -1,21 +1,21 @@
-//! Scales, linear and logarithmic, and how they are drawn.
+//! Linear and logarithmic scales, and their axes.
 
 use crate::app::{theme::Tokens, views::kit};
 use egui::{Align2, FontId, Painter, Rect, pos2};
 
-/// A range of more than this many times its lowest value is shown on a logarithmic scale, unless somebody chose.
+/// A range with a higher ratio is logarithmic by default.
 const WIDE: f32 = 50.0;
-/// A range of more than this many times that of the inner 99 % gives way to it.
+/// If the full range exceeds the central 99 % by this factor, the central range is used.
 const FAR: f32 = 4.0;
 
-/// What a scale spans, and whether it is logarithmic.
+/// Range and kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Lowest value.
     pub low: f32,
     /// Highest value.
     pub high: f32,
-    /// Whether equal distances are equal factors.
+    /// Whether the scale is logarithmic.
     pub is_log: bool,
 }
 
@@ -26,8 +26,8 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// The scale of values, with a margin at both ends. Where a few lie far out, it encloses all but the outermost half
-    /// percent at both ends.
+    /// The scale of values, with a margin at both ends. With outliers it covers the central
+    /// 99 %.
     pub fn of(values: impl Iterator<Item = f32>, is_log: Option<bool>) -> Self {
         let mut sorted: Vec<f32> = values.filter(|v| v.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
@@ -47,7 +47,7 @@ impl Scale {
         Self { low, high, is_log }
     }
 
-    /// Where a value lies, 0 to 1; not a number when it has no place.
+    /// Position of a value, 0 to 1; NaN for values without a position.
     pub fn at(&self, v: f32) -> f32 {
         if self.is_log {
             if v > 0.0 { (v / self.low).ln() / (self.high / self.low).ln() } else { f32::NAN }
@@ -57,13 +57,13 @@ impl Scale {
     }
 }
 
-/// A little more at both ends.
+/// Adds a margin at both ends.
 pub fn with_margin(a: f32, b: f32) -> (f32, f32) {
     let margin = if b > a { (b - a) * 0.04 } else { 0.5 * a.abs().max(1e-3) };
     (a - margin, b + margin)
 }
 
-/// The axis under a plot.
+/// The axis below a plot.
 pub fn x(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, scale: &Scale, title: &str) {
     painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
     let color = tokens.text_sub;
@@ -82,7 +82,7 @@ pub fn x(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, scale: &
     }
 }
 
-/// Room for the numbers of a vertical axis, and a little.
+/// Width of the labels of a vertical axis.
 pub fn gutter(ui: &egui::Ui, scale: &Scale, height: f32) -> f32 {
     let (font, painter) = (kit::mono(ui), ui.painter());
     let width = |text: String| painter.layout_no_wrap(text, font.clone(), egui::Color32::WHITE).size().x;
@@ -90,7 +90,7 @@ pub fn gutter(ui: &egui::Ui, scale: &Scale, height: f32) -> f32 {
     (widest + 14.0).max(30.0)
 }
 
-/// The axis left of a plot, its title above it.
+/// The axis left of a plot, its title above.
 pub fn y(
     painter: &Painter,
     left: f32,
@@ -114,7 +114,7 @@ pub fn y(
     }
 }
 
-/// Round values of a scale, and how they read.
+/// Round tick values of a scale, with their labels.
 fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
     if scale.is_log {
         return decades(scale);
@@ -124,7 +124,7 @@ fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
     round.into_iter().map(|v| (v as f32, format!("{v:.digits$}"))).collect()
 }
 
-/// 1, 2 and 5 of every decade; of many decades only the 1.
+/// 1, 2 and 5 of every decade; only 1 when there are many.
 fn decades(scale: &Scale) -> Vec<(f32, String)> {
     let (first, last) = (scale.low.log10().floor() as i32, scale.high.log10().ceil() as i32);
     let steps: &[f32] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_choose_themselves_and_keep_everything_inside() {
+    fn scales_are_chosen_by_range_and_cover_the_values() {
         let of = |values: &[f32], is_log| Scale::of(values.iter().copied(), is_log);
         let plain = of(&[1.0, f32::NAN, 3.0], None);
         assert!(!plain.is_log && plain.low < 1.0 && plain.high > 3.0 && (plain.at(2.0) - 0.5).abs() < 1e-6);

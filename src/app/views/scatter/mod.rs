@@ -1,15 +1,16 @@
-//! Two fields over the same set against each other, coloured by a third.
+//! Scatter plot: two fields over a set, coloured by a third.
 
 pub(super) mod axis;
 
 use super::{
     Selection, View, ViewCtx, bar,
-    cloud::{Cloud, Placed, SINGLES},
-    colors::{self, Shade},
-    fields::{self, Fields, Part},
-    filter::FilterMask,
+    cloud::{Cloud, MAX_SINGLE, Placed},
+    color_scale::FieldScale,
+    color_scales::ColorScales,
+    colors,
+    fields::{self, ElementMask, Fields},
+    filter::Shown,
     kit, run_ui, tap,
-    tints::Tints,
 };
 use crate::{
     engine::SimSchema,
@@ -19,10 +20,10 @@ use axis::Scale;
 use egui::{Color32, ColorImage, Rect, Response, Sense, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Points of the canvas that a cell of the density covers.
+/// Size of a density cell, in points.
 const CELL: f32 = 3.0;
 
-/// An axis: what it shows, and on which scale.
+/// Field and scale of an axis.
 #[derive(Clone, Copy, Default)]
 struct Axis {
     field: Option<ProbeId>,
@@ -30,37 +31,37 @@ struct Axis {
 }
 
 #[derive(Default)]
-struct Found {
+struct AxisStats {
     scales: [Scale; 2],
     total: usize,
-    /// Without a value, or without a logarithm of it.
+    /// Elements without a value, or without a logarithm of it.
     left_out: usize,
-    /// Beyond the axes, which enclose all but a few that lie far out.
+    /// Elements outside the axes, which cover the central values.
     beyond: usize,
 }
 
-/// The scatter.
+/// The scatter plot.
 #[derive(Default)]
 pub struct Scatter {
     set: Option<&'static str>,
     axes: [Axis; 2],
-    tint: Option<ProbeId>,
+    color_by: Option<ProbeId>,
     fields: Fields,
-    /// Fields that had the same value everywhere when they came: not what one wants to see first.
+    /// Fields that were constant on arrival: not chosen by default.
     flat: BTreeSet<ProbeId>,
     settings: u64,
-    cloud: Cloud<Found>,
+    cloud: Cloud<AxisStats>,
     density: Option<(TextureHandle, DensityKey)>,
 }
 
-/// Placing, cells and theme of a density.
+/// Placement, cells and theme of a density.
 type DensityKey = (u64, [usize; 2], bool);
 
-fn place(x: &[f32], y: &[f32], who: &Part, logs: [Option<bool>; 2]) -> Placed<Found> {
+fn place(x: &[f32], y: &[f32], mask: &ElementMask, logs: [Option<bool>; 2]) -> Placed<AxisStats> {
     let n = x.len().min(y.len());
-    let part = || (0..n).filter(|i| who.has(*i));
+    let part = || (0..n).filter(|i| mask.has(*i));
     let scales = [Scale::of(part().map(|i| x[i]), logs[0]), Scale::of(part().map(|i| y[i]), logs[1])];
-    let mut placed = Placed { of: vec![], at: vec![], found: Found { scales, total: n, ..Found::default() } };
+    let mut placed = Placed { of: vec![], at: vec![], found: AxisStats { scales, total: n, ..AxisStats::default() } };
     for i in part() {
         let at = [scales[0].at(x[i]), scales[1].at(y[i])];
         if at.iter().any(|v| v.is_nan()) {
@@ -76,14 +77,14 @@ fn place(x: &[f32], y: &[f32], who: &Part, logs: [Option<bool>; 2]) -> Placed<Fo
 }
 
 impl Scatter {
-    /// The set shown: as chosen, else the one with the most fields.
+    /// The set shown: the user's choice, else the one with the most fields.
     fn set(&self, schema: &SimSchema) -> Option<Arc<ElementSet>> {
         let n = |set: &str| candidates(schema, set).len();
         let chosen = self.set.and_then(|s| schema.set(s));
         chosen.or_else(|| schema.sets.iter().rev().max_by_key(|s| n(s.name)).filter(|s| n(s.name) > 1)).cloned()
     }
 
-    /// What the axes show: as chosen, else the first two fields that are not the same everywhere.
+    /// Fields on the axes: the user's choice, else the first two that are not constant.
     fn shown(&self, schema: &SimSchema, set: &str) -> Option<[ProbeId; 2]> {
         let all = candidates(schema, set);
         let is_known = |id: &ProbeId| all.contains(id);
@@ -98,17 +99,17 @@ impl Scatter {
     fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
         let Some(set) = self.set(schema) else { return vec![] };
         let Some([x, y]) = self.shown(schema, set.name) else { return vec![] };
-        let tint = self.tint.filter(|t| fields::over(schema, set.name, |_| true).iter().any(|(id, _)| id == t));
-        fields::wanted([Some(x), Some(y), fields::mask(schema, set.name), tint])
+        let color_by = self.color_by.filter(|t| fields::over(schema, set.name, |_| true).iter().any(|(id, _)| id == t));
+        fields::wanted([Some(x), Some(y), fields::mask(schema, set.name), color_by])
     }
 
-    /// Passes over fields that say nothing when nobody has chosen them.
+    /// Remembers constant fields, so that the default skips them.
     fn note_flat(&mut self, schema: &SimSchema) {
         let Some(set) = self.set(schema) else { return };
-        let who = Part::of(schema, set.name, &self.fields, &FilterMask::default());
+        let mask = ElementMask::of(schema, set.name, &self.fields, &Shown::default());
         for id in self.shown(schema, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
-            if fields::is_same(values, |i| who.has(i)) {
+            if fields::is_constant(values, |i| mask.has(i)) {
                 self.flat.insert(id);
             } else {
                 self.flat.remove(&id);
@@ -121,12 +122,12 @@ impl Scatter {
         let (n, total) = (placed.of.len() as u64, placed.found.total as u64);
         let mut text = format!("{} of {} {set}", kit::thousands(n), kit::thousands(total));
         if placed.found.left_out > 0 {
-            text += &format!("  |  {} without a value here", kit::thousands(placed.found.left_out as u64));
+            text += &format!("  |  {} without a value", kit::thousands(placed.found.left_out as u64));
         }
         if placed.found.beyond > 0 {
-            text += &format!("  |  {} beyond the axes", kit::thousands(placed.found.beyond as u64));
+            text += &format!("  |  {} outside the axes", kit::thousands(placed.found.beyond as u64));
         }
-        if n > SINGLES as u64 {
+        if n > MAX_SINGLE as u64 {
             text += "  |  density, log";
         }
         if n_hidden > 0 {
@@ -148,7 +149,7 @@ impl Scatter {
                 self.axes[i] = Axis { field: Some(chosen), is_log: None };
             }
             let mut is_log = scales[i].is_log;
-            let hint = format!("Logarithmic {name}; what is not above zero has no place there");
+            let hint = format!("Logarithmic {name}; values of zero and less are left out");
             let label = if ui.max_rect().width() < 420.0 { "log" } else { "log " };
             if ui.push_id(i, |ui| ui.toggle_value(&mut is_log, label).on_hover_text(hint).changed()).inner {
                 self.axes[i].is_log = Some(is_log);
@@ -157,17 +158,17 @@ impl Scatter {
         if before != self.axes.map(|a| (a.field, a.is_log)) {
             self.settings += 1;
         }
-        let mut tints = vec![(None, "none".to_owned())];
+        let mut color_options = vec![(None, "none".to_owned())];
         let all = fields::over(ctx.schema, set.name, |m| m != Meaning::Mask);
-        tints.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
-        kit::choice_ui(ui, ctx.tokens, "colour", &mut self.tint, &tints);
-        self.fields.range_ui(ui, ctx, self.tint);
+        color_options.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
+        kit::choice_ui(ui, ctx.tokens, "colour", &mut self.color_by, &color_options);
+        self.fields.range_ui(ui, ctx, self.color_by);
     }
 
-    fn shade(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, Shade)> {
-        let id = self.tint?;
+    fn scale(&self, ctx: &ViewCtx<'_>) -> Option<(&'static ProbeSpec, Arc<Vec<f32>>, FieldScale)> {
+        let id = self.color_by?;
         let (probe, values) = (ctx.schema.probes.get(usize::from(id))?, self.fields.get(id)?);
-        Some((probe, values.clone(), ctx.tints.shade(probe, values, ctx.tokens)))
+        Some((probe, values.clone(), ctx.color_scales.scale(probe, values, ctx.tokens)))
     }
 
     fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, set: &ElementSet, shown: [ProbeId; 2], ctx: &ViewCtx<'_>) {
@@ -177,21 +178,21 @@ impl Scatter {
         let [x, y] = shown.map(|id| fields::title(&ctx.schema.probes[usize::from(id)]));
         axis::x(&painter, plot, &mono, ctx.tokens, &scales[0], &x);
         axis::y(&painter, canvas.left() + 8.0, plot, (&mono, &small), ctx.tokens, &scales[1], &y);
-        if self.cloud.placed().of.len() > SINGLES {
+        if self.cloud.placed().of.len() > MAX_SINGLE {
             self.paint_density(ui, plot, ctx);
         }
         let inside = painter.with_clip_rect(plot.expand(3.0).intersect(painter.clip_rect()));
-        let shade = self.shade(ctx);
+        let scale = self.scale(ctx);
         let plain = ctx.tokens.categorical[1];
-        let color = |of: u32| match &shade {
-            Some((_, values, shade)) => values.get(of as usize).map_or(plain, |v| shade.color(*v)),
+        let color = |of: u32| match &scale {
+            Some((_, values, scale)) => values.get(of as usize).map_or(plain, |v| scale.color(*v)),
             None => plain,
         };
         self.cloud.paint(&inside, plot, set, ctx, color);
-        if let Some((probe, _, shade)) = &shade
+        if let Some((probe, _, scale)) = &scale
             && canvas.width() > 260.0
         {
-            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, shade);
+            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, scale);
         }
     }
 
@@ -224,7 +225,7 @@ fn candidates(schema: &SimSchema, set: &str) -> Vec<ProbeId> {
     numbers.into_iter().chain(others).map(|(id, _)| id).collect()
 }
 
-/// How many points lie in each cell, as colours on a logarithmic scale.
+/// Number of points per cell, as colours on a logarithmic scale.
 fn density(at: &[[f32; 2]], [width, height]: [usize; 2], dark: bool) -> ColorImage {
     let mut counts = vec![0u32; width * height];
     for [x, y] in at {
@@ -264,7 +265,7 @@ impl View for Scatter {
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let wanted = self.wanted(schema);
-        // Before the first step nothing may have been measured yet.
+        // Before the first step fields may have no values yet.
         if self.fields.absorb(frame, &wanted) && frame.clock.step > 0 {
             self.note_flat(schema);
         }
@@ -274,32 +275,32 @@ impl View for Scatter {
         let found = self.set(ctx.schema).and_then(|s| Some((self.shown(ctx.schema, s.name)?, s)));
         let Some((shown, set)) = found else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This view shows two fields over the same elements against each other";
-            kit::empty_ui(ui, canvas, ctx, "Nothing to compare", how, None);
+            let how = "The scatter needs two fields over the same elements";
+            kit::empty_ui(ui, canvas, ctx, "No pair of fields", how, None);
             return;
         };
         if let [Some(x), Some(y)] = shown.map(|id| self.fields.get(id).cloned()) {
-            let who = Part::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
+            let mask = ElementMask::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
             let logs = self.axes.map(|a| a.is_log);
             let key = [self.fields.generation, self.settings, ctx.filter.shown().generation];
-            self.cloud.update(ui.ctx(), key, x.len(), || move || place(&x, &y, &who, logs));
+            self.cloud.update(ui.ctx(), key, x.len(), || move || place(&x, &y, &mask, logs));
         }
         let n_hidden = ctx.filter.shown().n_hidden(&set);
         let caption = self.caption(set.name, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set, shown));
         if self.cloud.placed().of.is_empty() && n_hidden > 0 {
-            kit::empty_ui(ui, canvas, ctx, "Nobody is shown", "The filter hides all who have values", None);
+            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with values", None);
             return;
         }
         if self.cloud.placed().of.is_empty() {
-            let title = if self.cloud.generation == 0 { "No values yet" } else { "Nothing has both values" };
-            return run_ui(ui, canvas, ctx, title, "Run the model to see how the fields go together");
+            let title = if self.cloud.generation == 0 { "No values yet" } else { "No data for these fields" };
+            return run_ui(ui, canvas, ctx, title, "Run to see the scatter");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let right = if self.tint.is_some() && canvas.width() > 260.0 { 64.0 } else { 12.0 };
+        let right = if self.color_by.is_some() && canvas.width() > 260.0 { 64.0 } else { 12.0 };
         let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 46.0);
         let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(right, 22.0));
         let response = ui.interact(plot, ui.scope_id().with("scatter"), Sense::click_and_drag());
@@ -309,8 +310,8 @@ impl View for Scatter {
         self.tooltip_ui(&response, &set, ctx);
     }
 
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
-        self.fields.toggle_range(schema, self.tint?, tints)
+    fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
+        self.fields.toggle_range(schema, self.color_by?, scales)
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -318,12 +319,12 @@ impl View for Scatter {
     }
 
     fn help(&self) -> &'static str {
-        "# Scatter\n\nEvery element at the values of two fields, coloured by a third. Above 10,000 the picture is a \
-         density on a logarithmic scale, and only the selected are drawn one by one. A scale is logarithmic by itself \
+        "# Scatter\n\nElements at the values of two fields, coloured by a third. Above 10,000 elements a \
+         density on a logarithmic scale is drawn, with the selected elements on top. A scale is logarithmic by default \
          when its values span more than a factor of 50.\n\n\
          - click: select · Ctrl+click: add or remove\n\
          - drag: rectangle · Alt+drag: lasso; with Ctrl they add\n\
-         - right click: what can be done with them"
+         - right-click: actions"
     }
 }
 
@@ -342,9 +343,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_those_with_both_values_have_a_place() {
+    fn only_elements_with_both_values_are_placed() {
         let (x, y) = ([1.0, 2.0, f32::NAN, 4.0, 5.0], [0.1, 0.0, 3.0, 10.0, 1000.0]);
-        let placed = place(&x, &y, &Part::masked(Some(Arc::new(vec![1.0, 1.0, 1.0, 1.0, 0.0]))), [None, Some(true)]);
+        let placed =
+            place(&x, &y, &ElementMask::masked(Some(Arc::new(vec![1.0, 1.0, 1.0, 1.0, 0.0]))), [None, Some(true)]);
         assert_eq!((placed.of.as_slice(), placed.found.left_out, placed.found.total), (&[0, 3][..], 2, 5));
         assert!(placed.at.iter().flatten().all(|v| (0.0..=1.0).contains(v)));
     }

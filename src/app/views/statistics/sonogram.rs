@@ -7,9 +7,9 @@ use super::{
 use crate::{
     app::views::{
         ViewCtx,
-        colors::Ramp,
-        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-        ink::Inks,
+        color_scale::ScaleColors,
+        colormap::Colormap,
+        heat::{Heat, Name, Picture},
         kit,
     },
     num::welch::Spectrogram,
@@ -80,7 +80,7 @@ fn heat_of(spectrogram: &Spectrogram) -> Heatmap {
         rows: rows.iter().map(name).collect(),
         columns: vec![AxisLabel { text: String::new(), color: None }; columns],
         values,
-        inks: Inks::Ramp(Ramp::Magma),
+        scale_colors: ScaleColors::Map(Colormap::Magma),
         span: (top > 0.0).then_some((top / DYNAMIC_RANGE, top)),
         is_log: true,
     }

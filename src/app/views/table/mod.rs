@@ -76,7 +76,7 @@ impl Table {
         let all = Self::fields_over(schema, name);
         match &self.fields {
             Some(names) => all.into_iter().filter(|(_, p)| names.contains(p.name)).collect(),
-            None => all.into_iter().filter(|(_, p)| !super::brain::is_time_since(p)).take(1).collect(),
+            None => all.into_iter().filter(|(_, p)| !super::view_3d::is_time_since(p)).take(1).collect(),
         }
     }
 
@@ -258,7 +258,7 @@ impl Table {
             Cell::Field(probe, spec) => {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
-                    Some(v) if super::brain::is_time_since(spec) && v < 0.0 => "never".to_owned(),
+                    Some(v) if super::view_3d::is_time_since(spec) && v < 0.0 => "never".to_owned(),
                     Some(v) => kit::value(f64::from((v * 1000.0).round() / 1000.0)),
                     None => "—".to_owned(),
                 };

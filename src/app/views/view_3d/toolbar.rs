@@ -1,18 +1,18 @@
-//! What the toolbar of the 3D view offers: colours, and where one looks from.
+//! Toolbar of the 3D view: colours and camera.
 
-use super::{Brain, Coloring};
+use super::{Coloring, View3d};
 use crate::{
     app::views::{ViewCtx, kit},
     view3d::Preset,
 };
 use egui::{DragValue, Ui};
 
-/// Points of toolbar that [`Brain::look_ui`] takes.
+/// Width of [`View3d::camera_ui`] in the toolbar, points.
 const REST: f32 = 620.0;
-/// Narrower than this, the legend would cover the points and is closed until it is asked for.
+/// Minimum width at which the legend is open by default.
 const LEGEND_FROM: f32 = 560.0;
 
-impl Brain {
+impl View3d {
     pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, aspect: f32) {
         let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
         let mut chosen = self.coloring(ctx.schema);
@@ -27,53 +27,56 @@ impl Brain {
             }
         }
         if let Coloring::Field(probe) = chosen {
-            ctx.tints.choice_ui(ui, tokens, &ctx.schema.probes[usize::from(probe)], self.data_range);
+            ctx.color_scales.choice_ui(ui, tokens, &ctx.schema.probes[usize::from(probe)], self.data_range);
         }
         ui.separator();
         if set.motion.is_some() {
-            let mut moves = !self.is_still;
-            let hint = "Around a cylinder, at their angle and height; else at their places";
+            let mut moves = !self.motion_off;
+            let hint = "Positions from phase and height on a cylinder; off: static positions";
             if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {
-                self.is_still = !moves;
-                self.leave_course();
+                self.motion_off = !moves;
+                self.stop_motion();
             }
         }
         let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
         if !set.columns.is_empty()
-            && ui.toggle_value(&mut is_legend_open, "Legend").on_hover_text("Categories: hide, show, count").changed()
+            && ui
+                .toggle_value(&mut is_legend_open, "Legend")
+                .on_hover_text("Categories and their counts; click to hide or show")
+                .changed()
         {
             self.legend_choice = Some(is_legend_open);
         }
-        if ui.button("Fit").on_hover_text("Show everything (double-click on empty space)").clicked() {
+        if ui.button("Fit").on_hover_text("Fit all elements (double-click on empty space)").clicked() {
             self.fit(aspect);
         }
         kit::overflow_ui(ui, REST, |ui| {
-            self.around_ui(ui, ctx, &set);
-            self.look_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
-            self.kept_ui(ui, ctx);
+            self.shell_edges_ui(ui, ctx, &set);
+            self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
+            self.saved_views_ui(ui, ctx);
         });
     }
 
-    /// Whether the legend lies over the picture: as chosen, else when there is room beside the points.
+    /// Whether the legend is open: the user's choice, else when the panel is wide enough.
     pub(super) fn is_legend_open(&self, width: f32) -> bool {
         self.legend_choice.unwrap_or(width >= LEGEND_FROM)
     }
 
-    /// Where one looks from, and how points look.
-    fn look_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
+    /// Camera presets and point size.
+    fn camera_ui(&mut self, ui: &mut Ui, glows: bool, aspect: f32) {
         for (i, preset) in Preset::ALL.into_iter().enumerate() {
-            let hint = format!("Look from the {} ({})", preset.label().to_lowercase(), i + 1);
+            let hint = format!("View from the {} ({})", preset.label().to_lowercase(), i + 1);
             if ui.button(preset.label()).on_hover_text(hint).clicked() {
-                self.look_from(preset, aspect);
+                self.view_from(preset, aspect);
             }
         }
         ui.toggle_value(&mut self.camera.orthographic, "Ortho")
-            .on_hover_text("Parallel projection: the scale bar holds at every depth");
+            .on_hover_text("Orthographic projection: the scale bar is exact at every depth");
         let size = DragValue::new(&mut self.point_size).range(0.2..=8.0).speed(0.02).prefix("size ").fixed_decimals(1);
         ui.add(size).on_hover_text("Size of the points");
         if glows {
             let drag = DragValue::new(&mut self.tau_ms).range(2.0..=2000.0).speed(1.0).prefix("τ ").suffix(" ms");
-            ui.add(drag).on_hover_text("Decay of the glow after activity, simulated time");
+            ui.add(drag).on_hover_text("Decay time of the glow after activity, in simulated time");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What goes to the device, and when: nothing is sent twice.
+//! Uploads to the device; unchanged data is not sent again.
 
-use super::{Brain, Coloring, pixels};
+use super::{Coloring, View3d, pixels};
 use crate::{
-    app::views::{ViewCtx, colors, colors::Ramp, kit},
+    app::views::{ViewCtx, colormap::Colormap, colors, kit},
     sim::ElementSet,
     view3d::{Look, Scene, Vec2, selected},
 };
@@ -13,21 +13,21 @@ use std::{
     time::Duration,
 };
 
-/// More selected points than this are told by their colour alone.
-const MOST_RINGS: usize = 1_500;
+/// Above this number, selected points have no rings, only their colour.
+const MAX_RINGS: usize = 1_500;
 
-/// How much of the surface around the points is seen at its rim.
+/// Opacity of the shell at its silhouette.
 const SHELL: f32 = 0.3;
 
-/// The scene, and what of it is already on the device.
+/// The scene, and versions of the data already on the device.
 #[derive(Default)]
-pub(super) struct Picture {
+pub(super) struct Uploaded {
     scene: Option<Arc<Mutex<Scene>>>,
     points: u64,
     codes: Option<(u64, String, u64, u64)>,
     palette: Option<(u64, String, u64, bool)>,
-    /// The map, whether its range is fixed, and whether the ground is dark.
-    ramp: Option<((Ramp, bool), bool)>,
+    /// The colormap, whether its range is fixed, and whether the theme is dark.
+    colormap: Option<((Colormap, bool), bool)>,
     values: u64,
     places: u64,
 }
@@ -56,8 +56,8 @@ impl CallbackTrait for Draw {
     }
 }
 
-impl Brain {
-    /// The picture's look at a size in pixels.
+impl View3d {
+    /// Draw parameters at a size in pixels.
     pub(super) fn look(&self, size_px: Vec2, pixels_per_point: f32, ctx: &ViewCtx<'_>) -> Look {
         let Some(set) = &self.set else { return Look::new(&self.camera, size_px, 1.0, 1.0) };
         let n = set.positions.len().max(1) as f32;
@@ -65,7 +65,7 @@ impl Brain {
         let min_px = 0.75 * pixels_per_point * self.point_size.min(1.0);
         let coloring = self.coloring(ctx.schema);
         let is_fresh = self.values_of == coloring.probe() && !self.values.is_empty();
-        // Until something was active there is no glow to see: the plain picture instead of a dark one.
+        // Before the first activity there is no glow: draw plain colours instead of a dark image.
         let (mode, base) = match coloring {
             Coloring::Class => (0, 1.0),
             Coloring::Field(_) if is_fresh => (1, 1.0),
@@ -73,14 +73,14 @@ impl Brain {
             _ => (0, 1.0),
         };
         let selection = ctx.selection.of(set.name);
-        let rings = if selection.is_empty() { 0 } else { 1 + u32::from(selection.len() > MOST_RINGS) };
+        let rings = if selection.is_empty() { 0 } else { 1 + u32::from(selection.len() > MAX_RINGS) };
         let hovered = ctx.selection.hovered_in(set.name).map_or(0, |h| h + 1);
         let mut look = Look::new(&self.camera, size_px, radius, min_px);
         look.background = colors::rgba(ctx.tokens.canvas);
         look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
         let probe = coloring.probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
-        let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.tints.of(p.name).range.unwrap_or(self.data_range));
+        let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.color_scales.of(p.name).range.unwrap_or(self.data_range));
         look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
         look.shell = colors::rgba(ctx.tokens.text_sub);
@@ -91,7 +91,7 @@ impl Brain {
     pub(super) fn paint(&mut self, ui: &Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(state) = ctx.render_state else {
             ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-            let how = "No graphics device: the 3D view is not drawn";
+            let how = "No graphics device: 3D view unavailable";
             let font = kit::small(ui);
             ui.painter().text(canvas.center(), egui::Align2::CENTER_CENTER, how, font, ctx.tokens.text_sub);
             return;
@@ -106,9 +106,11 @@ impl Brain {
 
     fn upload(&mut self, state: &egui_wgpu::RenderState, set: &ElementSet, ctx: &ViewCtx<'_>) -> Arc<Mutex<Scene>> {
         let probe = self.coloring(ctx.schema).probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
-        let map = probe.map(|p| (ctx.tints.ramp(p), ctx.tints.of(p.name).range.is_some())).unwrap_or_default();
-        let on_course = self.is_on_course();
-        let Picture { scene, points, codes, palette, ramp, values, places } = &mut self.picture;
+        let map = probe
+            .map(|p| (ctx.color_scales.colormap(p), ctx.color_scales.of(p.name).range.is_some()))
+            .unwrap_or_default();
+        let in_motion = self.is_in_motion();
+        let Uploaded { scene, points, codes, palette, colormap, values, places } = &mut self.uploaded;
         let (device, queue) = (&state.device, &state.queue);
         let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(new_scene(state)))).clone();
         let mut scene = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +119,7 @@ impl Brain {
             (*codes, *palette, *values, *places) = (None, None, 0, 0);
             scene.set_points(device, &set.positions);
         }
-        if on_course && *places != self.places_generation {
+        if in_motion && *places != self.places_generation {
             *places = self.places_generation;
             scene.move_points(&self.places);
         }
@@ -135,10 +137,10 @@ impl Brain {
                     *code = selected(*code as u16, true);
                 }
             }
-            // Whoever the filter hides is of a class of their own, which is not drawn.
-            let nobody = column.map_or(1, |c| c.labels.len()) as u16;
+            // Elements hidden by the filter get an extra category that is not drawn.
+            let hidden_code = column.map_or(1, |c| c.labels.len()) as u16;
             for (code, _) in all.iter_mut().zip(shown.mask(set.name).unwrap_or(&[])).filter(|(_, shown)| !**shown) {
-                *code = selected(nobody, false);
+                *code = selected(hidden_code, false);
             }
             scene.set_codes(queue, &all);
         }
@@ -154,8 +156,8 @@ impl Brain {
             let colors = colors.iter().enumerate().map(shown).chain([[0; 4]]);
             scene.set_palette(device, queue, &colors.collect::<Vec<_>>());
         }
-        if *ramp != Some((map, ctx.tokens.dark)) {
-            *ramp = Some((map, ctx.tokens.dark));
+        if *colormap != Some((map, ctx.tokens.dark)) {
+            *colormap = Some((map, ctx.tokens.dark));
             let (map, is_fixed) = map;
             let table = if is_fixed { map.fixed_table(ctx.tokens) } else { map.table(ctx.tokens.dark) };
             scene.set_ramp(queue, &table);
@@ -164,16 +166,16 @@ impl Brain {
             *values = self.values_generation;
             scene.set_values(&self.values);
         }
-        self.send_around(&mut scene, device, set, ctx);
+        self.upload_shell_edges(&mut scene, device, set, ctx);
         drop(scene);
         shared
     }
 }
 
-/// A picture that is owed is asked for no sooner than this: most are drawn in this very frame.
+/// Minimum delay of a repaint request for a pending image.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Without a graphics processor the picture rests between two redraws.
+/// On a software renderer: pause between two redraws.
 const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {

@@ -1,6 +1,6 @@
-//! What pointer and keys do in the 3D view.
+//! Pointer and keyboard input of the 3D view.
 
-use super::{Brain, pixels};
+use super::{View3d, pixels};
 use crate::{
     app::views::{MenuTarget, ViewCtx, menu},
     sim::ElementSet,
@@ -8,14 +8,14 @@ use crate::{
 };
 use egui::{Key, PointerButton, Rect, Response, Sense, Ui};
 
-/// How far from a point the pointer may be, points.
+/// Maximum distance from a point to the pointer, in points.
 const SLACK: f32 = 5.0;
 /// The keys of [`Preset::ALL`].
 const KEYS: [Key; 4] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4];
-/// The keys of the views that were kept.
-const KEPT_KEYS: [Key; super::kept::WITH_KEYS] = [Key::Num5, Key::Num6, Key::Num7, Key::Num8];
+/// The keys of the saved views.
+const SAVED_VIEW_KEYS: [Key; super::saved_views::N_KEYS] = [Key::Num5, Key::Num6, Key::Num7, Key::Num8];
 
-impl Brain {
+impl View3d {
     pub(super) fn gestures_ui(
         &mut self,
         ui: &mut Ui,
@@ -53,12 +53,12 @@ impl Brain {
         let pressed = |key: Key| ui.input(|i| i.modifiers.is_none() && i.key_pressed(key));
         for (key, preset) in KEYS.into_iter().zip(Preset::ALL) {
             if pressed(key) {
-                self.look_from(preset, aspect);
+                self.view_from(preset, aspect);
             }
         }
-        for (n, key) in KEPT_KEYS.into_iter().enumerate() {
+        for (n, key) in SAVED_VIEW_KEYS.into_iter().enumerate() {
             if pressed(key) {
-                self.look_again(n, ctx);
+                self.go_to_saved(n, ctx);
             }
         }
     }
@@ -89,13 +89,13 @@ impl Brain {
         }
     }
 
-    /// Whether a point's category is shown.
+    /// Whether the category of a point is shown.
     pub(super) fn is_shown(&self, set: &ElementSet, i: usize) -> bool {
         let column = set.column(&self.column);
         !column.and_then(|c| c.codes.get(i)).is_some_and(|code| self.is_hidden(*code))
     }
 
-    /// Picks, when the pointer, the camera or the visible classes changed since the last time.
+    /// Picks again only when pointer, camera or visible categories change.
     fn hover(
         &mut self,
         response: &Response,

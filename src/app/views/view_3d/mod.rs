@@ -1,19 +1,20 @@
-//! Elements in space: any set with positions, coloured by any of its columns, any field over it, or the glow of
-//! what was active lately.
+//! 3D view: any set with positions, coloured by a column, by a field, or by a glow that decays after recent
+//! activity.
 
-mod around;
-mod course;
 mod gestures;
-mod kept;
 mod legend;
+mod motion;
 mod overlay;
 mod paint;
+mod saved_views;
+mod shell_edges;
 mod toolbar;
 
-pub use kept::Kept;
+pub use saved_views::SavedView;
 
 use super::{
-    Selection, View, ViewCtx, area_select::AreaSelect, colors, fields::Fields, kit, probes_where, tap, tints::Tints,
+    Selection, View, ViewCtx, catch::Catch, color_scale, color_scales::ColorScales, fields::Fields, kit, probes_where,
+    tap,
 };
 use crate::{
     engine::SimSchema,
@@ -26,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-/// What decides the colour of a point.
+/// What the colour of a point shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Coloring {
     /// Its category.
@@ -34,7 +35,7 @@ enum Coloring {
     Class,
     /// The value of a field.
     Field(ProbeId),
-    /// Its category, and light that decays with the time a field says has passed.
+    /// Its category, with a brightness that decays with the time since the last event.
     Glow(ProbeId),
 }
 
@@ -47,20 +48,20 @@ impl Coloring {
     }
 }
 
-/// A field that counts the time since something last happened, in ms, can be shown as a glow.
+/// Whether a field is a time since the last event in ms, which can be shown as a glow.
 pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
     probe.shape.meaning() == Some(Meaning::TimeSince)
 }
 
 /// The 3D view.
-pub struct Brain {
+pub struct View3d {
     set: Option<Arc<ElementSet>>,
     set_generation: u64,
     coloring: Option<Coloring>,
     column: String,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
-    /// The range of the latest values.
+    /// Range of the latest values.
     data_range: (f32, f32),
     tau_ms: f32,
     point_size: f32,
@@ -69,26 +70,26 @@ pub struct Brain {
     values_generation: u64,
     has_glowed: bool,
     exposure: f32,
-    /// Where a course put the elements; empty while they are where they were given.
+    /// Positions from motion fields; empty while the set's own positions are used.
     places: Vec<[f32; 3]>,
     places_generation: u64,
     course_fields: Fields,
-    is_still: bool,
+    motion_off: bool,
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
-    /// The camera as it was fitted, and the shape of the picture it was fitted to.
+    /// The camera as fitted, and the aspect ratio it was fitted to.
     fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
     area_select: AreaSelect,
     under_pointer: Option<u32>,
     menu_element: Option<u32>,
     hover_key: Option<(Vec2, Camera, u64)>,
-    picture: paint::Picture,
-    around: around::Around,
+    uploaded: paint::Uploaded,
+    shell_edges: shell_edges::ShellEdges,
 }
 
-impl Default for Brain {
+impl Default for View3d {
     fn default() -> Self {
         Self {
             set: None,
@@ -108,7 +109,7 @@ impl Default for Brain {
             places: vec![],
             places_generation: 0,
             course_fields: Fields::default(),
-            is_still: false,
+            motion_off: false,
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
@@ -118,15 +119,15 @@ impl Default for Brain {
             under_pointer: None,
             menu_element: None,
             hover_key: None,
-            picture: paint::Picture::default(),
-            around: around::Around::default(),
+            uploaded: paint::Uploaded::default(),
+            shell_edges: shell_edges::ShellEdges::default(),
         }
     }
 }
 
-impl Brain {
-    /// Finds the set to show, when it is not the one already shown.
-    fn settle(&mut self, schema: &SimSchema) {
+impl View3d {
+    /// Selects the set to show when it changes.
+    fn choose_set(&mut self, schema: &SimSchema) {
         let set = schema.sets.iter().find(|s| !s.positions.is_empty());
         let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
             || (self.set.is_none() && set.is_none());
@@ -159,7 +160,7 @@ impl Brain {
         probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == name)).collect()
     }
 
-    /// What decides colours: as chosen, else the glow when there is one, else the category, else the first field.
+    /// The active colouring: the user's choice, else the glow if available, else the category, else the first field.
     fn coloring(&self, schema: &SimSchema) -> Coloring {
         let fields = self.fields(schema);
         let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
@@ -178,7 +179,7 @@ impl Brain {
         self.fitted = Some((self.camera, aspect));
     }
 
-    /// What was fitted and not moved since is fitted again to a picture of another shape.
+    /// Fits again to a new aspect ratio unless the camera was moved since the last fit.
     fn refit(&mut self, aspect: f32) {
         let is_other = |(camera, to): (Camera, f32)| camera == self.camera && (aspect / to - 1.0).abs() > 0.01;
         if std::mem::take(&mut self.needs_fit) || self.fitted.is_some_and(is_other) {
@@ -186,7 +187,7 @@ impl Brain {
         }
     }
 
-    /// Frames the selected elements, or everything when there are none.
+    /// Frames the selected elements, or all when none is selected.
     fn focus(&mut self, selected: &[u32], aspect: f32) {
         let Some(set) = self.set.clone() else { return };
         let places = selected.iter().filter_map(|e| self.places(&set).get(*e as usize)).map(|p| Vec3::from(*p));
@@ -202,13 +203,13 @@ impl Brain {
     fn caption(&self, ctx: &ViewCtx<'_>) -> String {
         let Some(set) = &self.set else { return String::new() };
         let total = set.positions.len() as u64;
-        let is_somewhere = |i: usize| self.places.get(i).is_none_or(|p| !p[0].is_nan());
-        // Counting goes through all codes, so only when something is hidden.
+        let has_position = |i: usize| self.places.get(i).is_none_or(|p| !p[0].is_nan());
+        // Counting visits all codes, so it runs only when a category is hidden.
         let is_class_hidden = self.hidden.get(&self.column).is_some_and(|h| !h.is_empty());
         let mask = ctx.filter.shown().mask(set.name);
-        let shown = if is_class_hidden || mask.is_some() || self.is_on_course() {
-            let is_passed = |i: usize| mask.is_none_or(|m| m.get(i) == Some(&true));
-            let passes = |i: &usize| is_somewhere(*i) && is_passed(*i) && self.is_shown(set, *i);
+        let shown = if is_class_hidden || mask.is_some() || self.is_in_motion() {
+            let passes_filter = |i: usize| mask.is_none_or(|m| m.get(i) == Some(&true));
+            let passes = |i: &usize| has_position(*i) && passes_filter(*i) && self.is_shown(set, *i);
             (0..set.positions.len()).filter(passes).count() as u64
         } else {
             total
@@ -229,7 +230,7 @@ impl Brain {
         )
     }
 
-    /// What the points can be coloured by, in words.
+    /// Options of the colour menu.
     fn options(&self, schema: &SimSchema) -> Vec<(Coloring, String)> {
         let mut options = vec![(Coloring::Class, "category".to_owned())];
         for (id, probe) in self.fields(schema) {
@@ -241,9 +242,9 @@ impl Brain {
         options
     }
 
-    /// Less light from each when many glow at once, so that the picture never burns out.
+    /// Lowers the exposure when many elements glow, so that the image does not saturate.
     fn expose(&mut self) {
-        // Whole numbers: a sum of floats is in order, one after the other.
+        // Integer arithmetic: a float sum would run sequentially.
         let bright = self.tau_ms * 2.0;
         let count = |(seen, glowing): (u32, u32), v: &f32| {
             (seen + u32::from(*v >= 0.0), glowing + u32::from(*v >= 0.0 && *v < bright))
@@ -254,22 +255,22 @@ impl Brain {
         self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
-    /// What colours the points, and what moves them.
+    /// Taps for colour and motion.
     fn wanted(&self, schema: &SimSchema) -> Vec<Tap> {
-        let moving = self.course(schema).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
+        let moving = self.motion_fields(schema).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
         let mut all: Vec<ProbeId> = self.coloring(schema).probe().into_iter().chain(moving).collect();
         all.sort_unstable();
         all.dedup();
         all.into_iter().map(tap).collect()
     }
 
-    fn look_from(&mut self, preset: Preset, aspect: f32) {
+    fn view_from(&mut self, preset: Preset, aspect: f32) {
         self.camera.look_from(preset);
         self.fit(aspect);
     }
 }
 
-impl View for Brain {
+impl View for View3d {
     fn name(&self) -> &'static str {
         "brain"
     }
@@ -284,7 +285,7 @@ impl View for Brain {
             return self.wanted(schema);
         }
         let mut fresh = Self::default();
-        fresh.settle(schema);
+        fresh.choose_set(schema);
         fresh.wanted(schema)
     }
 
@@ -293,13 +294,13 @@ impl View for Brain {
         self.values_of = None;
         self.values_generation += 1;
         self.has_glowed = false;
-        self.leave_course();
-        self.settle(schema);
+        self.stop_motion();
+        self.choose_set(schema);
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        self.settle(schema);
-        self.follow_course(schema, frame);
+        self.choose_set(schema);
+        self.follow_motion(schema, frame);
         let Some(probe) = self.coloring(schema).probe() else { return };
         let Some(Reading::Field(values)) = frame.reading(probe) else { return };
         self.values.clone_from(values);
@@ -307,16 +308,16 @@ impl View for Brain {
         self.values_generation += 1;
         self.expose();
         if matches!(self.coloring(schema), Coloring::Field(_)) {
-            self.data_range = colors::range_of(&schema.probes[usize::from(probe)], &self.values);
+            self.data_range = color_scale::range_of(&schema.probes[usize::from(probe)], &self.values);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        self.settle(ctx.schema);
+        self.choose_set(ctx.schema);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This view shows sets whose elements have positions";
-            kit::empty_ui(ui, canvas, ctx, "Nothing here has a place in space", how, None);
+            let how = "The 3D view needs a set whose elements have positions";
+            kit::empty_ui(ui, canvas, ctx, "No positions", how, None);
             return;
         };
         let mut caption = self.caption(ctx);
@@ -331,7 +332,7 @@ impl View for Brain {
             self.focus(ctx.selection.of(set.name), aspect);
         }
         let response = self.gestures_ui(ui, canvas, &set, ctx);
-        self.fetch_around(ui, &set, ctx);
+        self.fetch_shell_edges(ui, &set, ctx);
         self.paint(ui, canvas, &set, ctx);
         self.overlay_ui(ui, canvas, &set, &response, ctx);
     }
@@ -350,25 +351,31 @@ impl View for Brain {
         self.coloring = self.options(schema).get(at).map(|(coloring, _)| *coloring);
     }
 
-    fn toggle_range(&mut self, schema: &SimSchema, tints: &mut Tints) -> Option<bool> {
+    fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
         let Coloring::Field(probe) = self.coloring(schema) else { return None };
-        Some(tints.toggle(schema.probes[usize::from(probe)].name, self.data_range))
+        Some(scales.toggle(schema.probes[usize::from(probe)].name, self.data_range))
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("drag", "turn"), ("right-drag", "move"), ("wheel", "zoom"), ("click", "select"), ("Shift+drag", "rectangle")]
+        &[
+            ("drag", "rotate"),
+            ("right-drag", "pan"),
+            ("wheel", "zoom"),
+            ("click", "select"),
+            ("Shift+drag", "rectangle"),
+        ]
     }
 
     fn help(&self) -> &'static str {
-        "# 3D view\n\nEvery element at its place. Colour is its category, the value of a field, or its category with \
+        "# 3D view\n\nElements at their positions. Colour is a category, the value of a field, or the category with \
          a glow that decays after activity.\n\n\
-         - drag: turn · middle or right drag: move · wheel: zoom at the pointer\n\
+         - drag: rotate · middle or right drag: pan · wheel: zoom at the pointer\n\
          - click: select · Ctrl+click: add or remove\n\
          - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
-         - double-click: focus the element, or show everything · F: frame the selection\n\
-         - 1 to 4: front, back, left, top · 5 to 8: the views that were kept\n\n\
-         *Edges* are the connections of the selected, fainter where they come from, coloured by their sign; up to 20,000, \
-         the strongest. *Shell* is the surface around all elements, from their density.\n\nIn the legend a click hides a category, Alt+click shows it alone."
+         - double-click: focus the element, or fit all · F: frame the selection\n\
+         - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
+         *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
+         the strongest. *Shell* is the surface around all elements, from their density.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
     }
 }
 
@@ -383,19 +390,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_moved_is_fitted_to_another_shape() {
-        let mut brain = Brain { bounds: (Vec3::splat(-1.0), Vec3::new(5.0, 1.0, 1.0)), ..Brain::default() };
-        brain.refit(2.0);
-        let wide = brain.camera.distance;
-        brain.refit(2.0);
-        assert_eq!(brain.camera.distance, wide);
-        brain.refit(0.5);
-        assert!(brain.camera.distance > wide * 1.5, "a narrow picture is seen from farther away");
-        brain.refit(2.0);
-        assert!((brain.camera.distance - wide).abs() < 1e-4, "and back");
-        brain.camera.zoom_at(0.5, Vec2::ZERO, 400.0);
-        let near = brain.camera.distance;
-        brain.refit(0.5);
-        assert_eq!(brain.camera.distance, near, "what was zoomed by hand stays");
+    fn an_unmoved_camera_is_fitted_to_a_new_aspect_ratio() {
+        let mut view = View3d { bounds: (Vec3::splat(-1.0), Vec3::new(5.0, 1.0, 1.0)), ..View3d::default() };
+        view.refit(2.0);
+        let wide = view.camera.distance;
+        view.refit(2.0);
+        assert_eq!(view.camera.distance, wide);
+        view.refit(0.5);
+        assert!(view.camera.distance > wide * 1.5, "a narrow viewport needs a larger distance");
+        view.refit(2.0);
+        assert!((view.camera.distance - wide).abs() < 1e-4, "and back");
+        view.camera.zoom_at(0.5, Vec2::ZERO, 400.0);
+        let near = view.camera.distance;
+        view.refit(0.5);
+        assert_eq!(view.camera.distance, near, "a manual zoom is saved");
     }
 }

@@ -1,4 +1,4 @@
-//! Who looks closely at a simulation: a profile of its batches, a comparison with another backend.
+//! Profiles of the engine's batches, and comparison of two backends.
 
 mod fake;
 
@@ -9,7 +9,7 @@ use neuropil::{
     sim::Simulation as _,
 };
 
-/// Batches handed out while it takes 40 batches of 5 steps.
+/// Batches published during 40 batches of 5 steps.
 fn batches(profile: Option<u32>) -> Vec<Batch> {
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Load(Fake::boxed()));
@@ -23,12 +23,12 @@ fn batches(profile: Option<u32>) -> Vec<Batch> {
 }
 
 #[test]
-fn a_profile_nobody_looks_at_is_not_made() {
+fn no_batches_are_published_without_a_profile() {
     assert!(batches(None).is_empty());
 }
 
 #[test]
-fn a_profile_has_every_batch_and_the_inside_of_some() {
+fn a_profile_has_every_batch_and_details_of_some() {
     let seen = batches(Some(8));
     assert_eq!(seen.iter().map(|b| (b.number, b.step, b.steps)).collect::<Vec<_>>(), {
         (0..40).map(|n| (n, 5 * n, 5)).collect::<Vec<_>>()
@@ -59,7 +59,7 @@ fn two_backends_are_compared_step_by_step() {
     let mut other = Fake::new();
     other.set(&Fake::change(4)).unwrap();
     let parity = compare(&mut Fake::new(), &mut other, (50, 10), &progress).unwrap();
-    assert_eq!((parity.first, parity.fields[0].first), (Some(10), None), "other spikes, the same field");
+    assert_eq!((parity.first, parity.fields[0].first), (Some(10), None), "different spikes, the same field");
     let mut ahead = Fake::new();
     ahead.advance(1, &mut Pass::default()).unwrap();
     let parity = compare(&mut Fake::new(), &mut ahead, (50, 10), &progress).unwrap();

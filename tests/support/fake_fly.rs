@@ -1,4 +1,4 @@
-//! A brain to look at: the generated stand-in's places and classes, and made-up activity.
+//! A fly-like network for tests: positions and classes of the synthetic fly network, and artificial activity.
 
 use neuropil::{
     data::generate::fly_stand_in,
@@ -27,7 +27,7 @@ const PROBES: &[ProbeSpec] = &[
     probe("active", "", Shape::Series { of: "" }),
 ];
 
-/// The schema of a fly-like network; made once per process.
+/// The schema of a fly-like network; built once per process.
 pub fn schema() -> SimSchema {
     static SETUP: OnceLock<Arc<Setup>> = OnceLock::new();
     let make = || Arc::new(Setup::new(fly_stand_in(7, &|_, _| true).expect("the stand-in")).expect("a network"));
@@ -40,7 +40,7 @@ pub fn schema() -> SimSchema {
     SimSchema { probes: PROBES, lanes, sets: vec![set.clone()], connectivity: wiring, kernels: facts(), memory: vec![] }
 }
 
-/// As of a GPU that runs two of the kernels in `Activity`.
+/// Kernels of a GPU, as in `Activity`.
 fn facts() -> Vec<KernelFacts> {
     let fact = |name, registers, local_bytes, occupancy| KernelFacts {
         file: "spiking/step.cu",
@@ -55,7 +55,7 @@ fn facts() -> Vec<KernelFacts> {
     vec![fact("integrate", 32, 0, 1.0), fact("propagate", 54, 16, 0.5)]
 }
 
-/// Activity that comes in waves, differently in every class.
+/// Activity in waves, different for each class.
 pub struct Activity {
     schema: SimSchema,
     step: u64,
@@ -70,7 +70,7 @@ impl Activity {
         Self { schema, step: 0, last: vec![-1; n], rate: vec![0.0; n], seed: 1 }
     }
 
-    /// Goes on from this step.
+    /// Continues from this step.
     #[allow(dead_code)]
     pub fn skip_to(&mut self, step: u64) {
         self.step = step;
@@ -81,7 +81,7 @@ impl Activity {
         self.seed >> 33
     }
 
-    /// So many steps of 0.1 ms later, about so many spikes per ms.
+    /// A frame that many steps of 0.1 ms later, with about that many spikes per ms.
     pub fn frame(&mut self, steps: u64, per_ms: u64) -> Frame {
         let n = self.last.len() as u64;
         let mut spikes = vec![];

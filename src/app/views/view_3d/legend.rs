@@ -1,6 +1,6 @@
-//! The legend: categories with counts; a click hides one, Alt+click shows it alone.
+//! The legend: categories with counts. Click hides or shows one, Alt+click shows it alone.
 
-use super::Brain;
+use super::View3d;
 use crate::{
     app::views::{ViewCtx, colors, kit},
     sim::ElementSet,
@@ -10,7 +10,7 @@ use egui::{Align2, Rect, ScrollArea, Ui, UiBuilder, Vec2};
 const WIDTH: f32 = 176.0;
 const ROW: f32 = 17.0;
 
-impl Brain {
+impl View3d {
     pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let Some(column) = set.column(&self.column) else { return };
         let counts = column.counts();
@@ -50,7 +50,7 @@ impl Brain {
         let hidden = self.hidden.entry(self.column.clone()).or_default();
         if alone {
             let others = all.iter().map(|c| *c as u16).filter(|c| *c != code).collect();
-            // A second Alt+click on the only one shown brings all back.
+            // A second Alt+click on the only visible category shows all again.
             *hidden = if *hidden == others { Default::default() } else { others };
         } else if !hidden.remove(&code) {
             hidden.insert(code);

@@ -1,6 +1,6 @@
-//! Elements that move: where two fields put them on a cylinder, at every frame.
+//! Moving elements: two fields give the positions on a cylinder, updated every frame.
 
-use super::Brain;
+use super::View3d;
 use crate::{
     app::views::{ViewCtx, fields},
     engine::SimSchema,
@@ -11,24 +11,24 @@ use egui::{Painter, Rect, Stroke};
 use rayon::prelude::*;
 use std::f32::consts::TAU;
 
-/// More elements than this are placed by several threads.
+/// Above this number of elements, positions are computed by several threads.
 const SHARED: usize = 20_000;
-/// So that the height of the cylinder is seen, and points up.
+/// Camera elevation that shows the height of the cylinder, pointing up.
 const TILT: f32 = -1.1;
-/// The cylinder.
+/// Bounds of the cylinder.
 const BOUNDS: (Vec3, Vec3) = (Vec3::new(-1.0, -1.0, 0.0), Vec3::new(1.0, 1.0, 1.0));
 
-impl Brain {
-    /// The fields that move the shown set, when it moves and somebody wants to see it: angle, height, who takes part.
-    pub(super) fn course(&self, schema: &SimSchema) -> Option<(ProbeId, ProbeId, Option<ProbeId>)> {
-        let set = self.set.as_ref().filter(|_| !self.is_still)?;
+impl View3d {
+    /// The fields that move the shown set, if motion is switched on: angle, height, mask.
+    pub(super) fn motion_fields(&self, schema: &SimSchema) -> Option<(ProbeId, ProbeId, Option<ProbeId>)> {
+        let set = self.set.as_ref().filter(|_| !self.motion_off)?;
         let course = set.motion?;
         Some((schema.probe(course.angle)?, schema.probe(course.height)?, fields::mask(schema, set.name)))
     }
 
-    /// Takes the fields of a frame. Unchanged places are not sent again.
-    pub(super) fn follow_course(&mut self, schema: &SimSchema, frame: &Frame) {
-        let Some((angle, height, mask)) = self.course(schema) else { return };
+    /// Takes the fields of a frame. Unchanged positions are not uploaded again.
+    pub(super) fn follow_motion(&mut self, schema: &SimSchema, frame: &Frame) {
+        let Some((angle, height, mask)) = self.motion_fields(schema) else { return };
         let wanted: Vec<ProbeId> = [angle, height].into_iter().chain(mask).collect();
         if !self.course_fields.absorb(frame, &wanted) {
             return;
@@ -46,18 +46,18 @@ impl Brain {
         }
     }
 
-    /// Where the elements are now.
+    /// Current positions of the elements.
     pub(super) fn places<'a>(&'a self, set: &'a ElementSet) -> &'a [[f32; 3]] {
         if self.places.len() == set.positions.len() { &self.places } else { &set.positions }
     }
 
-    /// Whether they are where a course put them.
-    pub(super) fn is_on_course(&self) -> bool {
+    /// Whether the elements are at positions given by fields.
+    pub(super) fn is_in_motion(&self) -> bool {
         !self.places.is_empty()
     }
 
-    /// Back to where they were given.
-    pub(super) fn leave_course(&mut self) {
+    /// Back to the static positions of the set.
+    pub(super) fn stop_motion(&mut self) {
         if let Some(set) = self.set.clone().filter(|_| !self.places.is_empty()) {
             self.places.clear();
             self.set_generation += 1;
@@ -67,8 +67,8 @@ impl Brain {
         self.course_fields.clear();
     }
 
-    /// The rims of the cylinder.
-    pub(super) fn paint_course(&self, painter: &Painter, canvas: Rect, size_px: Vec2, scale: f32, ctx: &ViewCtx<'_>) {
+    /// Draws the rims of the cylinder.
+    pub(super) fn paint_motion(&self, painter: &Painter, canvas: Rect, size_px: Vec2, scale: f32, ctx: &ViewCtx<'_>) {
         let projector = Projector::new(&self.camera, size_px);
         let at = |turn: f32, z: f32| {
             let (sin, cos) = (turn * TAU).sin_cos();
@@ -86,7 +86,7 @@ fn places(angles: &[f32], heights: &[f32], mask: Option<&[f32]>) -> Vec<[f32; 3]
     let place = |i: usize| {
         let (sin, cos) = angles[i].sin_cos();
         let height = heights.get(i).copied().unwrap_or(f32::NAN);
-        if fields::takes_part(mask, i) { [cos, sin, height] } else { [f32::NAN; 3] }
+        if fields::is_included(mask, i) { [cos, sin, height] } else { [f32::NAN; 3] }
     };
     if angles.len() > SHARED {
         (0..angles.len()).into_par_iter().map(place).collect()
@@ -104,10 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_no_part_is_nowhere() {
+    fn masked_elements_have_no_position() {
         let places = places(&[0.0, TAU / 4.0, f32::NAN], &[0.5, 0.25, 0.5], Some(&[1.0, 1.0, 0.0]));
         assert_eq!(places[0], [1.0, 0.0, 0.5]);
         assert!((places[1][1] - 1.0).abs() < 1e-6 && places[2].iter().all(|x| x.is_nan()));
-        assert!(is_same(&places, &places.clone()), "not a number, too, can be unchanged");
+        assert!(is_same(&places, &places.clone()), "unchanged NaNs count as equal");
     }
 }

@@ -1,14 +1,14 @@
-//! What lies over the points: axes, scale bar, colour bar, tooltip.
+//! Overlays of the 3D view: axes, scale bar, colour bar, tooltip.
 
-use super::{Brain, Coloring, pixels};
+use super::{Coloring, View3d, pixels};
 use crate::{
-    app::views::{ViewCtx, bar, colors::Shade, kit},
+    app::views::{ViewCtx, bar, color_scale::FieldScale, kit},
     sim::{ElementSet, ProbeSpec},
     view3d::Vec3,
 };
 use egui::{Align2, Painter, Rect, Response, Stroke, Ui, pos2, vec2};
 
-impl Brain {
+impl View3d {
     pub(super) fn overlay_ui(
         &mut self,
         ui: &mut Ui,
@@ -19,8 +19,8 @@ impl Brain {
     ) {
         let painter = ui.painter_at(canvas);
         let font = kit::small(ui);
-        if self.is_on_course() {
-            self.paint_course(&painter, canvas, pixels(ui, canvas), ui.pixels_per_point(), ctx);
+        if self.is_in_motion() {
+            self.paint_motion(&painter, canvas, pixels(ui, canvas), ui.pixels_per_point(), ctx);
         }
         if canvas.width() > 160.0 && canvas.height() > 120.0 {
             self.paint_axes(&painter, canvas, &font, ctx);
@@ -29,8 +29,8 @@ impl Brain {
         if let Coloring::Field(id) = self.coloring(ctx.schema)
             && let Some(probe) = ctx.schema.probes.get(usize::from(id))
         {
-            let shade = self.shade(probe, ctx);
-            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &shade);
+            let scale = self.scale(probe, ctx);
+            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &scale);
         }
         if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
             self.legend_ui(ui, canvas, set, ctx);
@@ -42,15 +42,15 @@ impl Brain {
         }
     }
 
-    /// How the values in view become colours. Their range was found when they came.
-    fn shade(&self, probe: &ProbeSpec, ctx: &ViewCtx<'_>) -> Shade {
-        match ctx.tints.of(probe.name).range {
-            Some(range) => Shade::fixed(ctx.tints.ramp(probe), range, &self.values, ctx.tokens),
-            None => Shade::following(ctx.tints.ramp(probe), self.data_range, ctx.tokens),
+    /// The colour scale of the current values. Their range was computed on arrival.
+    fn scale(&self, probe: &ProbeSpec, ctx: &ViewCtx<'_>) -> FieldScale {
+        match ctx.color_scales.of(probe.name).range {
+            Some(range) => FieldScale::fixed(ctx.color_scales.colormap(probe), range, &self.values, ctx.tokens),
+            None => FieldScale::following(ctx.color_scales.colormap(probe), self.data_range, ctx.tokens),
         }
     }
 
-    /// The present value of an element, as a tooltip says it.
+    /// Current value of an element, for its tooltip.
     fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
         let Some(probe) = self.values_of.and_then(|p| ctx.schema.probes.get(usize::from(p))) else { return vec![] };
         let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
@@ -66,11 +66,11 @@ impl Brain {
         vec![(kit::spaced(probe.name), text)]
     }
 
-    /// Which way x, y and z point; those towards the viewer are drawn last.
+    /// Axis directions; axes towards the viewer are drawn last.
     fn paint_axes(&self, painter: &Painter, canvas: Rect, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         let origin = pos2(canvas.left() + 34.0, canvas.bottom() - 34.0);
         let (right, up, back) = (self.camera.right(), self.camera.up(), self.camera.backward());
-        // The three hues are those of the categories, so that no colour is defined twice.
+        // The three hues come from theme tokens.
         let t = ctx.tokens;
         let mut axes = [(Vec3::X, "x", t.error), (Vec3::Y, "y", t.ok), (Vec3::Z, "z", t.inhibitory)];
         axes.sort_by(|a, b| a.0.dot(back).total_cmp(&b.0.dot(back)));
@@ -86,7 +86,7 @@ impl Brain {
         }
     }
 
-    /// A round length of 60 to 150 points, true in the target plane.
+    /// Scale bar: a round length of 60 to 150 points, exact in the target plane.
     fn paint_scale(
         &self,
         painter: &Painter,

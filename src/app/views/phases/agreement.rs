@@ -1,30 +1,30 @@
-//! How far the phases of groups agree: exact means over all pairs, from one sum per group.
+//! Phase agreement between groups: exact means over all pairs, from one complex sum per group.
 
-use crate::app::views::fields::Part;
+use crate::app::views::fields::ElementMask;
 use std::f64::consts::TAU;
 
-/// Groups at most: a cell is still a few points wide.
-pub const MOST_GROUPS: usize = 96;
+/// Maximum number of groups: a cell stays a few points wide.
+pub const MAX_GROUPS: usize = 96;
 
-/// The elements in an order, in groups of equal size.
+/// Elements in an order, in groups of equal size.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
-    /// Elements that have a phase, in their order.
+    /// Elements with a phase, in order.
     pub of: Vec<u32>,
-    /// The groups, from the first in the order to the last.
+    /// The groups, in order.
     pub groups: Vec<Group>,
-    /// The group of every element of the set; `NONE` for those in none.
+    /// Group of every element of the set; `NONE` for elements without one.
     pub group_of: Vec<u16>,
 }
 
-/// Elements that follow each other in the order.
+/// Consecutive elements of the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
-    /// First place in the order.
+    /// First index in the order.
     pub from: usize,
-    /// First place after.
+    /// One past the last index.
     pub to: usize,
-    /// What the order goes by, of its first and of its last element.
+    /// Value of the order field at the first and the last element.
     pub values: (f32, f32),
     /// Σ cos φ and Σ sin φ.
     sum: (f64, f64),
@@ -34,8 +34,8 @@ pub struct Group {
 pub const NONE: u16 = u16::MAX;
 
 impl Agreement {
-    /// Of those with a phase who take part, in the order of `by`; those without a value of it come last.
-    pub fn new(phases: &[f32], by: Option<&[f32]>, part: &Part) -> Self {
+    /// Included elements with a phase, ordered by `by`; those without a value of it come last.
+    pub fn new(phases: &[f32], by: Option<&[f32]>, part: &ElementMask) -> Self {
         let takes = |i: &u32| phases[*i as usize].is_finite() && part.has(*i as usize);
         let mut of: Vec<u32> = (0..phases.len() as u32).filter(takes).collect();
         let value = |i: u32| by.map_or(i as f32, |by| by.get(i as usize).copied().unwrap_or(f32::NAN));
@@ -43,7 +43,7 @@ impl Agreement {
             let place = |v: f32| if v.is_nan() { f32::INFINITY } else { v };
             of.sort_by(|a, b| place(value(*a)).total_cmp(&place(value(*b))));
         }
-        let n_groups = of.len().min(MOST_GROUPS);
+        let n_groups = of.len().min(MAX_GROUPS);
         let mut group_of = vec![NONE; phases.len()];
         let group = |k: usize| {
             let (from, to) = (k * of.len() / n_groups, (k + 1) * of.len() / n_groups);
@@ -64,7 +64,7 @@ impl Agreement {
         &self.of[self.groups[group].from..self.groups[group].to]
     }
 
-    /// Mean of cos(φ_i - φ_j) over all pairs of two groups; within a group, nobody is paired with itself.
+    /// Mean of cos(φ_i - φ_j) over all pairs of two groups; within a group, i ≠ j.
     pub fn mean_cos(&self, a: usize, b: usize) -> f32 {
         let (x, y) = (&self.groups[a], &self.groups[b]);
         let all = x.sum.0 * y.sum.0 + x.sum.1 * y.sum.1;
@@ -93,12 +93,12 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn means_over_groups_are_those_over_pairs() {
+    fn group_means_equal_pairwise_means() {
         let n = 1000_u32;
         let phases: Vec<f32> = (0..n).map(|i| (i as f32 * 0.618).sin() * 3.0 + i as f32 * 1e-3).collect();
         let by: Vec<f32> = (0..n).map(|i| ((i * 7919) % 1000) as f32).collect();
-        let all = Agreement::new(&phases, Some(&by), &Part::default());
-        assert_eq!((all.groups.len(), all.of.len()), (MOST_GROUPS, 1000));
+        let all = Agreement::new(&phases, Some(&by), &ElementMask::default());
+        assert_eq!((all.groups.len(), all.of.len()), (MAX_GROUPS, 1000));
         assert!(all.of.is_sorted_by(|a, b| by[*a as usize] <= by[*b as usize]));
         for (a, b) in [(0, 5), (40, 95), (7, 7)] {
             let pairs = all.members(a).iter().flat_map(|i| all.members(b).iter().map(move |j| (*i, *j)));
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_has_a_sign_and_who_takes_no_part_is_left_out() {
+    fn lag_is_signed_and_masked_elements_are_skipped() {
         let phases = [3.0, -3.0, f32::NAN, 0.0];
-        let part = Part::masked(Some(Arc::new(vec![1.0, 1.0, 1.0, 0.0])));
+        let part = ElementMask::masked(Some(Arc::new(vec![1.0, 1.0, 1.0, 0.0])));
         let two = Agreement::new(&phases, None, &part);
         assert_eq!((two.of.as_slice(), two.group_of[3]), (&[0, 1][..], NONE));
         let short_way = -(std::f32::consts::TAU - 6.0);
         assert!((two.lag(0, 1) - short_way).abs() < 1e-5, "{}", two.lag(0, 1));
-        assert!(two.mean_cos(0, 0).is_nan(), "one alone is no pair");
-        assert_eq!(Agreement::new(&[], None, &Part::default()).groups.len(), 0);
+        assert!(two.mean_cos(0, 0).is_nan(), "one element has no pair");
+        assert_eq!(Agreement::new(&[], None, &ElementMask::default()).groups.len(), 0);
     }
 }

@@ -1,0 +1,178 @@
+//! Layout of the lineage, computed on the pool: visible lines, lanes, highlights, or a density for many lines.
+
+use super::{
+    Relatives, Show, Window,
+    forest::{ALIVE, Forest},
+    lanes::{Lanes, NO_LANE},
+};
+use crate::app::views::{colors, pool};
+use egui::{Color32, ColorImage};
+use std::sync::Arc;
+
+/// Maximum number of lines drawn one by one.
+pub const MAX_SINGLE: usize = 12_000;
+
+/// The window's filter.
+#[derive(Clone, Default)]
+pub struct SlotFilter {
+    /// Incremented with every change.
+    pub generation: u64,
+    /// Per slot; none: no filter.
+    pub mask: Option<Arc<Vec<bool>>>,
+}
+
+impl PartialEq for SlotFilter {
+    fn eq(&self, other: &Self) -> bool {
+        self.generation == other.generation
+    }
+}
+
+/// Inputs of a layout.
+#[derive(Clone, PartialEq)]
+pub struct LayoutRequest {
+    /// Version of the forest.
+    pub generation: u64,
+    /// Which lines are drawn.
+    pub show: Show,
+    /// Filter by slot; ancestors of included lines stay.
+    pub filter: SlotFilter,
+    /// Highlighted relatives of the marked lines.
+    pub relatives: Relatives,
+    /// The marked lines.
+    pub marked: Vec<u32>,
+    /// Size of the density.
+    pub cells: [usize; 2],
+    /// Visible part of the density; none: all.
+    pub window: Option<Window>,
+    /// The newest step.
+    pub now: u64,
+    /// Theme of the density.
+    pub dark: bool,
+}
+
+/// A layout.
+#[derive(Default)]
+pub struct Layout {
+    /// The lanes.
+    pub lanes: Lanes,
+    /// Number of visible lines.
+    pub n_drawn: usize,
+    /// Per line: whether it is highlighted. Empty when no line is marked.
+    pub highlighted: Vec<bool>,
+    /// Per line: its founder.
+    pub founders: Vec<u32>,
+    /// Instead of single lines when there are many.
+    pub density: Option<(Window, ColorImage)>,
+    /// Incremented with every layout.
+    pub generation: u64,
+}
+
+impl Layout {
+    fn make(forest: &Forest, request: &LayoutRequest) -> Self {
+        let mut marked = vec![false; forest.lines.len()];
+        for line in &request.marked {
+            if let Some(mark) = marked.get_mut(*line as usize) {
+                *mark = true;
+            }
+        }
+        let mut highlighted = marked.clone();
+        if request.relatives.ancestors {
+            forest.add_ancestors(&mut highlighted);
+        }
+        if request.relatives.descendants {
+            let mut down = marked;
+            forest.add_descendants(&mut down);
+            highlighted.iter_mut().zip(down).for_each(|(s, d)| *s |= d);
+        }
+        let mut keep = match request.show {
+            Show::All => vec![true; forest.lines.len()],
+            Show::Survivors => forest.survivors(),
+            Show::Relatives if request.marked.is_empty() => vec![true; forest.lines.len()],
+            Show::Relatives => highlighted.clone(),
+        };
+        if let Some(mask) = &request.filter.mask {
+            let shown = forest.shown(mask);
+            keep.iter_mut().zip(shown).for_each(|(k, shown)| *k &= shown);
+        }
+        let lanes = Lanes::of(forest, &keep);
+        let n_drawn = keep.iter().filter(|k| **k).count();
+        let all = || Window::all(forest, lanes.n, request.now);
+        let density = (n_drawn > MAX_SINGLE).then(|| {
+            let window = request.window.unwrap_or_else(all);
+            (window, density(forest, &lanes, window, request))
+        });
+        let highlighted = if request.marked.is_empty() { vec![] } else { highlighted };
+        Self { lanes, n_drawn, highlighted, founders: forest.founders(), density, generation: 0 }
+    }
+}
+
+/// Number of lines through each cell, as colours on a logarithmic scale.
+fn density(forest: &Forest, lanes: &Lanes, window: Window, request: &LayoutRequest) -> ColorImage {
+    let [width, height] = request.cells;
+    let mut counts = vec![0i32; (width + 1) * height];
+    let column = |step: u64| {
+        let t = (step as f64 - window.t0) / (window.t1 - window.t0).max(1e-9);
+        (t * width as f64).clamp(0.0, width as f64) as usize
+    };
+    for (line, lane) in forest.lines.iter().zip(&lanes.of).filter(|(_, lane)| **lane != NO_LANE) {
+        let row = (f64::from(*lane) + 0.5 - window.l0) / (window.l1 - window.l0).max(1e-9) * height as f64;
+        if !(0.0..height as f64).contains(&row) {
+            continue;
+        }
+        let first = row as usize * (width + 1);
+        let end = if line.died == ALIVE { request.now } else { line.died };
+        let (from, to) = (column(line.born), column(end).max(column(line.born) + 1).min(width));
+        counts[first + from.min(width - 1)] += 1;
+        counts[first + to] -= 1;
+    }
+    for row in counts.chunks_exact_mut(width + 1) {
+        (1..=width).for_each(|i| row[i] += row[i - 1]);
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1) as f32;
+    let table: Vec<Color32> = (0..256).map(|i| colors::density(i as f32 / 255.0, request.dark)).collect();
+    let color = |n: &i32| match n {
+        ..=0 => Color32::TRANSPARENT,
+        n => table[((*n as f32).ln_1p() / most.ln_1p() * 255.0) as usize],
+    };
+    let pixels = counts.chunks_exact(width + 1).flat_map(|row| row[..width].iter().map(color)).collect();
+    ColorImage::new([width, height], pixels)
+}
+
+/// Computes layouts on the pool, one at a time, newest request first.
+#[derive(Default)]
+pub struct LayoutWorker {
+    /// The last finished layout.
+    pub layout: Layout,
+    shown: Option<LayoutRequest>,
+    errand: pool::Errand<LayoutRequest, Layout>,
+}
+
+impl LayoutWorker {
+    /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
+    /// change of the forest alone is a reason.
+    pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, request: LayoutRequest, is_due: bool) {
+        if let Some((request, mut layout)) = self.errand.arrived() {
+            layout.generation = self.layout.generation + 1;
+            (self.shown, self.layout) = (Some(request), layout);
+        }
+        let is_current = |shown: &LayoutRequest| {
+            let (generation, now) = (shown.generation, shown.now);
+            *shown == request || (!is_due && *shown == LayoutRequest { generation, now, ..request.clone() })
+        };
+        if !self.errand.is_free(&request) || self.shown.as_ref().is_some_and(is_current) {
+            return;
+        }
+        let (forest, of) = (forest.clone(), request.clone());
+        self.errand.begin(ctx, request, move || Layout::make(&forest, &of));
+    }
+
+    /// Whether a layout is being computed.
+    pub fn is_busy(&self) -> bool {
+        self.errand.is_busy()
+    }
+
+    /// Whether there is a layout.
+    pub fn has_layout(&self) -> bool {
+        self.shown.is_some()
+    }
+}

@@ -1,0 +1,168 @@
+//! The shell around the points, and the connections of the selected elements.
+
+use super::View3d;
+use crate::{
+    app::views::{
+        ViewCtx, colors,
+        connectivity::ego::{self, Ego},
+        kit,
+        pool::PooledResult,
+    },
+    sim::{Connectivity, ElementSet},
+    view3d::{End, Mesh, Scene, shell},
+};
+use egui::Ui;
+use egui_wgpu::wgpu;
+use std::sync::Arc;
+
+/// Maximum number of connections drawn; the strongest are saved.
+const MAX_EDGES: usize = 20_000;
+/// Maximum number of elements whose connections are looked up.
+const MAX_SELECTED: usize = 5_000;
+/// A set with fewer points has no shell by default.
+const MIN_SHELL_POINTS: usize = 1_000;
+
+/// Which connections of the selected elements are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Edges {
+    #[default]
+    None,
+    Inputs,
+    Outputs,
+    Both,
+}
+
+impl Edges {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::None, "none"), (Self::Inputs, "inputs"), (Self::Outputs, "outputs"), (Self::Both, "both")];
+}
+
+/// Shell and connections.
+#[derive(Default)]
+pub(super) struct ShellEdges {
+    /// The user's choice; by default on for sets with enough points in 3D.
+    has_shell: Option<bool>,
+    shell: PooledResult<u64, Mesh>,
+    edges: Edges,
+    ego: Pooled<(u64, Arc<Vec<u32>>), Ego>,
+    /// Already on the device: the set of the shell, and the key of the connections.
+    sent: (Option<u64>, Option<UploadKey>),
+    /// Connections drawn, and their total number.
+    shown: Option<(usize, u64)>,
+}
+
+/// Set, selection, which connections, dark theme.
+type UploadKey = (u64, Arc<Vec<u32>>, Edges, bool);
+
+impl View3d {
+    /// Whether the shell is drawn.
+    pub(super) fn has_shell(&self, set: &ElementSet) -> bool {
+        let is_worth_it = !set.is_diagram && set.positions.len() >= MIN_SHELL_POINTS;
+        self.shell_edges.has_shell.unwrap_or(is_worth_it) && !self.is_in_motion()
+    }
+
+    /// Toolbar controls.
+    pub(super) fn shell_edges_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
+        let mut has_shell = self.has_shell(set);
+        if ui.toggle_value(&mut has_shell, "Shell").on_hover_text("Surface around all elements").changed() {
+            self.shell_edges.has_shell = Some(has_shell);
+        }
+        if wiring(ctx, set).is_some() {
+            let options = Edges::ALL.map(|(edges, text)| (edges, text.to_owned()));
+            kit::choice_ui(ui, ctx.tokens, "edges", &mut self.shell_edges.edges, &options);
+        }
+    }
+
+    /// The caption's text about connections.
+    pub(super) fn edges_caption(&self, ctx: &ViewCtx<'_>) -> Option<String> {
+        let selected = ctx.selection.of(self.set.as_ref()?.name).len();
+        match (self.shell_edges.edges, self.shell_edges.shown) {
+            (Edges::None, _) => None,
+            _ if selected == 0 => Some("select elements to see their connections".to_owned()),
+            _ if selected > MAX_SELECTED => {
+                Some(format!("connections of up to {} selected", kit::thousands(MAX_SELECTED as u64)))
+            }
+            (_, Some((n, of))) if (n as u64) < of => {
+                Some(format!("the {} strongest of {} connections", kit::thousands(n as u64), kit::thousands(of)))
+            }
+            (_, Some((n, _))) => Some(format!("{} connections", kit::thousands(n as u64))),
+            (_, None) => Some("loading connections".to_owned()),
+        }
+    }
+
+    /// Computes missing connections and shell on the pool.
+    pub(super) fn fetch_shell_edges(&mut self, ui: &Ui, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
+        if self.has_shell(set) {
+            let of = set.clone();
+            self.shell_edges.shell.want(ui.ctx(), self.set_generation, move |_| Some(shell(&of.positions)));
+        }
+        let n = ctx.selection.of(set.name).len();
+        let Some(wiring) = wiring(ctx, set).filter(|_| self.shell_edges.edges != Edges::None) else { return };
+        if (1..=MAX_SELECTED).contains(&n) {
+            let (links, of) = (wiring.connections.clone(), ctx.selection.elements.clone());
+            let key = (self.set_generation, of.clone());
+            self.shell_edges.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
+        }
+    }
+
+    /// Uploads new data to the device.
+    pub(super) fn upload_shell_edges(
+        &mut self,
+        scene: &mut Scene,
+        device: &wgpu::Device,
+        set: &ElementSet,
+        ctx: &ViewCtx<'_>,
+    ) {
+        let made = self.shell_edges.shell.key().copied().filter(|of| *of == self.set_generation);
+        if self.shell_edges.sent.0 != made {
+            let none = Mesh::default();
+            scene.set_shell(device, self.shell_edges.shell.get().filter(|_| made.is_some()).map_or(&none, |mesh| mesh));
+            self.shell_edges.sent.0 = made;
+        }
+        let key = self.shell_edges.ego.key().filter(|(of, selected)| {
+            *of == self.set_generation && **selected == *ctx.selection.elements && self.shell_edges.edges != Edges::None
+        });
+        let wanted = key.map(|(of, selected)| (*of, selected.clone(), self.shell_edges.edges, ctx.tokens.dark));
+        if self.shell_edges.sent.1 != wanted || self.is_in_motion() {
+            let ego = self.shell_edges.ego.get().filter(|_| wanted.is_some() && !self.is_in_motion()).cloned();
+            let drawn = ego.map(|ego| (lines(&ego, self.shell_edges.edges, set, ctx), ego));
+            scene.set_lines(device, drawn.as_ref().map_or(&[], |((ends, _), _)| ends));
+            self.shell_edges.shown = drawn.map(|((ends, of), _)| (ends.len() / 2, of));
+            self.shell_edges.sent.1 = wanted;
+        }
+    }
+}
+
+/// The connectivity over the elements of a set, if it covers this set.
+fn wiring<'a>(ctx: &ViewCtx<'a>, set: &ElementSet) -> Option<&'a Connectivity> {
+    ctx.schema.connectivity.as_ref().filter(|w| w.over == set.name)
+}
+
+/// The strongest connections as lines, faint at the source end; and the total number.
+fn lines(ego: &Ego, edges: Edges, set: &ElementSet, ctx: &ViewCtx<'_>) -> (Vec<End>, u64) {
+    let is_mine = |e: u32| ctx.selection.contains(set.name, e);
+    let is_wanted = |s: &&ego::Synapse| match edges {
+        Edges::None => false,
+        Edges::Inputs => is_mine(s.post),
+        Edges::Outputs => is_mine(s.pre),
+        Edges::Both => true,
+    };
+    let count = |partners: &[ego::Partner]| partners.iter().map(|p| u64::from(p.n)).sum::<u64>() + ego.inner;
+    let total = match edges {
+        Edges::None => 0,
+        Edges::Inputs => count(&ego.inputs),
+        Edges::Outputs => count(&ego.outputs),
+        Edges::Both => ego.n_synapses,
+    };
+    let strongest = ego.synapses.iter().find(is_wanted).map_or(1.0, |s| s.weight.abs()).max(1e-12);
+    let ends = ego.synapses.iter().filter(is_wanted).take(MAX_EDGES).flat_map(|s| {
+        let color = if s.weight < 0.0 { ctx.tokens.inhibitory } else { ctx.tokens.excitatory };
+        let [r, g, b, _] = colors::rgba(color).map(|c| (c * 255.0) as u8);
+        let strength = 0.2 + 0.6 * (s.weight.abs() / strongest).sqrt();
+        [(s.pre, 0.35), (s.post, 1.0)].map(|(element, share)| End {
+            position: set.positions.get(element as usize).copied().unwrap_or_default(),
+            color: [r, g, b, (255.0 * strength * share) as u8],
+        })
+    });
+    (ends.collect(), total)
+}
