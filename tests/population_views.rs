@@ -2,11 +2,11 @@
 //! and stay within the frame budget. Pictures are written when `NEUROPIL_SHOTS`
 //! names a folder.
 
+#[path = "support/distribution.rs"]
+mod distribution;
 #[path = "support/fake_fly.rs"]
 #[allow(dead_code)]
 mod fake_fly;
-#[path = "support/marks.rs"]
-mod marks;
 #[path = "support/population.rs"]
 mod population;
 #[path = "support/stage.rs"]
@@ -15,7 +15,7 @@ mod stage;
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
-    app::views::{Abilities, ViewRequest, color_scales::ScaleChoice},
+    app::views::{KindFeatures, ViewRequest, color_scales::ScaleChoice},
     engine::SimSchema,
     sim::{Clock, Frame, Reading},
 };

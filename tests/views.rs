@@ -1,10 +1,10 @@
 //! `app/views` with a synthetic brain of 138,639 elements: states, gestures, both themes. Images are written when
 //! `NEUROPIL_SHOTS` names a folder.
 
-#[path = "support/crowd.rs"]
-mod crowd;
 #[path = "support/fake_fly.rs"]
 mod fake_fly;
+#[path = "support/raster_load.rs"]
+mod raster_load;
 #[path = "support/stage.rs"]
 mod stage;
 

@@ -4,7 +4,7 @@ use super::{
     bar,
     colormap::{self, Colormap, Table},
     colors,
-    heat::short,
+    heatmap::short,
     kit,
 };
 use crate::{

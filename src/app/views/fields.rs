@@ -1,6 +1,6 @@
 //! The latest values of several fields over one set.
 
-use super::{ViewCtx, color_scale, color_scales::ColorScales, filter::Shown, kit, probes_where};
+use super::{ViewCtx, color_scale, color_scales::ColorScales, filter::FilterMask, kit, probes_where};
 use crate::{
     engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
@@ -148,12 +148,12 @@ impl ElementMask {
     }
 
     /// By an earlier mask, and the filter.
-    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &Shown) -> Self {
+    pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &FilterMask) -> Self {
         Self { mask, shown: filter.shared(set) }
     }
 
     /// By the latest mask of a set, and the filter.
-    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &Shown) -> Self {
+    pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
         let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }
     }

@@ -245,7 +245,7 @@ impl View for Histogram {
         let Some(set) = ctx.schema.set(over).cloned() else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
-            ctx.selection.catch(set.name, self.members(bins, super::view_3d::is_time_since(probe)), modifiers);
+            ctx.selection.apply_area(set.name, self.members(bins, super::view_3d::is_time_since(probe)), modifiers);
         }
         response.context_menu(|ui| {
             let subject = MenuTarget::at(ctx, &set, None);

@@ -5,7 +5,7 @@ use super::{
     color_scale::ScaleColors,
     color_scales::ColorScales,
     colormap::Colormap,
-    heat::{Heat, Name, Picture},
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
     kit, probes_where, run_ui, tap,
 };
 use crate::{
@@ -49,7 +49,7 @@ impl Matrix {
         let is_signed = values.iter().any(|v| *v < 0.0);
         let scale_colors = if is_signed { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Magma) };
         let (rows, columns) = (named(rows), named(columns));
-        self.heat = Some(Heat { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
+        self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
         self.generation += 1;
     }
 }
@@ -116,7 +116,7 @@ impl View for Matrix {
                 }
                 self.generation += 1;
             }
-            if let Some(range) = self.heat.as_ref().and_then(Heat::range) {
+            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range) {
                 ctx.color_scales.range_ui(ui, probe.name, range);
             }
         });

@@ -5,10 +5,10 @@
 //! 138,639 elements and 8 M spikes; slower work runs on the pool.
 
 pub mod area_select;
+pub mod area_select;
 pub mod axes;
 pub mod bands;
 mod bar;
-pub mod catch;
 pub mod circle;
 pub mod cloud;
 pub mod color_scale;
@@ -37,8 +37,8 @@ pub mod scatter;
 mod selection;
 pub mod statistics;
 mod stop_reason;
+mod stop_reason;
 pub mod table;
-mod trouble;
 pub mod view_3d;
 pub mod weights;
 
@@ -79,7 +79,7 @@ pub struct ViewCtx<'a> {
     /// The element filter, shared by all views.
     pub filter: &'a mut filter::Filter,
     /// Named sets, and what can be done to the selection.
-    pub abilities: &'a Abilities,
+    pub features: &'a KindFeatures,
     /// How the values of variables become colours, in all views.
     pub color_scales: &'a mut color_scales::ColorScales,
     /// Places that spatial views were looked at from, kept with the project.

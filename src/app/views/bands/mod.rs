@@ -10,9 +10,9 @@ mod text;
 mod thinned;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     fields::{self, ElementMask, Fields},
-    kit, menu, probes_where, run_ui, scatter, states, tap,
+    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
 };
 use crate::{
     app::time::{TimeLink, paint},

@@ -3,14 +3,14 @@
 use super::blocks::{BlockQuery, Blocks, Cell, Group};
 use crate::{
     app::views::{
-        Subject, ViewCtx,
+        MenuTarget, ViewCtx,
         color_scale::ScaleColors,
         color_scales::ColorScales,
         colormap::Colormap,
         colors,
-        heat::{Heat, Name, Picture, short},
+        heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
         kit, menu,
-        pool::Pooled,
+        pool::PooledResult,
     },
     sim::{Connectivity, ElementSet},
 };

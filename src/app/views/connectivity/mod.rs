@@ -9,7 +9,7 @@ mod matrix;
 
 pub use graph::element_name;
 
-use super::{Selection, View, ViewCtx, color_scales::ColorScales, kit, pool::Pooled, states};
+use super::{Selection, View, ViewCtx, color_scales::ColorScales, kit, placeholder, pool::PooledResult};
 use crate::{
     engine::SimSchema,
     sim::{Connectivity, ElementSet, Frame, Tap},

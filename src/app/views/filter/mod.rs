@@ -6,7 +6,7 @@ mod tree;
 
 pub use panel::Panel;
 
-use super::{Abilities, pool::Pooled, probes_where, view_3d::is_time_since};
+use super::{KindFeatures, pool::PooledResult, probes_where, view_3d::is_time_since};
 use crate::{
     engine::SimSchema,
     query::{self, Field, Known, Mistake, Named, Query},

@@ -4,7 +4,7 @@ use super::grid::Grid;
 use crate::app::{
     theme::Tokens,
     time::Timeline,
-    views::{color_scale::ColorScale, heat::Name, kit},
+    views::{color_scale::ColorScale, heatmap::AxisLabel, kit},
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 

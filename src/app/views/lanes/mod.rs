@@ -6,10 +6,10 @@ mod sums;
 mod text;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     color_scale::ColorScale,
     color_scales::ColorScales,
-    heat::Name,
+    heatmap::AxisLabel,
     kit, menu,
     plot::{
         lane_colors::{column_of, lane_colors},

@@ -144,14 +144,14 @@ pub struct LayoutWorker {
     /// The last finished layout.
     pub layout: Layout,
     shown: Option<LayoutRequest>,
-    errand: pool::Errand<LayoutRequest, Layout>,
+    pool_job: pool::PoolJob<LayoutRequest, Layout>,
 }
 
 impl LayoutWorker {
     /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
     /// change of the forest alone is a reason.
     pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, request: LayoutRequest, is_due: bool) {
-        if let Some((request, mut layout)) = self.errand.arrived() {
+        if let Some((request, mut layout)) = self.pool_job.poll() {
             layout.generation = self.layout.generation + 1;
             (self.shown, self.layout) = (Some(request), layout);
         }
@@ -159,16 +159,16 @@ impl LayoutWorker {
             let (generation, now) = (shown.generation, shown.now);
             *shown == request || (!is_due && *shown == LayoutRequest { generation, now, ..request.clone() })
         };
-        if !self.errand.is_free(&request) || self.shown.as_ref().is_some_and(is_current) {
+        if !self.pool_job.is_free(&request) || self.shown.as_ref().is_some_and(is_current) {
             return;
         }
         let (forest, of) = (forest.clone(), request.clone());
-        self.errand.begin(ctx, request, move || Layout::make(&forest, &of));
+        self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
     }
 
     /// Whether a layout is being computed.
     pub fn is_busy(&self) -> bool {
-        self.errand.is_busy()
+        self.pool_job.is_busy()
     }
 
     /// Whether there is a layout.

@@ -113,7 +113,7 @@ impl Lineage {
                 self.relatives_ui(ui, line, set, ctx);
                 ui.separator();
             }
-            let subject = Subject::at(ctx, set, self.menu_line.and_then(|line| self.slot_of(line)));
+            let subject = MenuTarget::at(ctx, set, self.menu_line.and_then(|line| self.slot_of(line)));
             menu::ui(ui, ctx, set, &subject);
         });
     }

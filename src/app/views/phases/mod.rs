@@ -3,11 +3,11 @@
 mod agreement;
 
 use super::{
-    Selection, Subject, View, ViewCtx,
+    MenuTarget, Selection, View, ViewCtx,
     color_scale::ScaleColors,
     colormap::Colormap,
     fields::{self, ElementMask, Fields},
-    heat::{Heat, Name, Picture},
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
     kit, menu, pool, run_ui, tap,
 };
 use crate::{
@@ -59,7 +59,7 @@ pub struct Phases {
     agreement: Arc<Agreement>,
     heat: Option<(Measure, Heatmap)>,
     generation: u64,
-    picture: Picture,
+    picture: HeatmapTexture,
     /// Groups with selected elements, and the versions they were computed for.
     marked: ((u64, u64), Vec<bool>),
     /// Cells between which a rectangle is dragged.
@@ -112,7 +112,7 @@ impl Phases {
         let part = ElementMask::of(ctx.schema, set.name, &self.fields, ctx.filter.shown());
         let n = phases.len();
         let job = move || Agreement::new(&phases, order.as_ref().map(|o| o.as_slice()), &part);
-        if n <= MAX_INLINE { self.take(key, job()) } else { self.errand.begin(ui.ctx(), key, job) }
+        if n <= MAX_INLINE { self.take(key, job()) } else { self.pool_job.start(ui.ctx(), key, job) }
     }
 
     fn take(&mut self, key: Key, agreement: Agreement) {
@@ -121,7 +121,7 @@ impl Phases {
     }
 
     /// The heat map, rebuilt when the measure changes.
-    fn heat(&mut self) -> &Heat {
+    fn heat(&mut self) -> &Heatmap {
         let (measure, agreement) = (self.measure, &self.agreement);
         if self.heat.as_ref().is_some_and(|(of, _)| *of != measure) {
             self.heat = None;
@@ -131,12 +131,12 @@ impl Phases {
             let n = agreement.groups.len();
             let value = |a, b| if measure == Measure::Lag { agreement.lag(a, b) } else { agreement.mean_cos(a, b) };
             let values = (0..n).flat_map(|a| (0..n).map(move |b| value(a, b))).collect();
-            let name = |g: &agreement::Group| Name { text: kit::reading(g.values.0), color: None };
-            let rows: Vec<Name> = agreement.groups.iter().map(name).collect();
+            let name = |g: &agreement::Group| AxisLabel { text: kit::reading(g.values.0), color: None };
+            let rows: Vec<AxisLabel> = agreement.groups.iter().map(name).collect();
             // Columns are the same groups.
             let columns = vec![AxisLabel { text: String::new(), color: None }; n];
             let span = Some(measure.span());
-            Heat { rows, columns, values, scale_colors: measure.scale_colors(), span, is_log: false }
+            Heatmap { rows, columns, values, scale_colors: measure.scale_colors(), span, is_log: false }
         };
         &self.heat.get_or_insert_with(|| (measure, make())).1
     }

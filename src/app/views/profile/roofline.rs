@@ -301,7 +301,7 @@ impl View for Roofline {
         // Without points, ceilings alone are drawn; without ceilings, nothing.
         if points.is_empty() && ctx.profile.machine.ceilings.is_none() {
             if empty_ui(ui, canvas, ctx) {
-                ctx.requests.push(ViewRequest::Command(UiCommand::MeasureCeilings));
+                ctx.requests.push(ViewRequest::Command(UiCommand::MeasurePeak));
             }
             return;
         }

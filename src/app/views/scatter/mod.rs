@@ -9,7 +9,7 @@ use super::{
     color_scales::ColorScales,
     colors,
     fields::{self, ElementMask, Fields},
-    filter::Shown,
+    filter::FilterMask,
     kit, run_ui, tap,
 };
 use crate::{
@@ -106,7 +106,7 @@ impl Scatter {
     /// Remembers constant fields, so that the default skips them.
     fn note_flat(&mut self, schema: &SimSchema) {
         let Some(set) = self.set(schema) else { return };
-        let mask = ElementMask::of(schema, set.name, &self.fields, &Shown::default());
+        let mask = ElementMask::of(schema, set.name, &self.fields, &FilterMask::default());
         for id in self.shown(schema, set.name).into_iter().flatten() {
             let Some(values) = self.fields.get(id) else { continue };
             if fields::is_constant(values, |i| mask.has(i)) {

@@ -10,8 +10,8 @@ use crate::{
         views::{
             ViewCtx,
             color_scale::ScaleColors,
-            connectivity::called,
-            heat::{Heat, Name, Picture, short},
+            connectivity::element_name,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
             kit,
         },
     },
@@ -193,9 +193,15 @@ fn correlations_ui(
         c.elements.iter().map(|e| AxisLabel { text: element_name(set, *e), color: None }).collect();
     // The diagonal is left out.
     let values = c.matrix.iter().enumerate().map(|(i, r)| if i / n == i % n { f32::NAN } else { *r }).collect();
-    let blank = vec![Name { text: String::new(), color: None }; n];
-    let heat =
-        Heat { rows: names, columns: blank, values, scale_colors: ScaleColors::Diverging, span: None, is_log: false };
+    let blank = vec![AxisLabel { text: String::new(), color: None }; n];
+    let heat = Heatmap {
+        rows: names,
+        columns: blank,
+        values,
+        scale_colors: ScaleColors::Diverging,
+        span: None,
+        is_log: false,
+    };
     let canvas = Rect::from_min_max(area.min + Vec2::new(0.0, 6.0), area.max);
     let places = heat.places(ui, canvas);
     let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(area));

@@ -9,7 +9,7 @@ use crate::{
         ViewCtx,
         color_scale::ScaleColors,
         colormap::Colormap,
-        heat::{Heat, Name, Picture},
+        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
         kit,
     },
     num::welch::Spectrogram,

@@ -13,8 +13,8 @@ mod toolbar;
 pub use saved_views::SavedView;
 
 use super::{
-    Selection, View, ViewCtx, catch::Catch, color_scale, color_scales::ColorScales, fields::Fields, kit, probes_where,
-    tap,
+    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales, fields::Fields, kit,
+    probes_where, tap,
 };
 use crate::{
     engine::SimSchema,

@@ -44,7 +44,7 @@ pub(super) struct ShellEdges {
     has_shell: Option<bool>,
     shell: PooledResult<u64, Mesh>,
     edges: Edges,
-    ego: Pooled<(u64, Arc<Vec<u32>>), Ego>,
+    ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
     /// Already on the device: the set of the shell, and the key of the connections.
     sent: (Option<u64>, Option<UploadKey>),
     /// Connections drawn, and their total number.
@@ -101,7 +101,7 @@ impl View3d {
         if (1..=MAX_SELECTED).contains(&n) {
             let (links, of) = (wiring.connections.clone(), ctx.selection.elements.clone());
             let key = (self.set_generation, of.clone());
-            self.shell_edges.ego.want(ui.ctx(), key, move |progress| ego::look(&*links, &of, progress));
+            self.shell_edges.ego.want(ui.ctx(), key, move |progress| ego::read_ego(&*links, &of, progress));
         }
     }
 
