@@ -5,7 +5,6 @@
 //! 138,639 elements and 8 M spikes; slower work runs on the pool.
 
 pub mod area_select;
-pub mod area_select;
 pub mod axes;
 pub mod bands;
 mod bar;
@@ -36,7 +35,6 @@ pub mod runs;
 pub mod scatter;
 mod selection;
 pub mod statistics;
-mod stop_reason;
 mod stop_reason;
 pub mod table;
 pub mod view_3d;
