@@ -45,6 +45,32 @@
 //! changes are taken up between two steps and logged with their step. So a project gives the same bits for any
 //! number of threads and any batch length, and a run replays from its folder.
 //!
+//! # Glossary
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | kind | a family of models with its own parameters, probes, actions and kernels: `spiking`, `nuclei` |
+//! | project | the document: kind, parameters, run settings, what is recorded, window layout |
+//! | parameter, group | a declared value, and the declared list it belongs to; both have a name, a title and former names |
+//! | setup | what a kind prepares on the host from parameters and files: connections, samples; immutable and shared |
+//! | simulation, backend | a setup that can be stepped, on the CPU (the definition) or with CUDA (the same made fast) |
+//! | step, batch | the unit of simulated time; the steps taken between two looks at the command channel |
+//! | element set, slot | what fields and spikes are over (neurons, nuclei); in a population a place that is used again |
+//! | individual | the occupant of a slot; its id is never used again |
+//! | intervention, action | a stimulus or silencing over a span of time; something done once to a running simulation |
+//! | probe, shape | something a kind can be asked for, and the form of its data: series, spikes, field, matrix, lineage, text |
+//! | tap, reading, frame | a request for a probe, its answer, and all answers of one batch |
+//! | subscription | the taps the window needs |
+//! | schema | what a running simulation offers: probes, lane names, element sets, connectivity |
+//! | pass, span, timing | one batch on the device, one measured part of it, a row of the kernel table |
+//! | history | what the window keeps of a run, bounded: spikes, series, fields, and the steps it has no data for |
+//! | recording, stream | a run being written to disk; one recorded probe, a file |
+//! | run | the folder a recording leaves: project, command log, manifest, streams |
+//! | playback, replay | showing a run; computing it again and comparing every recorded bit |
+//! | digest | hash and totals of everything a simulation did |
+//! | view, panel, workspace | draws readings of some shapes; a view in the window; a layout of panels |
+//! | colormap, colour scale, palette | values to colours; a range with a colormap; colours of categories |
+//!
 //! # Reading order
 //!
 //! This page, then [`kinds::spiking`] (the kind), its `params.rs` and `cpu/`, then [`sim`],
