@@ -9,9 +9,9 @@ use golden::Golden;
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{
-        ChildBase, FuseKey, Norm, OrderSeen, Params,
+        ChildBase, CouplingNorm, FuseKey, OrderUsed, Params,
         cpu::CpuSim,
-        draw::{Draw, Stream},
+        random::{RandomAddress, RandomStream},
         real::{Real, wrapped},
         state::State,
         task::{Problem, Setup},
@@ -43,7 +43,7 @@ fn config(name: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("JSON in it")
 }
 
-/// What the reference calls its parameters.
+/// Parameters of a reference file.
 fn params(name: &str) -> Params {
     let config = config(name);
     let number = |key: &str| config[key].as_f64().unwrap_or_else(|| panic!("{name}: {key}"));
@@ -66,11 +66,11 @@ fn params(name: &str) -> Params {
     };
     let t = &mut params.tunnelling;
     (t.r_threshold, t.prefactor, t.hbar, t.width) = (number("R_th"), number("C"), number("hbar"), number("dR"));
-    t.seen = if config["p_mode"] == "scalar" { OrderSeen::Global } else { OrderSeen::Local };
+    t.seen = if config["p_mode"] == "scalar" { OrderUsed::Global } else { OrderUsed::Local };
     let phases = &mut params.phases;
     (phases.coupling, phases.dt, phases.omega_scale) = (number("K"), number("dt"), number("omega_scale"));
     phases.substeps = count("substeps");
-    phases.norm = if config["norm"] == "row" { Norm::Row } else { Norm::Number };
+    phases.norm = if config["norm"] == "row" { CouplingNorm::Row } else { CouplingNorm::Number };
     params
 }
 
@@ -97,35 +97,35 @@ fn one_generation<T: Real>(golden: &Golden, threads: usize, tolerance: f64) {
     let mut sim = CpuSim::<T>::new(&params, &scene, problem(golden), threads).expect("it starts");
     sim.put(state, 0);
     sim.advance(1, &mut Pass::default()).expect("it runs");
-    let (name, state, desk) = (&golden.name, sim.state(), sim.desk());
+    let (name, state, host) = (&golden.name, sim.state(), sim.host());
     let alive = |s: &usize| state.alive[*s] != 0;
 
-    // Decisions are exact.
-    let events = &desk.events;
+    // Events are exact.
+    let events = &host.events;
     let fuses = golden.one("fuse") != 0.0;
     let mut chosen: Vec<i64> = golden.whole("F");
     chosen.sort_unstable();
     let mut fused: Vec<i64> = events.fused.iter().map(|s| i64::from(*s)).collect();
     fused.sort_unstable();
-    assert_eq!(fused, if fuses { chosen } else { vec![] }, "{name}: who fuses");
+    assert_eq!(fused, if fuses { chosen } else { vec![] }, "{name}: fused");
     let decays: Vec<i64> =
         golden.whole("W3").into_iter().zip(golden.get("decays")).filter(|(_, d)| **d != 0.0).map(|(s, _)| s).collect();
-    assert_eq!(events.decayed.iter().map(|s| i64::from(*s)).collect::<Vec<_>>(), decays, "{name}: who decays");
+    assert_eq!(events.decayed.iter().map(|s| i64::from(*s)).collect::<Vec<_>>(), decays, "{name}: decayed");
     let mut born: Vec<i64> = events.born.iter().map(|(child, _)| i64::from(*child)).collect();
     let mut expected = golden.whole("born");
     born.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(born, expected, "{name}: who is born");
-    assert_eq!(events.died.iter().map(|s| i64::from(*s)).collect::<Vec<_>>(), golden.whole("died"), "{name}: who dies");
+    assert_eq!(born, expected, "{name}: born");
+    assert_eq!(events.died.iter().map(|s| i64::from(*s)).collect::<Vec<_>>(), golden.whole("died"), "{name}: died");
     let flags: Vec<f64> = state.alive.iter().map(|a| f64::from(*a)).collect();
-    assert_eq!(flags, golden.get("post_alive"), "{name}: who lives");
+    assert_eq!(flags, golden.get("post_alive"), "{name}: alive");
     for slot in (0..state.capacity).filter(alive) {
         assert_eq!(i64::from(state.birth[slot]), golden.whole("post_birth")[slot], "{name}: birth of {slot}");
         assert_eq!(i64::from(state.parent[slot]), golden.whole("post_parent")[slot], "{name}: parent of {slot}");
     }
     assert_eq!(i64::from(events.missing), golden.whole("missing")[0], "{name}: missing");
     assert_eq!(
-        (desk.standing.n as i64, desk.ledger.n() as i64),
+        (host.stats.n as i64, host.ledger.n() as i64),
         (golden.whole("N_before")[0], golden.whole("N_after")[0])
     );
 
@@ -134,12 +134,7 @@ fn one_generation<T: Real>(golden: &Golden, threads: usize, tolerance: f64) {
     let w = worst(w, golden.get("post_W"));
     let phi = (0..state.capacity).map(|s| (state.phi[s].wide() - golden.get("post_phi")[s]).abs());
     let phi = phi.map(|d| d.min(std::f64::consts::TAU - d)).fold(0.0, f64::max);
-    let scalars = [
-        ("r", desk.standing.r),
-        ("RJ", desk.standing.r_j),
-        ("P", desk.standing.p_dec),
-        ("T", desk.standing.temperature),
-    ];
+    let scalars = [("r", host.stats.r), ("RJ", host.stats.r_j), ("P", host.stats.p_dec), ("T", host.stats.temperature)];
     let scalars = scalars.map(|(key, got)| (got - golden.one(key)).abs());
     println!("{name} {}: W {w:.1e}, phi {phi:.1e}, r R_J P T {scalars:?}", std::any::type_name::<T>());
     assert!(w <= tolerance && phi <= tolerance, "{name}: W {w:.2e} phi {phi:.2e}");
@@ -170,13 +165,13 @@ fn golden_nuclei_generation_trace() {
         let mut far = [0.0_f64; 11];
         for (g, row) in (0..golden.shape("trace")[0]).map(|g| (g, golden.row("trace", g))) {
             sim.advance(1, &mut Pass::default()).expect("it runs");
-            let (desk, now) = (sim.desk(), sim.desk().standing);
+            let (host, now) = (sim.host(), sim.host().stats);
             let counts = [
                 now.n,
-                desk.ledger.n(),
-                u64::from(!desk.events.fused.is_empty()),
-                desk.events.decayed.len() as u64,
-                desk.events.died.len() as u64,
+                host.ledger.n(),
+                u64::from(!host.events.fused.is_empty()),
+                host.events.decayed.len() as u64,
+                host.events.died.len() as u64,
             ];
             assert_eq!(counts.map(|c| c as f64), [row[0], row[1], row[8], row[9], row[10]], "generation {g}");
             let got = [now.r, now.r_j, now.p_dec, now.f_best, now.f_mean, now.h_mean];
@@ -198,16 +193,16 @@ fn golden_nuclei_generation_trace() {
 #[test]
 fn golden_nuclei_draws() {
     for golden in golden::all("nuclei", "philox") {
-        let seed = 0x1234_5678_90ab_cdef_u64; // 64 bits do not pass through a double
+        let seed = 0x1234_5678_90ab_cdef_u64; // a double cannot hold 64 bits
         assert_eq!(golden.one("seed"), seed as f64);
-        let draw = Draw { seed, stream: Stream::Decay, generation: 7 };
+        let draw = RandomAddress { seed, stream: RandomStream::Decay, generation: 7 };
         for slot in 0..32 {
             let words = draw.words(slot, 0).map(f64::from);
             assert_eq!(words, golden.row("words_stream4_step7_slots0_31", slot as usize));
             assert_eq!(draw.uniform(slot), golden.get("uniform_stream4_step7_slots0_31")[slot as usize]);
             assert_eq!(f64::from(draw.uniform(slot) as f32), draw.uniform(slot), "exact in single precision");
         }
-        let draw = Draw { seed, stream: Stream::Mut, generation: 3 };
+        let draw = RandomAddress { seed, stream: RandomStream::Mut, generation: 3 };
         for slot in 0..16 {
             let mut row = vec![];
             draw.each_normal(slot, 10, |_, x| row.push(x));

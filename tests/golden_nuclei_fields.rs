@@ -1,4 +1,4 @@
-//! Several fields of phases against a reference in double precision. Every file of the pattern is a case.
+//! Several phase fields against a reference in double precision. Every file of the pattern is a case.
 
 #[allow(dead_code, reason = "each test binary takes what it needs")]
 #[path = "support/golden.rs"]
@@ -6,14 +6,14 @@ mod golden;
 
 use golden::Golden;
 use neuropil::kinds::nuclei::{
-    Method, Sent,
+    CouplingMethod, SentPhase,
     cpu::{
         coupling::{
             Coupling, Kernel,
             fields::{Amplitude, Fields},
         },
-        crew::Crew,
-        phases::Waves,
+        phases::Oscillators,
+        thread_pool::ThreadPool,
     },
     state::State,
 };
@@ -32,19 +32,19 @@ fn golden_nuclei_multifield() {
         let psi: Vec<[f64; 2]> =
             golden.get("psi_re").iter().zip(golden.get("psi_im")).map(|(re, im)| [*re, *im]).collect();
         let of = Fields { x: &x, h: golden.get("entropy"), psi: &psi, g: golden.get("G"), fields };
-        for (amplitude, key) in [(Amplitude::AsFound, "asfound"), (Amplitude::Covariant, "covariant")] {
+        for (amplitude, key) in [(Amplitude::Compat, "asfound"), (Amplitude::Covariant, "covariant")] {
             let (re, im): (Vec<f64>, Vec<f64>) = of.sums(amplitude).iter().map(|[re, im]| (*re, *im)).unzip();
             let far =
                 worst(&re, golden.get(&format!("S_{key}_re"))).max(worst(&im, golden.get(&format!("S_{key}_im"))));
             println!("{} {key}: {far:.1e} of {n}", golden.name);
             assert!(far <= 1e-12 * n as f64);
         }
-        as_run(&golden, n, fields);
+        check_simulation(&golden, n, fields);
     }
 }
 
-/// As runs compute it: J of the first field for all of them, which then factors out.
-fn as_run(golden: &Golden, n: usize, fields: usize) {
+/// As in a simulation: J of the first field for all fields, which then factors out.
+fn check_simulation(golden: &Golden, n: usize, fields: usize) {
     let first = |key: &str| golden.get(key).iter().step_by(fields).copied().collect::<Vec<f64>>();
     let t = golden.one("T");
     let (x, h) = (first("fitness").iter().map(|f| f / t).collect::<Vec<_>>(), first("entropy"));
@@ -56,26 +56,26 @@ fn as_run(golden: &Golden, n: usize, fields: usize) {
         .collect();
     let all = |of: &[f64]| of.iter().flat_map(|x| vec![*x; fields]).collect::<Vec<f64>>();
     let formula = Fields { x: &all(&x), h: &all(&h), psi: &psi, g: golden.get("G"), fields };
-    let (kernel, crew) = (Kernel { x: &x, h: &h }, Crew::new(1));
+    let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
     let mut state = State::<f64>::with_fields(n, 1, fields);
     state.alive.fill(1);
     state.compact();
     for (i, [re, im]) in psi.iter().enumerate() {
         *state.phase_mut(i % fields, (i / fields) as u32) = im.atan2(*re);
     }
-    for (amplitude, sent) in [(Amplitude::AsFound, Sent::Double), (Amplitude::Covariant, Sent::Phase)] {
-        let mut coupling = Coupling::new(Method::Fast, 0.0, n, crew);
+    for (amplitude, sent) in [(Amplitude::Compat, SentPhase::Double), (Amplitude::Covariant, SentPhase::Phase)] {
+        let mut coupling = Coupling::new(CouplingMethod::Fast, 0.0, n, pool);
         coupling.plan(kernel);
-        let mut waves = Waves::with_fields(fields, n);
-        waves.mix(golden.get("G"), sent);
-        waves.gather(&state);
-        waves.evaluate(kernel, &mut coupling, crew);
+        let mut oscillators = Oscillators::with_fields(fields, n);
+        oscillators.mix(golden.get("G"), sent);
+        oscillators.gather(&state);
+        oscillators.evaluate(kernel, &mut coupling, pool);
         for (i, want) in formula.sums(amplitude).iter().enumerate() {
             let at = i % fields * n + i / fields;
-            // The origin added its sums without turning them back; a run sees them from the nucleus.
-            let [c, s] = if sent == Sent::Double { psi[i] } else { [1.0, 0.0] };
+            // The simulation uses the frame of the nucleus, the original model does not.
+            let [c, s] = if sent == SentPhase::Double { psi[i] } else { [1.0, 0.0] };
             let want = [want[0] * c + want[1] * s, want[1] * c - want[0] * s];
-            let off = (waves.sums.re[at] - want[0]).hypot(waves.sums.im[at] - want[1]);
+            let off = (oscillators.sums.re[at] - want[0]).hypot(oscillators.sums.im[at] - want[1]);
             assert!(off <= 1e-12 * n as f64, "{}, {sent:?}: {off:.1e}", golden.name);
         }
     }

@@ -1,12 +1,12 @@
-//! Populations of nuclei: the story of the default preset, closed forms, bookkeeping, and the same bits however a run is
-//! cut into batches, spread over threads, saved, loaded or rewound.
+//! Nuclei on the CPU: the default preset, closed forms, event totals, and identical bits for any batch length, number of
+//! threads, saved and loaded state, or rewind.
 
 #[path = "support/nuclei.rs"]
 mod population;
 
 use neuropil::{
     kinds::nuclei::{
-        Barrier, ChildBase, Dynamics, FuseKey, Integrator, Method, OrderSeen, Params,
+        Barrier, ChildBase, CouplingMethod, Dynamics, FuseKey, Integrator, OrderUsed, Params,
         cpu::CpuSim,
         ledger::Ledger,
         probes,
@@ -19,20 +19,20 @@ use population::{advance, cpu};
 
 /// Order rises, the barrier opens, the population settles, and the best error falls to a hundredth.
 #[test]
-fn the_story_of_the_default_preset() {
+fn default_preset_synchronises_grows_and_learns() {
     for seed in 1..=3 {
         let mut sim = cpu::<f32>(&Params::default(), seed, 1);
         sim.tap(&[Tap { probe: probes::BARRIER, elements: vec![] }]).expect("it can be tapped");
         advance(&mut sim, 1);
-        let first = sim.desk().standing;
+        let first = sim.host().stats;
         let mut recent = vec![];
         for step in 1..400 {
             advance(&mut sim, 1);
             if step >= 350 {
-                recent.push(sim.desk().standing);
+                recent.push(sim.host().stats);
             }
         }
-        let mean = |of: fn(&neuropil::kinds::nuclei::events::Standing) -> f64| {
+        let mean = |of: fn(&neuropil::kinds::nuclei::events::PopulationStats) -> f64| {
             recent.iter().map(of).sum::<f64>() / recent.len() as f64
         };
         let (r, p, n) = (mean(|s| s.r), mean(|s| s.p_mean), mean(|s| s.n as f64));
@@ -43,21 +43,21 @@ fn the_story_of_the_default_preset() {
         );
         assert!(first.r < 0.25 && r > 0.65, "order rises");
         assert!(first.p_mean < 0.15 && p > 0.6, "the barrier opens");
-        assert!((200.0..1024.0).contains(&n) && sim.desk().ledger.overflow == 0, "the population settles");
+        assert!((200.0..1024.0).contains(&n) && sim.host().ledger.overflow == 0, "the population settles");
         assert!(first.f_best > 0.3 && best < 0.02, "the fittest becomes fit");
     }
 }
 
-/// The origin's rules: the table fills (D6), and the best does not improve as the default's does (D7).
+/// Original rules: the table fills (D6), and the best error improves less than with the defaults (D7).
 #[test]
-fn the_origins_rules_grow_without_bound() {
+fn original_rules_fill_the_table() {
     let mut sim = cpu::<f32>(&Params::compat(), 1, 1);
     advance(&mut sim, 1);
-    let first = sim.desk().standing.f_best;
+    let first = sim.host().stats.f_best;
     advance(&mut sim, 399);
-    let (n, best) = (sim.desk().ledger.n(), sim.desk().standing.f_best);
+    let (n, best) = (sim.host().ledger.n(), sim.host().stats.f_best);
     println!("compat: N {n}, best error {first:.3} -> {best:.3}");
-    assert!(n > 900 && best > 0.1, "the default arrives at 0.013");
+    assert!(n > 900 && best > 0.1, "the default reaches 0.013");
 }
 
 /// Mean and standard error.
@@ -79,7 +79,7 @@ fn pure_decay_is_exponential() {
     let mut worst = 0.0_f64;
     for t in 1..=40 {
         sims.iter_mut().for_each(|sim| advance(sim, 1));
-        let counts: Vec<f64> = sims.iter().map(|sim| sim.desk().ledger.n() as f64).collect();
+        let counts: Vec<f64> = sims.iter().map(|sim| sim.host().ledger.n() as f64).collect();
         let left = (-0.05 * f64::from(t)).exp();
         let want = 400.0 * left;
         let se = (want * (1.0 - left) / 100.0).sqrt();
@@ -91,15 +91,15 @@ fn pure_decay_is_exponential() {
     assert!(worst < 4.0);
 }
 
-/// T10: with an open barrier births and deaths settle at N* = (k + m) + (c k - (m - 1)) / (1 - e^{-λ}).
+/// T10: without a barrier births and deaths balance at N* = (k + m) + (c k - (m - 1)) / (1 - e^{-λ}).
 #[test]
-fn births_and_deaths_settle() {
+fn births_and_deaths_reach_the_predicted_balance() {
     let params = Params::population(0.05);
     let counts: Vec<f64> = (0..120)
         .map(|seed| {
             let mut sim = cpu::<f32>(&params, seed, 1);
             advance(&mut sim, 150);
-            sim.desk().ledger.n() as f64
+            sim.host().ledger.n() as f64
         })
         .collect();
     let want = 7.0 + (9.0 - 3.0) / (1.0 - (-0.05_f64).exp());
@@ -108,30 +108,30 @@ fn births_and_deaths_settle() {
     assert!((mean - want).abs() < 4.0 * se && se < 2.0);
 }
 
-/// 5.4: with one probability for all, the expected change is that of the law, 3 P |W| - 3 P.
+/// 5.4: with one probability for all, the expected change is 3 P |W| - 3 P.
 #[test]
-fn the_law_of_the_population_in_expectation() {
+fn expected_population_change_matches_theory() {
     let mut params = Params::population(0.0);
-    params.task.source = neuropil::kinds::nuclei::Source::Toy;
+    params.task.source = neuropil::kinds::nuclei::TaskSource::Toy;
     params.tunnelling.r_threshold = 0.78;
-    (params.tunnelling.seen, params.population.fuse_key) = (OrderSeen::Global, FuseKey::Entropy);
+    (params.tunnelling.seen, params.population.fuse_key) = (OrderUsed::Global, FuseKey::Entropy);
     let (mut change, mut expected) = (vec![], 0.0);
     for seed in 0..400 {
         let mut sim = cpu::<f32>(&params, seed, 1);
         advance(&mut sim, 1);
-        let p = sim.desk().standing.p_dec;
+        let p = sim.host().stats.p_dec;
         expected += (9.0 * p - 3.0 * p) / 400.0;
-        change.push(sim.desk().ledger.n() as f64 - 128.0);
+        change.push(sim.host().ledger.n() as f64 - 128.0);
     }
     let (mean, se) = mean_of(&change);
     println!("law: {mean:.3} ± {se:.3}, expected {expected:.3}");
     assert!((mean - expected).abs() < 4.0 * se);
 }
 
-/// T9 and T11: what must hold after every generation.
+/// T9 and T11: invariants after every generation.
 fn check<T: Real>(sim: &CpuSim<T>, before: &State<T>, was: &Ledger, params: &Params) {
-    let (state, desk, events) = (sim.state(), sim.desk(), &sim.desk().events);
-    let (now, p) = (&desk.ledger, &params.population);
+    let (state, host, events) = (sim.state(), sim.host(), &sim.host().events);
+    let (now, p) = (&host.ledger, &params.population);
     let happened = now.since(was);
     let fused = u64::from(!events.fused.is_empty());
     let delta = i64::from(p.c_new) * happened.n_decay as i64
@@ -140,21 +140,21 @@ fn check<T: Real>(sim: &CpuSim<T>, before: &State<T>, was: &Ledger, params: &Par
         - happened.overflow as i64;
     assert_eq!(now.n() as i64 - was.n() as i64, delta, "the ledger balances");
     assert_eq!(state.alive.iter().map(|a| u64::from(*a)).sum::<u64>(), now.n());
-    let mut places: Vec<u32> = state.idx.iter().chain(&state.free).copied().collect();
+    let mut n_slots: Vec<u32> = state.idx.iter().chain(&state.free).copied().collect();
     assert!(state.idx.is_sorted() && state.free.is_sorted());
-    places.sort_unstable();
-    assert!(places.iter().enumerate().all(|(i, slot)| i as u32 == *slot) && places.len() == state.capacity);
+    n_slots.sort_unstable();
+    assert!(n_slots.iter().enumerate().all(|(i, slot)| i as u32 == *slot) && n_slots.len() == state.capacity);
 
-    // Nobody is born twice in a generation, or into a place that was neither free nor its parent's.
+    // No slot is filled twice in a generation, and only free slots or the parent's are filled.
     let mut born: Vec<u32> = events.born.iter().map(|(child, _)| *child).chain(events.fused.first().copied()).collect();
     let count = born.len();
     born.sort_unstable();
     born.dedup();
-    assert_eq!(born.len(), count, "a place was given twice");
+    assert_eq!(born.len(), count, "a slot was filled twice");
     for (child, parent) in &events.born {
         let i = *child as usize;
         assert!(child == parent || before.alive[i] == 0 || events.fused.contains(child), "{child} was overwritten");
-        assert_eq!((state.birth[i], state.parent[i]), (desk.step as u32, *parent as i32));
+        assert_eq!((state.birth[i], state.parent[i]), (host.step as u32, *parent as i32));
     }
     for slot in &state.free {
         let i = *slot as usize;
@@ -172,15 +172,15 @@ fn check<T: Real>(sim: &CpuSim<T>, before: &State<T>, was: &Ledger, params: &Par
 fn stress<T: Real>(params: &Params, seed: u64, threads: usize, generations: u64) {
     let mut sim = cpu::<T>(params, seed, threads);
     for _ in 0..generations {
-        let (before, was) = (sim.state().clone(), sim.desk().ledger);
+        let (before, was) = (sim.state().clone(), sim.host().ledger);
         advance(&mut sim, 1);
         check(&sim, &before, &was, params);
     }
-    let told = sim.desk().ledger;
-    assert!(told.n_fused > 0 && told.n_decay > 0 && told.n_died > 0, "{told:?}");
+    let totals = sim.host().ledger;
+    assert!(totals.n_fused > 0 && totals.n_decay > 0 && totals.n_died > 0, "{totals:?}");
 }
 
-/// A population in which much happens.
+/// A population with many events.
 fn busy(capacity: u32) -> Params {
     let mut params = Params::default();
     params.task.n_inputs = 6;
@@ -192,7 +192,7 @@ fn busy(capacity: u32) -> Params {
 }
 
 #[test]
-fn the_books_balance() {
+fn event_totals_are_consistent() {
     for (seed, child_base) in [(1, ChildBase::Best), (2, ChildBase::Fused), (3, ChildBase::Parent)] {
         for capacity in [90, 1000] {
             let mut params = busy(capacity);
@@ -205,10 +205,10 @@ fn the_books_balance() {
     stress::<f64>(&full, 4, 2, 200);
     let mut sim = cpu::<f64>(&full, 4, 1);
     advance(&mut sim, 200);
-    assert!(sim.desk().ledger.overflow > 0, "the table was full");
+    assert!(sim.host().ledger.overflow > 0, "the table was full");
 }
 
-/// T11 at a size for every day, and in full.
+/// T11 at a small size, and in full.
 #[test]
 fn stress_in_small() {
     stress::<f32>(&busy(16_384), 5, 2, 60);
@@ -228,7 +228,14 @@ fn stress_in_full() {
 
 fn many_ways() -> Vec<Params> {
     let mut all = vec![Params::default(), Params::compat(), Params::kuramoto(500), Params::population(0.05), busy(700)];
-    for method in [Method::Naive, Method::Tiled, Method::Dense, Method::Scan1d, Method::Sparse, Method::MeanField] {
+    for method in [
+        CouplingMethod::Naive,
+        CouplingMethod::Tiled,
+        CouplingMethod::Dense,
+        CouplingMethod::Scan1d,
+        CouplingMethod::Sparse,
+        CouplingMethod::MeanField,
+    ] {
         let mut params = busy(300);
         params.coupling.method = method;
         all.push(params);
@@ -249,24 +256,23 @@ fn many_ways() -> Vec<Params> {
     all
 }
 
-/// Nobody is left: nothing happens any more, and nothing breaks.
 #[test]
-fn extinction() {
+fn an_extinct_population_keeps_running() {
     let mut params = Params::default();
     (params.population.n_min, params.population.death_rate, params.population.m_fuse) = (0, 5.0, 0);
     params.population.k_worst = 0;
-    for method in [Method::Auto, Method::Dense, Method::Scan1d, Method::MeanField] {
+    for method in [CouplingMethod::Auto, CouplingMethod::Dense, CouplingMethod::Scan1d, CouplingMethod::MeanField] {
         params.coupling.method = method;
         let mut sim = cpu::<f32>(&params, 1, 2);
         sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
         advance(&mut sim, 20);
-        assert_eq!((sim.state().n(), sim.desk().ledger.n_died), (0, 128));
+        assert_eq!((sim.state().n(), sim.host().ledger.n_died), (0, 128));
     }
 }
 
-/// T4: the dead in between are not noticed.
+/// T4.
 #[test]
-fn dead_places_do_not_matter() {
+fn free_slots_between_nuclei_do_not_change_results() {
     let mut params = Params::default();
     (params.population.n_start, params.population.capacity) = (200, 900);
     (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
@@ -295,7 +301,7 @@ fn dead_places_do_not_matter() {
     }
 }
 
-/// T12: the same bits for any threads and batches; saved, loaded and rewound.
+/// T12: the same bits for any threads and batches, and after save, load and rewind.
 fn same_bits<T: Real>(params: &Params) {
     let what = format!("{:?} {:?} {:?}", params.task.source, params.phases.dynamics, params.coupling.method);
     let mut first = cpu::<T>(params, 3, 1);
@@ -324,7 +330,7 @@ fn same_bits<T: Real>(params: &Params) {
 }
 
 #[test]
-fn the_same_bits_however_it_is_run() {
+fn results_do_not_depend_on_threads_batches_or_saved_states() {
     for params in many_ways() {
         same_bits::<f32>(&params);
         same_bits::<f64>(&params);
@@ -332,7 +338,7 @@ fn the_same_bits_however_it_is_run() {
 }
 
 #[test]
-fn broken_states_are_refused() {
+fn damaged_states_are_rejected() {
     let params = busy(100);
     let mut sim = cpu::<f32>(&params, 1, 1);
     advance(&mut sim, 5);
@@ -346,7 +352,7 @@ fn broken_states_are_refused() {
     for at in (8..140).step_by(3) {
         let mut flipped = state.clone();
         flipped[at] ^= 0x55;
-        let _ = sim.load(&flipped); // refused or not, but without a panic
+        let _ = sim.load(&flipped); // rejected or not, but without a panic
     }
     sim.load(&state).expect("the whole one is taken");
     assert!(sim.save().expect("it saves") == state);

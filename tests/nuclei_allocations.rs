@@ -1,9 +1,9 @@
-//! A population asks for no memory after its start: the table, and everything that works on it, is there from then on.
+//! A nuclei simulation allocates no memory after its start.
 
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Method, Params, cpu::CpuSim, task},
-    sim::{BuildContext, Progress, Simulation},
+    kinds::nuclei::{CouplingMethod, Params, cpu::CpuSim, task},
+    sim::{Progress, Scene, Simulation},
 };
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -17,7 +17,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: everything is passed on.
+// SAFETY: all calls are forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
@@ -35,9 +35,16 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn nothing_is_allocated_after_the_start() {
-    let methods = [Method::Auto, Method::Tiled, Method::Scan1d, Method::Sparse, Method::MeanField, Method::Dense];
-    for (method, fields) in methods.into_iter().map(|method| (method, 1)).chain([(Method::Auto, 3)]) {
+fn generations_allocate_no_memory() {
+    let methods = [
+        CouplingMethod::Auto,
+        CouplingMethod::Tiled,
+        CouplingMethod::Scan1d,
+        CouplingMethod::Sparse,
+        CouplingMethod::MeanField,
+        CouplingMethod::Dense,
+    ];
+    for (method, fields) in methods.into_iter().map(|method| (method, 1)).chain([(CouplingMethod::Auto, 3)]) {
         let mut params = Params::default();
         (params.coupling.method, params.coupling.fields) = (method, fields);
         (params.population.capacity, params.population.death_rate) = (600, 0.05);
@@ -49,8 +56,8 @@ fn nothing_is_allocated_after_the_start() {
         let before = ASKED.with(Cell::get);
         sim.advance(300, &mut pass).expect("it runs");
         let asked = ASKED.with(Cell::get) - before;
-        let ledger = sim.desk().ledger;
+        let ledger = sim.host().ledger;
         assert!(ledger.n_decay > 100 && ledger.n_died > 100 && ledger.n() > 300, "{ledger:?}");
-        assert_eq!(asked, 0, "{method:?} with {fields} fields asked for memory {asked} times");
+        assert_eq!(asked, 0, "{method:?} with {fields} fields allocated memory {asked} times");
     }
 }

@@ -1,20 +1,20 @@
-//! Several fields of phases on the same nuclei: the sums are the formula, by every method; runs do what theory says of them,
-//! and are the same whatever the threads.
+//! Several phase fields of the same nuclei: coupling sums match the formula with every algorithm, runs match theory, and
+//! results do not depend on the number of threads.
 
 #[path = "support/nuclei.rs"]
 mod population;
 
 use neuropil::{
     kinds::nuclei::{
-        Coupling as Settings, Dynamics, Integrator, Method, Mixing, Params, Sent,
+        Coupling as Settings, CouplingMethod, Dynamics, Integrator, Mixing, Params, SentPhase,
         cpu::{
             CpuSim,
             coupling::{
                 Coupling, Kernel,
                 fields::{Amplitude, Fields},
             },
-            crew::Crew,
-            phases::Waves,
+            phases::Oscillators,
+            thread_pool::ThreadPool,
         },
         mixing,
         real::Real,
@@ -37,13 +37,13 @@ fn far(a: [f64; 2], b: [f64; 2]) -> f64 {
     (a[0] - b[0]).hypot(a[1] - b[1])
 }
 
-/// The origin added e^{i(2φ_k - φ_j)} without turning it back; seen from the nucleus that is e^{2i(φ_k - φ_j)}.
+/// The original model adds e^{i(2φ_k - φ_j)}; in the frame of the nucleus this is e^{2i(φ_k - φ_j)}.
 fn seen(s: [f64; 2], z: [f64; 2]) -> [f64; 2] {
     [s[0] * z[0] + s[1] * z[1], s[1] * z[0] - s[0] * z[1]]
 }
 
 /// Largest difference between what a run computes and the formula, pair by pair and field by field.
-fn off<T: Real>(n: usize, fields: usize, method: Method, sent: Sent, settings: &Settings) -> f64 {
+fn off<T: Real>(n: usize, fields: usize, method: CouplingMethod, sent: SentPhase, settings: &Settings) -> f64 {
     let mut seed = (n * 31 + fields) as u64;
     let x: Vec<f64> = (0..n).map(|_| 3.0 * dice(&mut seed)).collect();
     let h: Vec<f64> = (0..n).map(|_| 2.0 * dice(&mut seed)).collect();
@@ -56,39 +56,39 @@ fn off<T: Real>(n: usize, fields: usize, method: Method, sent: Sent, settings: &
         .map(|phi| [phi.cos(), phi.sin()])
         .collect();
     let formula = Fields { x: &each(&x), h: &each(&h), psi: &psi, g: &g, fields };
-    let amplitude = if sent == Sent::Phase { Amplitude::Covariant } else { Amplitude::AsFound };
+    let amplitude = if sent == SentPhase::Phase { Amplitude::Covariant } else { Amplitude::Compat };
     let (mut want, same) = (formula.sums(amplitude), formula.factored(amplitude));
     assert!(want.iter().zip(&same).all(|(a, b)| far(*a, *b) < 1e-11 * n as f64), "J factors out");
-    if sent == Sent::Double {
+    if sent == SentPhase::Double {
         want = want.iter().zip(&psi).map(|(s, z)| seen(*s, *z)).collect();
     }
 
     let single = |of: &[f64]| of.iter().map(|x| T::of(*x)).collect::<Vec<T>>();
-    let (x, h, crew) = (single(&x), single(&h), Crew::new(2));
+    let (x, h, pool) = (single(&x), single(&h), ThreadPool::new(2));
     let kernel = Kernel { x: &x, h: &h };
-    let mut coupling = Coupling::new(method, 0.0, n, crew);
+    let mut coupling = Coupling::new(method, 0.0, n, pool);
     coupling.plan(kernel);
-    let mut waves = Waves::<T>::with_fields(fields, n);
-    waves.mix(&g, sent);
+    let mut oscillators = Oscillators::<T>::with_fields(fields, n);
+    oscillators.mix(&g, sent);
     let mut state = State::with_fields(n, 1, fields);
     state.alive.fill(1);
     state.compact();
     (state.phi, state.more) = (single(&phi[..n]), single(&phi[n..]));
-    waves.gather(&state);
-    waves.evaluate(kernel, &mut coupling, crew);
-    let most = waves.sums.d.iter().map(|d| d.wide()).fold(0.0, f64::max);
+    oscillators.gather(&state);
+    oscillators.evaluate(kernel, &mut coupling, pool);
+    let most = oscillators.sums.d.iter().map(|d| d.wide()).fold(0.0, f64::max);
     let got = (0..n * fields).map(|i| i % fields * n + i / fields);
-    let got = got.map(|i| [waves.sums.re[i].wide(), waves.sums.im[i].wide()]);
+    let got = got.map(|i| [oscillators.sums.re[i].wide(), oscillators.sums.im[i].wide()]);
     got.zip(want).map(|(got, want)| far(got, want)).fold(0.0, f64::max) / most
 }
 
 #[test]
-fn mixed_sums_are_the_formula_by_every_exact_method() {
+fn sums_of_several_fields_match_the_formula() {
     let even = Settings { between: 0.3, ..Settings::default() };
     let embedded = Settings { mixing: Mixing::Embedded, sharpness: 0.3, ..Settings::default() };
     for (n, fields) in [(1, 2), (2, 3), (33, 3), (257, 2), (300, 8)] {
-        for method in [Method::Naive, Method::Tiled, Method::Fast, Method::Dense] {
-            for sent in [Sent::Phase, Sent::Double] {
+        for method in [CouplingMethod::Naive, CouplingMethod::Tiled, CouplingMethod::Fast, CouplingMethod::Dense] {
+            for sent in [SentPhase::Phase, SentPhase::Double] {
                 for settings in [&even, &embedded] {
                     let (double, single) =
                         (off::<f64>(n, fields, method, sent, settings), off::<f32>(n, fields, method, sent, settings));
@@ -100,8 +100,8 @@ fn mixed_sums_are_the_formula_by_every_exact_method() {
     }
 }
 
-/// Oscillators without frequencies, births and deaths: phases alone, in so many fields.
-fn oscillators(fields: u32, between: f64, sent: Sent) -> Params {
+/// Oscillators without frequencies, births and deaths: phases only, in several fields.
+fn oscillators(fields: u32, between: f64, sent: SentPhase) -> Params {
     let mut params = Params::kuramoto(400);
     (params.phases.omega_scale, params.phases.coupling) = (0.0, 2.0);
     (params.coupling.fields, params.coupling.between, params.coupling.sent) = (fields, between, sent);
@@ -119,12 +119,12 @@ fn order<T: Real>(state: &State<T>, field: usize) -> (f64, f64, f64) {
     (first.0.hypot(first.1), second.0.hypot(second.1), first.1.atan2(first.0))
 }
 
-/// The defect of the origin: what is sent carries its phase twice, and fields fall into two opposite clusters for ever.
+/// With doubled phases, as in the original model, fields split into two opposite clusters permanently.
 #[test]
-fn phases_agree_and_doubled_phases_never_do() {
-    let mut sim = cpu::<f64>(&oscillators(2, 0.5, Sent::Phase), 3, 2);
+fn phases_reach_consensus_and_doubled_phases_do_not() {
+    let mut sim = cpu::<f64>(&oscillators(2, 0.5, SentPhase::Phase), 3, 2);
     advance(&mut sim, 1000);
-    let mut found = cpu::<f64>(&oscillators(2, 0.5, Sent::Double), 3, 2);
+    let mut found = cpu::<f64>(&oscillators(2, 0.5, SentPhase::Double), 3, 2);
     advance(&mut found, 1000);
     for field in 0..2 {
         let ((r, ..), (r1, r2, _)) = (order(sim.state(), field), order(found.state(), field));
@@ -135,24 +135,24 @@ fn phases_agree_and_doubled_phases_never_do() {
     assert!((order(sim.state(), 0).2 - order(sim.state(), 1).2).abs() < 1e-3, "both fields at the same phase");
 }
 
-/// Left alone, each field agrees with itself at a phase of its own; pulled, all take the same. It is a live parameter.
+/// Uncoupled fields synchronise at different phases, coupled ones at the same phase. The parameter is live.
 #[test]
-fn what_is_between_fields_can_be_turned_while_it_runs() {
-    let mut sim = cpu::<f32>(&oscillators(3, 0.0, Sent::Phase), 5, 1);
+fn coupling_between_fields_is_a_live_parameter() {
+    let mut sim = cpu::<f32>(&oscillators(3, 0.0, SentPhase::Phase), 5, 1);
     advance(&mut sim, 400);
     let angles = |sim: &CpuSim<f32>| [0, 1, 2].map(|field| order(sim.state(), field).2);
     let apart = |[a, b, c]: [f64; 3]| [a - b, b - c, c - a].map(|x| 2.0 * (0.5 * x).sin().abs());
     assert!(apart(angles(&sim)).into_iter().fold(0.0, f64::max) > 0.3, "{:?}", angles(&sim));
     assert!((0..3).all(|field| order(sim.state(), field).0 > 0.99));
-    let more = path::parse(&sim.desk().params, "coupling.between=0.3").expect("a parameter");
+    let more = path::parse(&sim.host().params, "coupling.between=0.3").expect("a parameter");
     assert_eq!(sim.set(&more).expect("it is live"), Effect::Applied);
     advance(&mut sim, 400);
     assert!(apart(angles(&sim)).into_iter().fold(0.0, f64::max) < 0.01, "{:?}", angles(&sim));
-    let fewer = path::parse(&sim.desk().params, "coupling.fields=2").expect("a parameter");
+    let fewer = path::parse(&sim.host().params, "coupling.fields=2").expect("a parameter");
     assert_eq!(sim.set(&fewer).expect("it is known"), Effect::NeedsRebuild);
 }
 
-/// A population in which everything happens, with three noisy fields.
+/// A population with all events and three noisy fields.
 fn lively() -> Params {
     let mut params = Params::default();
     (params.population.n_start, params.population.capacity) = (200, 700);
@@ -162,7 +162,7 @@ fn lively() -> Params {
 }
 
 #[test]
-fn threads_and_saved_states_change_no_bit() {
+fn results_do_not_depend_on_threads_or_saved_states() {
     let mut one = cpu::<f32>(&lively(), 7, 1);
     let mut three = cpu::<f32>(&lively(), 7, 3);
     advance(&mut one, 30);
@@ -174,7 +174,7 @@ fn threads_and_saved_states_change_no_bit() {
         let all = state.phi.iter().chain(&state.more).chain(&state.s_im).chain(&state.w);
         all.map(|x| x.to_bits()).collect::<Vec<_>>()
     };
-    assert!(bits(&one) == bits(&three), "whatever the threads");
+    assert!(bits(&one) == bits(&three), "for any number of threads");
     three.load(&saved).expect("it is loaded");
     advance(&mut three, 30);
     assert!(bits(&one) == bits(&three), "from a saved state");
@@ -186,7 +186,7 @@ fn threads_and_saved_states_change_no_bit() {
 fn births_fusions_and_deaths_reach_every_field() {
     let mut sim = cpu::<f64>(&lively(), 9, 2);
     advance(&mut sim, 80);
-    let (state, ledger) = (sim.state(), sim.desk().ledger);
+    let (state, ledger) = (sim.state(), sim.host().ledger);
     assert!(ledger.n_fused > 3 && ledger.n_decay > 30 && ledger.n_died > 30, "{ledger:?}");
     for field in 1..3 {
         assert!(state.free.iter().all(|slot| state.phase(field, *slot) == 0.0), "nothing is left of the dead");
@@ -195,15 +195,15 @@ fn births_fusions_and_deaths_reach_every_field() {
         let same = state.idx.iter().zip(&phases).filter(|(slot, phi)| state.phi[**slot as usize] == **phi).count();
         assert!(same <= 1, "{same} nuclei have one phase in two fields");
     }
-    let standing = sim.desk().standing;
-    let told = [standing.r, standing.r_more[0], standing.r_more[1]];
-    assert!(told.iter().all(|r| (0.0..=1.0).contains(r)) && standing.r_more[2..] == [0.0; 5], "{told:?}");
+    let stats = sim.host().stats;
+    let orders = [stats.r, stats.r_more[0], stats.r_more[1]];
+    assert!(orders.iter().all(|r| (0.0..=1.0).contains(r)) && stats.r_more[2..] == [0.0; 5], "{orders:?}");
     assert!(state.idx.iter().all(|slot| state.r_local[*slot as usize] <= 1.0 + 1e-12), "no row of G exceeds 1");
 }
 
-/// Turning all phases by the same angle turns the run, in every field.
+/// Rotating all phases by the same angle rotates the run, in every field.
 #[test]
-fn a_turned_population_runs_alike() {
+fn runs_are_invariant_under_rotation_of_all_phases() {
     let mut params = lively();
     (params.phases.noise, params.population.k_worst, params.population.worst_share) = (0.0, 0, 0.0);
     (params.population.m_fuse, params.population.death_rate) = (0, 0.0);
@@ -226,7 +226,7 @@ fn a_turned_population_runs_alike() {
 }
 
 #[test]
-fn maps_refuse_several_fields_and_say_what_to_do() {
+fn maps_reject_several_fields_with_a_remedy() {
     let mut params = Params::default();
     (params.coupling.fields, params.phases.dynamics) = (3, Dynamics::QkmCovariant);
     let setup = Arc::new(task::prepare(&params, &scene(1), &Progress::default()).expect("a task"));

@@ -1,11 +1,11 @@
-//! Tasks and couplings from files: what is there is read exactly, what is wrong is named by file and place, and no damage
-//! makes a reader panic.
+//! Tasks and coupling matrices from files: values are read exactly, errors name file and position, and damaged files cause no
+//! panic.
 
 use neuropil::{
     data::samples::{self, Samples},
     gpu::Pass,
-    kinds::nuclei::{Method, Params, Source, cpu::CpuSim, task},
-    sim::{BuildContext, Progress, SimError, Simulation},
+    kinds::nuclei::{CouplingMethod, Params, TaskSource, cpu::CpuSim, task},
+    sim::{Progress, Scene, SimError, Simulation},
 };
 use npyz::{WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{
@@ -68,7 +68,7 @@ fn the_same_samples_from_every_format() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_name_file_and_cause() {
     let cases = [
         (Scratch::new("csv", b"a,b\n1,2\n"), "no column \"y\""),
         (Scratch::new("csv", b"a,y\n1,2\nx,3\n"), "\"x\" is not a number"),
@@ -91,7 +91,7 @@ fn mistakes_are_named() {
 
 /// Cut off or with flipped bits: an error or other numbers, never a panic.
 #[test]
-fn damage_is_survived() {
+fn damaged_archives_cause_no_panic() {
     let whole = std::fs::read(&Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], Y)]).0).expect("it is there");
     for at in 0..whole.len() {
         let _ = Scratch::new("npz", &whole[..at]).read();
@@ -115,10 +115,10 @@ fn a_task_from_a_file_is_solved() {
     }
     let file = Scratch::new("csv", rows.as_bytes());
     let mut params = Params::default();
-    (params.task.source, params.task.path) = (Source::File, file.0.display().to_string().into());
+    (params.task.source, params.task.path) = (TaskSource::File, file.0.display().to_string().into());
     let mut sim = start(&params).expect("it starts");
     sim.advance(200, &mut Pass::default()).expect("it runs");
-    assert!(sim.desk().standing.f_best < 0.005, "{}", sim.desk().standing.f_best);
+    assert!(sim.host().stats.f_best < 0.005, "{}", sim.host().stats.f_best);
     params.task.path = "".into();
     assert!(matches!(start(&params), Err(SimError::Input(why)) if why.contains("task.path")));
 }
@@ -127,7 +127,7 @@ fn a_task_from_a_file_is_solved() {
 fn a_coupling_from_a_file() {
     let n = 64_usize;
     let mut params = Params::kuramoto(n as u32);
-    params.coupling.method = Method::Dense;
+    params.coupling.method = CouplingMethod::Dense;
     let run = |params: &Params| {
         let mut sim = start(params).expect("it starts");
         sim.advance(30, &mut Pass::default()).expect("it runs");
@@ -139,7 +139,7 @@ fn a_coupling_from_a_file() {
     params.coupling.matrix = file.0.display().to_string().into();
     assert_eq!(run(&params).phi, formula.phi, "all alike, given or computed");
 
-    // A directed pair: only the first is pulled, and nobody acts on the others.
+    // A directed pair: only the first nucleus is coupled.
     let mut pair = vec![0.0; n * n];
     pair[1] = 1.0;
     let file = Scratch::npz(&[("J", &[64, 64], &pair)]);

@@ -1,21 +1,21 @@
-//! Sums over pairs and phases of nuclei against what must hold: invariants, other ways to the same sum, and the theory of
-//! the Kuramoto model.
+//! Coupling sums and phase dynamics of nuclei: invariants, agreement of the algorithms, and the theory of the Kuramoto
+//! model.
 
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{
-        Dynamics, Frequencies, Integrator, Method, Norm, Params, Phases,
+        CouplingMethod, CouplingNorm, Dynamics, Frequencies, Integrator, Params, Phases,
         cpu::{
             CpuSim,
             coupling::{
                 Coupling, Kernel, Sums,
                 fields::{Amplitude, Fields},
             },
-            crew::Crew,
-            phases::{Drift, Waves},
-            standing,
+            phases::{Drift, Oscillators},
+            population_stats,
+            thread_pool::ThreadPool,
         },
-        draw::{Draw, Stream},
+        random::{RandomAddress, RandomStream},
         real::Real,
         state::State,
         task::Setup,
@@ -26,7 +26,7 @@ use std::{f64::consts::TAU, sync::Arc};
 
 /// Numbers in (0, 1), one list per seed.
 fn uniform(n: usize, seed: u64) -> Vec<f64> {
-    let draw = Draw { seed, stream: Stream::InitPhase, generation: 0 };
+    let draw = RandomAddress { seed, stream: RandomStream::InitPhase, generation: 0 };
     (0..n as u32).map(|slot| draw.uniform(slot)).collect()
 }
 
@@ -38,12 +38,12 @@ fn nuclei(n: usize, spread: f64, ties: bool) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (x, h, uniform(n, 3).iter().map(|u| TAU * u).collect())
 }
 
-fn sums<T: Real>(method: Method, x: &[f64], h: &[f64], phi: &[f64], threads: usize) -> Sums<T> {
+fn sums<T: Real>(method: CouplingMethod, x: &[f64], h: &[f64], phi: &[f64], threads: usize) -> Sums<T> {
     let of = |wide: &[f64]| wide.iter().map(|x| T::of(*x)).collect::<Vec<T>>();
     let (x, h) = (of(x), of(h));
     let cos: Vec<f64> = phi.iter().map(|p| p.cos()).collect();
     let sin: Vec<f64> = phi.iter().map(|p| p.sin()).collect();
-    let mut coupling = Coupling::new(method, 1e-12, x.len(), Crew::new(threads));
+    let mut coupling = Coupling::new(method, 1e-12, x.len(), ThreadPool::new(threads));
     let (kernel, mut out) = (Kernel { x: &x, h: &h }, Sums::default());
     coupling.plan(kernel);
     coupling.sums(kernel, &of(&cos), &of(&sin), &mut out);
@@ -59,19 +59,19 @@ fn far<A: Real, B: Real>(a: &Sums<A>, b: &Sums<B>) -> f64 {
 
 /// T4.
 #[test]
-fn all_ways_to_the_same_sum() {
+fn algorithms_agree_on_the_coupling_sums() {
     for n in [1, 2, 3, 31, 33, 255, 257, 1000, 4096] {
         for (spread, ties) in [(0.5, false), (8.0, true), (4e8, false)] {
             let (x, h, phi) = nuclei(n, spread, ties);
-            let want = sums::<f64>(Method::Naive, &x, &h, &phi, 2);
-            for method in [Method::Tiled, Method::Fast, Method::Dense, Method::Sparse] {
+            let want = sums::<f64>(CouplingMethod::Naive, &x, &h, &phi, 2);
+            for method in [CouplingMethod::Tiled, CouplingMethod::Fast, CouplingMethod::Dense, CouplingMethod::Sparse] {
                 let double = far(&sums::<f64>(method, &x, &h, &phi, 1), &want);
-                let slack = if method == Method::Sparse { 1e-12 * n as f64 } else { 0.0 };
+                let slack = if method == CouplingMethod::Sparse { 1e-12 * n as f64 } else { 0.0 };
                 assert!(double <= 1e-13 + slack, "{method:?} N {n} spread {spread}: {double:.1e}");
-                // Rounding f/T to single precision is not the sum's fault: the reference takes the rounded numbers.
+                // The reference uses f/T rounded to single precision.
                 let rounded: Vec<f64> = x.iter().map(|x| f64::from(*x as f32)).collect();
                 let h32: Vec<f64> = h.iter().map(|h| f64::from(*h as f32)).collect();
-                let want = sums::<f64>(Method::Fast, &rounded, &h32, &phi, 1);
+                let want = sums::<f64>(CouplingMethod::Fast, &rounded, &h32, &phi, 1);
                 let single = far(&sums::<f32>(method, &rounded, &h32, &phi, 2), &want);
                 assert!(single <= 1e-6, "{method:?} f32 N {n} spread {spread}: {single:.1e}");
             }
@@ -86,12 +86,15 @@ fn all_ways_to_the_same_sum() {
 }
 
 #[test]
-fn limits_of_the_kernel() {
+fn limits_of_the_coupling_kernel() {
     let (x, h, phi) = nuclei(300, 1.0, false);
-    let alike = sums::<f64>(Method::Fast, &[0.5; 300], &[2.0; 300], &phi, 1);
-    assert!(far(&alike, &sums::<f64>(Method::MeanField, &x, &h, &phi, 1)) < 1e-14, "equal f and H are the mean field");
+    let alike = sums::<f64>(CouplingMethod::Fast, &[0.5; 300], &[2.0; 300], &phi, 1);
+    assert!(
+        far(&alike, &sums::<f64>(CouplingMethod::MeanField, &x, &h, &phi, 1)) < 1e-14,
+        "equal f and H are the mean field"
+    );
     let strangers: Vec<f64> = (0..300).map(|i| f64::from(i) * 1e6).collect();
-    let alone = sums::<f64>(Method::Fast, &strangers, &h, &phi, 1);
+    let alone = sums::<f64>(CouplingMethod::Fast, &strangers, &h, &phi, 1);
     assert!(
         alone
             .re
@@ -101,31 +104,44 @@ fn limits_of_the_kernel() {
             .all(|((re, im), d)| (*re - 1.0).abs() < 1e-12 && im.abs() < 1e-12 && *d == 1.0)
     );
     let wide: Vec<f64> = h.iter().map(|h| 300.0 * h).collect();
-    let (fast, naive) = (sums::<f64>(Method::Fast, &x, &wide, &phi, 1), sums::<f64>(Method::Naive, &x, &wide, &phi, 1));
+    let (fast, naive) =
+        (sums::<f64>(CouplingMethod::Fast, &x, &wide, &phi, 1), sums::<f64>(CouplingMethod::Naive, &x, &wide, &phi, 1));
     assert!(far(&fast, &naive) < 1e-13, "H beyond what entropies can be");
-    let flat = sums::<f64>(Method::Scan1d, &x, &[3.0; 300], &phi, 1);
+    let flat = sums::<f64>(CouplingMethod::Scan1d, &x, &[3.0; 300], &phi, 1);
     assert!(
-        far(&flat, &sums::<f64>(Method::Naive, &x, &[3.0; 300], &phi, 1)) < 1e-14,
+        far(&flat, &sums::<f64>(CouplingMethod::Naive, &x, &[3.0; 300], &phi, 1)) < 1e-14,
         "with equal H the scan is exact"
     );
     // Ignoring H: d is off by at most 1 - e^{-range}.
     let narrow: Vec<f64> = h.iter().map(|h| 2.99 + 0.003 * (h - 2.0)).collect();
-    let (scan, exact) =
-        (sums::<f64>(Method::Scan1d, &x, &narrow, &phi, 1), sums::<f64>(Method::Fast, &x, &narrow, &phi, 1));
+    let (scan, exact) = (
+        sums::<f64>(CouplingMethod::Scan1d, &x, &narrow, &phi, 1),
+        sums::<f64>(CouplingMethod::Fast, &x, &narrow, &phi, 1),
+    );
     let off = scan.d.iter().zip(&exact.d).map(|(a, b)| a / b - 1.0).fold(0.0, f64::max);
     assert!(off > 1e-6 && off <= 1.0 - (-0.003_f64).exp() + 1e-6, "{off:.2e}");
-    // All phases turned: S does not notice.
+    // S is invariant under rotation of all phases.
     let turned: Vec<f64> = phi.iter().map(|p| p + 1.0).collect();
     assert!(
-        far(&sums::<f64>(Method::Fast, &x, &h, &turned, 1), &sums::<f64>(Method::Fast, &x, &h, &phi, 1)) < 1e-15 * 4.0
+        far(
+            &sums::<f64>(CouplingMethod::Fast, &x, &h, &turned, 1),
+            &sums::<f64>(CouplingMethod::Fast, &x, &h, &phi, 1)
+        ) < 1e-15 * 4.0
     );
 }
 
 #[test]
-fn threads_do_not_matter_to_sums() {
+fn coupling_sums_do_not_depend_on_threads() {
     for n in [65, 700, 5000] {
         let (x, h, phi) = nuclei(n, 1.0, true);
-        for method in [Method::Naive, Method::Tiled, Method::Fast, Method::Dense, Method::Sparse, Method::Scan1d] {
+        for method in [
+            CouplingMethod::Naive,
+            CouplingMethod::Tiled,
+            CouplingMethod::Fast,
+            CouplingMethod::Dense,
+            CouplingMethod::Sparse,
+            CouplingMethod::Scan1d,
+        ] {
             let one = sums::<f32>(method, &x, &h, &phi, 1);
             for threads in [2, 3, 8] {
                 let more = sums::<f32>(method, &x, &h, &phi, threads);
@@ -135,9 +151,9 @@ fn threads_do_not_matter_to_sums() {
     }
 }
 
-/// J factors out of several fields, the covariant sum turns with the phases, and one field is the ordinary sum.
+/// J factors out of several fields, the covariant sum rotates with the phases, and one field gives the ordinary sum.
 #[test]
-fn several_fields() {
+fn sums_of_several_fields_factorise() {
     let (n, fields) = (40, 3);
     let (x, h, _) = nuclei(n, 1.0, false);
     let each = |of: &[f64]| of.iter().flat_map(|v| [*v; 3]).collect::<Vec<f64>>();
@@ -155,7 +171,7 @@ fn several_fields() {
     let distance = |a: &[[f64; 2]], b: &[[f64; 2]]| {
         a.iter().zip(b).map(|(a, b)| (a[0] - b[0]).hypot(a[1] - b[1])).fold(0.0, f64::max)
     };
-    for amplitude in [Amplitude::Covariant, Amplitude::AsFound] {
+    for amplitude in [Amplitude::Covariant, Amplitude::Compat] {
         assert!(distance(&of.sums(amplitude), &of.factored(amplitude)) < 1e-13);
         let moved = distance(&Fields { psi: &turned, ..of }.sums(amplitude), &of.sums(amplitude));
         assert!(if amplitude == Amplitude::Covariant { moved < 1e-13 } else { moved > 0.1 }, "{amplitude:?}: {moved}");
@@ -163,7 +179,7 @@ fn several_fields() {
     let phi: Vec<f64> = phase[..n].iter().map(|p| TAU * p).collect();
     let psi: Vec<[f64; 2]> = phi.iter().map(|p| [p.cos(), p.sin()]).collect();
     let one = Fields { x: &x, h: &h, psi: &psi, g: &[1.0], fields: 1 }.sums(Amplitude::Covariant);
-    let want = sums::<f64>(Method::Naive, &x, &h, &phi, 1);
+    let want = sums::<f64>(CouplingMethod::Naive, &x, &h, &phi, 1);
     let off = one.iter().zip(want.re.iter().zip(&want.im)).map(|(a, (re, im))| (a[0] - re).hypot(a[1] - im));
     assert!(off.fold(0.0, f64::max) < 1e-12);
 }
@@ -182,14 +198,14 @@ fn stationary(frequencies: Frequencies, coupling: f64) -> f64 {
     let mut mean = 0.0;
     for step in 0..1600 {
         sim.advance(1, &mut Pass::default()).expect("it runs");
-        mean += if step < 1000 { 0.0 } else { sim.desk().standing.r / 600.0 };
+        mean += if step < 1000 { 0.0 } else { sim.host().stats.r / 600.0 };
     }
     mean
 }
 
 /// T6: order against coupling strength for quantiles of two distributions of frequencies.
 #[test]
-fn order_sets_in_as_kuramoto_says() {
+fn order_follows_kuramoto_theory() {
     for (frequencies, critical, table) in [
         (Frequencies::LorentzQuantiles, 2.0, [(1.1, 0.3015), (1.5, 0.5774), (2.0, 0.5_f64.sqrt()), (4.0, 0.8660)]),
         (
@@ -209,7 +225,7 @@ fn order_sets_in_as_kuramoto_says() {
     }
 }
 
-/// Phases of a few nuclei under a kernel, integrated by hand.
+/// Phases of a few nuclei under a fixed kernel.
 struct Flow {
     phases: Phases,
     state: State<f64>,
@@ -229,15 +245,15 @@ impl Flow {
     }
 
     fn after(&self, steps: u32) -> Vec<f64> {
-        let (kernel, crew) = (Kernel { x: &self.x, h: &self.h }, Crew::new(1));
-        let mut coupling = Coupling::new(Method::Auto, 0.0, self.x.len(), crew);
+        let (kernel, pool) = (Kernel { x: &self.x, h: &self.h }, ThreadPool::new(1));
+        let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, self.x.len(), pool);
         coupling.plan(kernel);
-        let draw = Draw { seed: 1, stream: Stream::Noise, generation: 0 };
-        let mut waves = Waves::with_capacity(self.x.len());
-        waves.gather(&self.state);
-        let drift = Drift { phases: &self.phases, state: &self.state, kernel, draw, crew };
-        (0..steps).for_each(|step| drift.substep(&mut waves, &mut coupling, step));
-        waves.phi
+        let draw = RandomAddress { seed: 1, stream: RandomStream::Noise, generation: 0 };
+        let mut oscillators = Oscillators::with_capacity(self.x.len());
+        oscillators.gather(&self.state);
+        let drift = Drift { phases: &self.phases, state: &self.state, kernel, draw, pool };
+        (0..steps).for_each(|step| drift.substep(&mut oscillators, &mut coupling, step));
+        oscillators.phi
     }
 }
 
@@ -247,7 +263,7 @@ fn turned(a: f64, b: f64) -> f64 {
 }
 
 #[test]
-fn trajectories_turn_with_all_phases() {
+fn trajectories_rotate_with_all_phases() {
     let phi: Vec<f64> = uniform(60, 3).iter().map(|u| TAU * u).collect();
     for integrator in [Integrator::Euler, Integrator::Rk4, Integrator::Heun] {
         for noise in [0.0, 0.3] {
@@ -265,12 +281,12 @@ fn trajectories_turn_with_all_phases() {
     }
 }
 
-/// Near agreement, with equal frequencies, perturbations fall as -(K/N) (diag d - J) says.
+/// Near synchrony, with equal frequencies, perturbations decay with -(K/N) (diag d - J).
 #[test]
-fn modes_near_agreement() {
+fn perturbations_near_synchrony_decay_linearly() {
     let phi: Vec<f64> = uniform(50, 3).iter().map(|u| 1e-4 * u).collect();
     let phases = Phases {
-        norm: Norm::Number,
+        norm: CouplingNorm::Number,
         integrator: Integrator::Rk4,
         omega_scale: 0.0,
         dt: 0.01,
@@ -287,7 +303,7 @@ fn modes_near_agreement() {
     }
 }
 
-/// With J = 1 and noise alone the phases spread as √(2 D t), and all integrators converge to each other without noise.
+/// With noise only, phases spread as √(2 D t); without noise, the integrators converge to the same solution.
 #[test]
 fn noise_spreads_and_integrators_agree() {
     let phases = Phases {
@@ -316,9 +332,9 @@ fn noise_spreads_and_integrators_agree() {
     );
 }
 
-/// The maps keep Σ|ψ|² at 1, the covariant one turns with the phases, and the origin's does not.
+/// The maps keep Σ|ψ|² at 1; the covariant map rotates with the phases, the original one does not.
 #[test]
-fn maps_turn_or_do_not() {
+fn only_the_covariant_map_is_invariant_under_rotation() {
     let mut params = Params::default();
     (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
     params.population.capacity = 128;
@@ -342,6 +358,6 @@ fn maps_turn_or_do_not() {
         let off = plain.phi.iter().zip(&shifted.phi).map(|(a, b)| turned(*b, a + 1.0)).fold(0.0, f64::max);
         assert!(if dynamics == Dynamics::QkmCovariant { off < 1e-12 } else { off > 0.1 }, "{dynamics:?}: {off}");
         let (sin, cos): (Vec<f64>, Vec<f64>) = plain.phi.iter().map(|p| p.sin_cos()).unzip();
-        assert!(standing::order(&cos, &sin).0 <= 1.0);
+        assert!(population_stats::order(&cos, &sin).0 <= 1.0);
     }
 }

@@ -1,4 +1,4 @@
-//! A kind the window has never heard of: its views come from the shapes of its probes. A picture is written when
+//! Nuclei projects in the window: their views follow from the shapes of their probes. Pictures are written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
 #[path = "support/harness.rs"]
@@ -74,9 +74,9 @@ fn nuclei_run_in_the_window() {
     assert!(w.state().session().live.checkpoints.failure.is_none());
 }
 
-/// A finished run, opened: its lineage is there as it was when it ran.
+/// The lineage of a finished run is complete.
 #[test]
-fn a_finished_run_shows_who_came_out_of_whom() {
+fn a_finished_run_shows_its_lineage() {
     let out = std::env::temp_dir().join(format!("neuropil-lineage-{}", std::process::id()));
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/nuclei.ron");
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
@@ -106,9 +106,9 @@ fn text(n: usize) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
 }
 
-/// The ways to compute the coupling stand side by side in the timing view, with pairs per second and errors.
+/// The timing view lists the coupling algorithms with pairs per second and errors.
 #[test]
-fn the_ways_to_couple_stand_side_by_side() {
+fn coupling_algorithms_are_compared_in_the_timing_view() {
     let mut w = window("nuclei.ron", [1920.0, 1200.0]);
     let params = w.state_mut().session_mut().project.model.params_mut();
     let change = path::parse(&*params, "measure.variants=true").expect("a parameter");
@@ -116,8 +116,8 @@ fn the_ways_to_couple_stand_side_by_side() {
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Workspace(2));
     w.query_all_by_label("Run").next().expect("a button; empty views have one, too").click_accesskit();
-    // Not every batch is measured: it runs until one was.
-    until(&mut w, "the ways are timed", |w| w.query_by_label("variant naive").is_some());
+    // Not every batch is profiled: wait for one.
+    until(&mut w, "the algorithms are timed", |w| w.query_by_label("variant naive").is_some());
     w.get_by_label("Pause").click_accesskit();
     until(&mut w, "it pauses", |w| !w.state().session().live.running);
     for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
@@ -131,7 +131,7 @@ fn the_ways_to_couple_stand_side_by_side() {
     }
 }
 
-/// Every project of populations and oscillators in both themes and two sizes: for the eye.
+/// Pictures of every nuclei project in both themes and two sizes.
 #[test]
 fn projects_of_nuclei_make_pictures() {
     if std::env::var_os("NEUROPIL_SCREENSHOTS").is_none() {

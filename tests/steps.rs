@@ -11,7 +11,6 @@ use neuropil::{
     gpu::Pass,
     kinds::spiking::{
         Effect, Intervention, Lif, Params, Precision, SpikingKind,
-        constants::Real,
         cpu::{CpuSim, reference::Reference},
         probes,
         setup::Setup,
@@ -110,7 +109,7 @@ fn batches_threads_rewind_save_and_load() {
     for precision in [Precision::F64, Precision::F32] {
         let mut params = busy();
         params.lif.precision = precision;
-        let scene = BuildContext { seed: 3, ..BuildContext::default() };
+        let scene = Scene { seed: 3, ..Scene::default() };
         let fresh =
             |threads| SpikingKind::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
         let want = digest_of(&mut *fresh(1), 3000, 3000);

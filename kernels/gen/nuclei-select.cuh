@@ -1,22 +1,22 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
 
-// How many there are, and what happened so far. Only kernels write it while a simulation runs.
-struct alignas(8) Census {
+// Population size and event totals. Only kernels write them while a simulation runs.
+struct alignas(8) PopulationCounts {
     unsigned long long generation; // Generations done
     unsigned long long fused; // Fusions
     unsigned long long absorbed; // Nuclei absorbed by fusions
     unsigned long long decayed; // Decays
-    unsigned long long children; // Children in places that were free
-    unsigned long long missing; // Children for which there was no place
+    unsigned long long children; // Offspring placed in free slots
+    unsigned long long missing; // Offspring without a free slot
     unsigned long long died; // Deaths
-    unsigned int n; // Living nuclei
-    unsigned int n_free; // Free places
+    unsigned int n; // Number of nuclei
+    unsigned int n_free; // Free slots
 };
-static_assert(sizeof(Census) == 64, "Census: size");
+static_assert(sizeof(PopulationCounts) == 64, "PopulationCounts: size");
 
-// What holds for the whole population in this generation.
-struct alignas(8) Climate {
+// Statistics of the population in this generation.
+struct alignas(8) DeviceStats {
     double mean_f; // Mean fitness
     double std_f; // Sample standard deviation of fitness
     double t; // Temperature, 1 + std
@@ -28,99 +28,99 @@ struct alignas(8) Climate {
     double r_weighted; // Order weighted by the coupling, 0 to 1
     double p; // Probability of tunnelling at the global order
     double p_mean; // Mean of the probabilities at the local orders
-    float min_f; // Least fitness
-    float median_f; // Median fitness, when somebody looks
-    unsigned int best; // Slot of the least fitness, the lowest one
-    float together_f; // Error of the mean answer of the fittest, when somebody looks
+    float min_f; // Lowest error
+    float median_f; // Median error, if sampled
+    unsigned int best; // Slot of the lowest error, the lowest of ties
+    float ensemble_f; // Error of the mean output of the ensemble, if sampled
 };
-static_assert(sizeof(Climate) == 104, "Climate: size");
+static_assert(sizeof(DeviceStats) == 104, "DeviceStats: size");
 
-// The parameters as kernels read them.
-struct alignas(8) Rules {
+// Parameters as read by the kernels.
+struct alignas(8) KernelParams {
     unsigned long long seed; // Project seed
-    double worst_share; // Share of all that may decay
-    double sigma; // Spread of what is added to the weights of children
-    double p_death; // Probability of radioactive death
-    double attempts; // Attempts per generation; 0 takes probabilities as they are
-    double r_threshold; // Order at which the barrier is open
-    double prefactor; // Probability with an open barrier
-    double hbar; // How readily barriers are crossed
+    double worst_share; // Fraction of the population that may decay
+    double sigma; // Standard deviation of mutations
+    double p_death; // Probability of death
+    double attempts; // Attempts per generation; 0: probabilities are used directly
+    double r_threshold; // Order parameter at which the barrier vanishes
+    double prefactor; // Probability without a barrier
+    double hbar; // Effective Planck constant
     double width; // Width of the barrier
-    double mass; // Mass of what tunnels
-    double noise; // Spread of the noise of one substep
-    unsigned int places; // Places in the table
+    double mass; // Mass of the tunnelling particle
+    double noise; // Standard deviation of the noise of one substep
+    unsigned int n_slots; // Slots of the table
     unsigned int dim; // Weights of a nucleus
     unsigned int stride; // Numbers from one row of weights to the next
-    unsigned int k_worst; // Least number of nuclei that may decay
-    unsigned int m_fuse; // Nuclei that become one
-    unsigned int c_new; // Children of a decay
-    unsigned int n_min; // Fewer are not left by fusion or death
+    unsigned int k_worst; // Minimum decay count
+    unsigned int m_fuse; // Nuclei per fusion
+    unsigned int c_new; // Offspring per decay
+    unsigned int n_min; // Minimum population
     unsigned int fuse_key; // 0 hybrid, 1 entropy, 2 fitness
     unsigned int child_base; // 0 best, 1 fused, 2 parent
-    unsigned int seen_local; // Whether decays look at the local order
+    unsigned int uses_local_order; // Whether decays use the local order
     unsigned int square_root; // Whether the barrier is rectangular
     unsigned int norm_by_row; // Whether coupling sums are divided by d, not by N
-    unsigned int as_found; // Whether the map is the one that was found
-    unsigned int waves; // Fields of phases
-    unsigned int sends_double; // Whether fields send the double of their phases
+    unsigned int compat_map; // Whether the map is that of the original model
+    unsigned int phase_fields; // Phase fields
+    unsigned int sends_double; // Whether doubled phases are transmitted
     float coupling; // Strength of the coupling
     float dt; // Time of a substep
-    float omega_scale; // Multiplies frequencies
+    float omega_scale; // Factor of the frequencies
 };
-static_assert(sizeof(Rules) == 160, "Rules: size");
+static_assert(sizeof(KernelParams) == 160, "KernelParams: size");
 
 // A selection of the largest keys.
-struct alignas(4) Choice {
-    unsigned int want; // How many
-    unsigned int prefix; // Upper bits of the threshold, as far as they are known
+struct alignas(4) TopK {
+    unsigned int want; // Number of keys to select
+    unsigned int prefix; // Known upper bits of the threshold
     unsigned int above; // Keys above it
-    unsigned int ties; // Keys on it that are wanted
+    unsigned int ties; // Keys equal to it to select
     unsigned int count; // Keys listed
-    unsigned int done; // Blocks that have counted
+    unsigned int done; // Blocks that finished counting
 };
-static_assert(sizeof(Choice) == 24, "Choice: size");
+static_assert(sizeof(TopK) == 24, "TopK: size");
 
-// What nuclei are held against. Rows are padded to a multiple of 32, columns to one of 16, with zeros.
-struct alignas(8) Equations {
-    double rest; // Sum of squares that no weights can remove
+// Least-squares equations of the task. Rows are zero-padded to a multiple of 32, columns to a multiple of 16.
+struct alignas(8) TaskEquations {
+    double rest; // Residual sum of squares independent of the weights
     double samples; // Samples
     unsigned int rows; // Rows
     unsigned int columns; // Columns
     unsigned int inputs; // Weights of a nucleus
     unsigned int stride; // Numbers from one row of weights to the next
-    unsigned int places; // Places in the table
-    unsigned int triangular; // Whether row b begins with b zeros
-    unsigned int saturating; // Whether answers saturate
-    unsigned int storage; // 0 as they are, 1 f16, 2 bf16
-    float step; // Step down the gradient, over the samples
-    float unscale; // Takes back what the split inputs were multiplied by
+    unsigned int n_slots; // Slots of the table
+    unsigned int triangular; // Whether row b starts with b zeros
+    unsigned int saturating; // Whether outputs saturate
+    unsigned int storage; // 0 full, 1 f16, 2 bf16
+    float step; // Gradient step size over the number of samples
+    float unscale; // Inverse scale of the split inputs
 };
-static_assert(sizeof(Equations) == 56, "Equations: size");
+static_assert(sizeof(TaskEquations) == 56, "TaskEquations: size");
 
-// Keys of those who may fuse. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) key_fusion(const Census* __restrict__ census, const Climate* __restrict__ climate, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, Choice* __restrict__ choices);
+// Fusion keys of all nuclei. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) make_fusion_keys(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, TopK* __restrict__ top_k);
 
-// Keys of those who may decay: all others. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) key_decay(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const unsigned int* __restrict__ tags, unsigned int* __restrict__ keys, Choice* __restrict__ choices);
+// Decay keys of all nuclei not selected for fusion. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) make_decay_keys(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const unsigned int* __restrict__ tags, unsigned int* __restrict__ keys, TopK* __restrict__ top_k);
 
 // Keys for the median fitness. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) key_fitness(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys);
+extern "C" __global__ void __launch_bounds__(256, 1) make_fitness_keys(const PopulationCounts* __restrict__ population, unsigned int n_slots, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys);
 
-// Counts 11 bits of the keys that agree with the threshold so far, 2048 keys per block; the last block finds
-// the next bits. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) count_digits(const Census* __restrict__ census, unsigned int which, unsigned int digit, const unsigned int* __restrict__ keys, unsigned int* __restrict__ histogram, Choice* __restrict__ choices);
+// Histogram of 11 bits of the keys that match the threshold so far, 2048 keys per block; the last block determines
+// the next bits of the threshold. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) count_digits(const PopulationCounts* __restrict__ population, unsigned int which, unsigned int digit, const unsigned int* __restrict__ keys, unsigned int* __restrict__ histogram, TopK* __restrict__ top_k);
 
-// Lists what lies above the threshold, and counts ties. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) collect_above(const Census* __restrict__ census, unsigned int places, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, unsigned int* __restrict__ ties, Choice* __restrict__ choices);
+// Lists keys above the threshold, and counts ties. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) collect_above(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, unsigned int* __restrict__ ties, TopK* __restrict__ top_k);
 
-// Lists the lowest of the ties. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) collect_ties(const Census* __restrict__ census, unsigned int places, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, const unsigned int* __restrict__ ties, const Choice* __restrict__ choices);
+// Lists the ties of lowest slot. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) collect_ties(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, const unsigned int* __restrict__ ties, const TopK* __restrict__ top_k);
 
-// One thread: the median is a key that was found.
-extern "C" __global__ void __launch_bounds__(1, 1) take_median(const Census* __restrict__ census, const Choice* __restrict__ choices, Climate* __restrict__ climate);
+// One thread: stores the selected key as the median.
+extern "C" __global__ void __launch_bounds__(1, 1) store_median(const PopulationCounts* __restrict__ population, const TopK* __restrict__ top_k, DeviceStats* __restrict__ stats);
 
-// Keys of the fittest, of whom so many answer together. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) key_fittest(const Census* __restrict__ census, unsigned int places, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, Choice* __restrict__ choices);
+// Keys of the fittest nuclei, for the ensemble. Items: nuclei.
+extern "C" __global__ void __launch_bounds__(256, 1) make_fittest_keys(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, TopK* __restrict__ top_k);
 
-// One block: error of the mean answer of the fittest.
-extern "C" __global__ void __launch_bounds__(256, 1) answer_together(const Equations* __restrict__ of, const Choice* __restrict__ choices, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, Climate* __restrict__ climate);
+// One block: error of the mean output of the ensemble.
+extern "C" __global__ void __launch_bounds__(256, 1) evaluate_ensemble(const TaskEquations* __restrict__ of, const TopK* __restrict__ top_k, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, DeviceStats* __restrict__ stats);

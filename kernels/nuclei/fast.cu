@@ -1,39 +1,38 @@
-// The coupling of couple.cu exactly, in O(N log N): J is a Laplacian kernel in (x, H), x = f / T.
+// Exact coupling sums (see couple.cu) in O(N log N): J is a Laplacian kernel in (x, H), x = f / T.
 //
-// In x order the nuclei are cut in halves again and again. For p in the lower and q in the upper half of one pair of
-// halves, x_q - x_p = (x_q - m) + (m - x_p) with m the smallest x of the upper half: the x part of the weight is a
-// product. What remains of |H_p - H_q| is a question of order: e^-(H_p - H_q) for the q before p in H, e^-(H_q - H_p)
-// for those behind. So p needs one prefix sum of e^(H_q - |x_q - m|) z_q over the *other* half in its H order, read at
-// p's own rank there, and one suffix sum of e^(-H_q - |x_q - m|) z_q. H is an entropy, at most ln D, so e^H can be
-// summed as it is; x is not bounded, and no exponent in it is ever positive.
+// The nuclei in order of x are halved recursively. For p in the lower and q in the upper half of one pair of halves,
+// x_q - x_p = (x_q - m) + (m - x_p) with m the smallest x of the upper half: the x part of the weight is a product. The H
+// part depends on the order of H: e^-(H_p - H_q) for q before p in H, e^-(H_q - H_p) for q after p. So p needs one prefix
+// sum of e^(H_q - |x_q - m|) z_q over the *other* half in order of H, read at p's rank there, and one suffix sum of
+// e^(-H_q - |x_q - m|) z_q. H is an entropy, at most ln D, so sums of e^H do not overflow; x is not bounded, and no
+// exponent in x is positive.
 //
-// Halves of 256 and more are done this way; within 256 every pair is done directly (`near`), which takes as long as
-// the two or three levels it replaces. What depends on f and H only (both orders, all ranks) is made once per
-// generation; a step of the phases then takes `sort_sites`, `near` and three launches for all levels together:
-// they add to the same sums but do not wait for each other.
+// Halves of 256 and more use this method; within 256 sites all pairs are summed directly (`sum_near`), which takes as long
+// as the two or three levels it replaces. Sort orders and ranks depend on f and H only and are computed once per
+// generation. A step of the phases then takes `permute_sites`, `sum_near` and three launches for all levels.
 //
-//  sort_blocks, merge_x        order by x: merges in shared memory to 1024, then one launch per doubling, each element
+//  sort_blocks, merge_by_x     sort by x: merges in shared memory up to 1024, then one launch per doubling, each element
 //                              finding its rank in the other half by bisection
-//  order_blocks, merge_h       the same by H within each half, keeping ranks and orders of every level
-//  far_scan                    prefix and suffix sums of 1024 elements of one level per block
-//  far_offsets                 sums of whole blocks of 1024 before and behind each
-//  far_gather                  every element reads its two sums at every level
+//  sort_blocks_by_h, merge_by_h  the same by H within each half, storing ranks and orders of every level
+//  scan_far                    prefix and suffix sums of 1024 elements of one level per block
+//  scan_far_offsets            sums of whole blocks of 1024 before and after each
+//  gather_far                  every element reads its two sums at every level
 //
 // Measured on an H200 at N = 262,144: both orders 139 us, then 97 us per sum over all pairs, where couple_tiled takes
 // 21,957 us; error over the largest d 1.2e-7. N = 65,536: 68 and 25 us (1361). N = 16,384: 46 and 18 us (93).
-// N = 4096: 29 and 16 us (13). Kernels at N = 262,144 with 2 us of events: near 27, far_scan 55, far_offsets 8,
-// far_gather 45, each of eight merge_x 8 and merge_h 11.
+// N = 4096: 29 and 16 us (13). Kernels at N = 262,144 with 2 us of events: sum_near 27, scan_far 55,
+// scan_far_offsets 8, gather_far 45, each of eight merge_by_x 8 and merge_by_h 11.
 //
-// Tried: far_scan with four rows per warp (95 registers) and stores of half records, 73 us; far_offsets by one thread per
-// half and component, 26 us; two merges per launch, three bisections side by side: both orders 167, 75, 49 and 31 us
-// for the four sizes, dropped.
+// Tried and dropped: scan_far with four rows per warp (95 registers) and stores of half records, 73 us; scan_far_offsets
+// with one thread per half and component, 26 us; two merges per launch with three interleaved bisections: both orders 167,
+// 75, 49 and 31 us for the four sizes.
 #include "gen/nuclei-fast.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/pairs.cuh"
 
 constexpr unsigned int NEAR_BITS = 8, NEAR = 256, CHUNK_BITS = 10, CHUNK = 1024;
 
-// How many of `keys` come before a key: those not above it when they belong to the lower half, those below it otherwise.
+// Number of `keys` before a key: keys not above it if they belong to the lower half, keys below it otherwise.
 __device__ inline unsigned int rank_among(const unsigned int* keys, unsigned int n, unsigned int key, bool lower) {
     unsigned int from = 0, to = n;
     while (from < to) {
@@ -44,8 +43,8 @@ __device__ inline unsigned int rank_among(const unsigned int* keys, unsigned int
     return from;
 }
 
-// One merge of all halves of a sorted sequence: rank in the other half, and the place in the merged sequence.
-struct Merged { unsigned int rank, place; };
+// One merge of all halves of a sorted sequence: rank in the other half, and position in the merged sequence.
+struct Merged { unsigned int rank, build_sites; };
 
 __device__ inline Merged merge(const unsigned int* keys, unsigned int n, unsigned int bits, unsigned int i) {
     const unsigned int half = 1u << bits, own = i >> bits, other = own ^ 1, start = other << bits;
@@ -54,55 +53,55 @@ __device__ inline Merged merge(const unsigned int* keys, unsigned int n, unsigne
     return {rank, ((own >> 1) << (bits + 1)) + (i & (half - 1)) + rank};
 }
 
-// Sorts 1024 keys in shared memory, each with the number of its thread; `at` sees every merge before it is done.
+// Sorts 1024 keys in shared memory with their thread indices; `at` is called before every merge.
 template <typename At>
-__device__ inline void sort_chunk(unsigned int (*keys)[CHUNK], unsigned int (*who)[CHUNK], At at) {
+__device__ inline void sort_chunk(unsigned int (*keys)[CHUNK], unsigned int (*index)[CHUNK], At at) {
     const unsigned int t = threadIdx.x;
     int now = 0;
     for (unsigned int bits = 0; bits < 10; ++bits, now ^= 1) {
         __syncthreads();
         const Merged merged = merge(keys[now], CHUNK, bits, t);
-        at(bits, who[now][t], merged.rank);
-        keys[now ^ 1][merged.place] = keys[now][t];
-        who[now ^ 1][merged.place] = who[now][t];
+        at(bits, index[now][t], merged.rank);
+        keys[now ^ 1][merged.build_sites] = keys[now][t];
+        index[now ^ 1][merged.build_sites] = index[now][t];
     }
     __syncthreads();
 }
 
-extern "C" __global__ void sort_blocks(const Census* __restrict__ census, const float* __restrict__ sites, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
-    __shared__ unsigned int key[2][CHUNK], who[2][CHUNK];
-    const unsigned int n = census->n, t = threadIdx.x, base = blockIdx.x * CHUNK;
+extern "C" __global__ void sort_blocks(const PopulationCounts* __restrict__ population, const float* __restrict__ sites, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
+    __shared__ unsigned int key[2][CHUNK], index[2][CHUNK];
+    const unsigned int n = population->n, t = threadIdx.x, base = blockIdx.x * CHUNK;
     if (base >= n) return;
-    // Places behind the end sort behind everything, because equal keys keep their order.
+    // Padding keys sort last, because the merge is stable.
     key[0][t] = base + t < n ? ordered(sites[4 * (base + t)]) : 0xffffffffu;
-    who[0][t] = t;
-    sort_chunk(key, who, [](unsigned int, unsigned int, unsigned int) {});
+    index[0][t] = t;
+    sort_chunk(key, index, [](unsigned int, unsigned int, unsigned int) {});
     if (base + t >= n) return;
     keys[base + t] = key[0][t];
-    by_x[base + t] = base + who[0][t];
+    by_x[base + t] = base + index[0][t];
 }
 
-extern "C" __global__ void merge_x(const Census* __restrict__ census, unsigned int room, unsigned int bits, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
-    const unsigned int n = census->n, i = thread_index();
+extern "C" __global__ void merge_by_x(const PopulationCounts* __restrict__ population, unsigned int room, unsigned int bits, unsigned int from, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x) {
+    const unsigned int n = population->n, i = thread_index();
     if (i >= n) return;
     const unsigned int source = from * room, target = (from ^ 1) * room;
     const Merged merged = merge(keys + source, n, bits, i);
-    keys[target + merged.place] = keys[source + i];
-    by_x[target + merged.place] = by_x[source + i];
+    keys[target + merged.build_sites] = keys[source + i];
+    by_x[target + merged.build_sites] = by_x[source + i];
 }
 
-extern "C" __global__ void sort_sites(const Census* __restrict__ census, unsigned int room, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sites, float* __restrict__ sorted) {
+extern "C" __global__ void permute_sites(const PopulationCounts* __restrict__ population, unsigned int room, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sites, float* __restrict__ sorted) {
     const unsigned int p = thread_index();
-    if (p < census->n) ((float4*)sorted)[p] = ((const float4*)sites)[by_x[from * room + p]];
+    if (p < population->n) ((float4*)sorted)[p] = ((const float4*)sites)[by_x[from * room + p]];
 }
 
-extern "C" __global__ void order_blocks(const Census* __restrict__ census, unsigned int room, const float* __restrict__ sorted, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
-    __shared__ unsigned int key[2][CHUNK], who[2][CHUNK];
-    const unsigned int n = census->n, t = threadIdx.x, base = blockIdx.x * CHUNK;
+extern "C" __global__ void sort_blocks_by_h(const PopulationCounts* __restrict__ population, unsigned int room, const float* __restrict__ sorted, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
+    __shared__ unsigned int key[2][CHUNK], index[2][CHUNK];
+    const unsigned int n = population->n, t = threadIdx.x, base = blockIdx.x * CHUNK;
     if (base >= n) return;
     key[0][t] = base + t < n ? ordered(sorted[4 * (base + t) + 1]) : 0xffffffffu;
-    who[0][t] = t;
-    sort_chunk(key, who, [=](unsigned int bits, unsigned int p, unsigned int rank) {
+    index[0][t] = t;
+    sort_chunk(key, index, [=](unsigned int bits, unsigned int p, unsigned int rank) {
         if (bits < NEAR_BITS || base + t >= n) return;
         const unsigned int level = bits - NEAR_BITS;
         orders[level * room + base + t] = base + p;
@@ -110,31 +109,31 @@ extern "C" __global__ void order_blocks(const Census* __restrict__ census, unsig
     });
     if (base + t >= n) return;
     keys[base + t] = key[0][t];
-    orders[2 * room + base + t] = base + who[0][t];
+    orders[2 * room + base + t] = base + index[0][t];
 }
 
-extern "C" __global__ void merge_h(const Census* __restrict__ census, unsigned int room, unsigned int level, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
-    const unsigned int n = census->n, i = thread_index();
+extern "C" __global__ void merge_by_h(const PopulationCounts* __restrict__ population, unsigned int room, unsigned int level, unsigned int* __restrict__ keys, unsigned int* __restrict__ orders, unsigned int* __restrict__ ranks) {
+    const unsigned int n = population->n, i = thread_index();
     if (i >= n) return;
     const unsigned int source = (level & 1) * room, target = (~level & 1) * room;
     const Merged merged = merge(keys + source, n, NEAR_BITS + level, i);
     const unsigned int p = orders[level * room + i];
     ranks[level * room + p] = merged.rank;
-    keys[target + merged.place] = keys[source + i];
-    orders[(level + 1) * room + merged.place] = p;
+    keys[target + merged.build_sites] = keys[source + i];
+    orders[(level + 1) * room + merged.build_sites] = p;
 }
 
-extern "C" __global__ void near(const Census* __restrict__ census, const float* __restrict__ sorted, float* __restrict__ near_sums) {
+extern "C" __global__ void sum_near(const PopulationCounts* __restrict__ population, const float* __restrict__ sorted, float* __restrict__ near_sums) {
     __shared__ float4 tile[NEAR];
-    const unsigned int n = census->n, t = threadIdx.x, base = blockIdx.x * NEAR;
+    const unsigned int n = population->n, t = threadIdx.x, base = blockIdx.x * NEAR;
     if (base >= n) return;
-    for (unsigned int i = t; i < NEAR; i += 64) tile[i] = base + i < n ? ((const float4*)sorted)[base + i] : nobody();
+    for (unsigned int i = t; i < NEAR; i += 64) tile[i] = base + i < n ? ((const float4*)sorted)[base + i] : empty_site();
     __syncthreads();
     float x[4], h[4];
     Four sum = {};
     for (int q = 0; q < 4; ++q) {
         const float4 site = tile[t + q * 64];
-        x[q] = base + t + q * 64 < n ? site.x : 0.0f; // inf - inf would be no number
+        x[q] = base + t + q * 64 < n ? site.x : 0.0f; // inf - inf is NaN
         h[q] = site.y;
     }
     add_pairs(tile, NEAR, x, h, sum);
@@ -142,8 +141,8 @@ extern "C" __global__ void near(const Census* __restrict__ census, const float* 
         if (base + t + q * 64 < n) ((float4*)near_sums)[base + t + q * 64] = make_float4(sum.re[q], sum.im[q], sum.d[q], 0.0f);
 }
 
-// Where the sums over whole units of a level lie. A unit is 1024 elements, or a half when that is less; each half has
-// one entry per unit and one behind the last, two float4 each: sums before the unit, and behind it.
+// Layout of the sums over whole units of a level. A unit is 1024 elements, or a half if that is smaller; each half has
+// one entry per unit and one after the last, two float4 each: sums before the unit, and after it.
 struct Level { unsigned int bits, unit_bits, units, halves, first; };
 
 __device__ inline Level next_level(Level l, unsigned int room) {
@@ -173,12 +172,12 @@ __device__ inline Three of_lane(Three v, int lane) {
     return {__shfl_sync(ALL_LANES, v.x, lane), __shfl_sync(ALL_LANES, v.y, lane), __shfl_sync(ALL_LANES, v.z, lane)};
 }
 
-// Two rows of 32 lanes per warp, so that enough warps are at hand to hide the two reads behind one another.
+// Two rows of 32 lanes per warp: enough warps to hide the latency of two dependent reads.
 constexpr unsigned int SCAN_ROWS = 2, SCAN_WARPS = CHUNK / (32 * SCAN_ROWS);
 
-extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned int room, const float* __restrict__ sorted, const unsigned int* __restrict__ orders, float* __restrict__ records, float* __restrict__ offsets) {
+extern "C" __global__ void scan_far(const PopulationCounts* __restrict__ population, unsigned int room, const float* __restrict__ sorted, const unsigned int* __restrict__ orders, float* __restrict__ records, float* __restrict__ offsets) {
     __shared__ Three before[SCAN_WARPS], behind[SCAN_WARPS];
-    const unsigned int n = census->n, level = blockIdx.x / (room / CHUNK), start = blockIdx.x % (room / CHUNK) * CHUNK;
+    const unsigned int n = population->n, level = blockIdx.x / (room / CHUNK), start = blockIdx.x % (room / CHUNK) * CHUNK;
     const Level l = level_of(level, room);
     if (start >= n || (1u << l.bits) >= n) return;
     const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = start + warp * 32 * SCAN_ROWS;
@@ -238,7 +237,7 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
             *record = make_float4(mine.x, mine.y, mine.z, 0.0f);
         }
     }
-    // The last warp of a unit has seen all of it going up, the first one going down.
+    // The last warp of a unit has its total of the upward sums, the first warp that of the downward sums.
     const unsigned int half = first >> l.bits, unit = (first - (half << l.bits)) >> l.unit_bits;
     float4* entry = (float4*)offsets + 2 * (l.first + half * (l.units + 1) + unit);
     if (lane == 0 && warp == from + warps - 1) {
@@ -252,8 +251,8 @@ extern "C" __global__ void far_scan(const Census* __restrict__ census, unsigned 
 }
 
 // One warp per half and component, 32 units at a time.
-extern "C" __global__ void far_offsets(const Census* __restrict__ census, unsigned int room, unsigned int levels, float* __restrict__ offsets) {
-    const unsigned int n = census->n, lane = threadIdx.x & 31, task = thread_index() / 32, component = task & 7;
+extern "C" __global__ void scan_far_offsets(const PopulationCounts* __restrict__ population, unsigned int room, unsigned int levels, float* __restrict__ offsets) {
+    const unsigned int n = population->n, lane = threadIdx.x & 31, task = thread_index() / 32, component = task & 7;
     unsigned int half = task / 8, level = 0;
     Level l = level_of(0, room);
     for (; level < levels && half >= l.halves; ++level, l = next_level(l, room)) half -= l.halves;
@@ -278,8 +277,8 @@ extern "C" __global__ void far_offsets(const Census* __restrict__ census, unsign
     if (lane == 0) entries[8 * l.units] = down ? 0.0f : (float)carry;
 }
 
-extern "C" __global__ void far_gather(const Census* __restrict__ census, unsigned int room, unsigned int levels, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sorted, const unsigned int* __restrict__ ranks, const float* __restrict__ records, const float* __restrict__ offsets, const float* __restrict__ near_sums, float* __restrict__ sums) {
-    const unsigned int n = census->n, p = thread_index();
+extern "C" __global__ void gather_far(const PopulationCounts* __restrict__ population, unsigned int room, unsigned int levels, unsigned int from, const unsigned int* __restrict__ by_x, const float* __restrict__ sorted, const unsigned int* __restrict__ ranks, const float* __restrict__ records, const float* __restrict__ offsets, const float* __restrict__ near_sums, float* __restrict__ sums) {
+    const unsigned int n = population->n, p = thread_index();
     if (p >= n) return;
     const float4 site = ((const float4*)sorted)[p], close = ((const float4*)near_sums)[p];
     float re = close.x, im = close.y, d = close.z;

@@ -1,30 +1,30 @@
-// How fit nuclei are, f_j = (1/B) sum_b (x_b . w_j - y_b)^2, how even their weights, and what follows for all of them.
+// Fitness f_j = (1/B) sum_b (x_b . w_j - y_b)^2, entropy of the weights, and their statistics over the population.
 //
-// Predictions are never stored: a block holds TN nuclei against all rows, 32 rows at a time, and adds up squares. The
-// rows are the samples, or, exact and fewer, the triangle R of X = QR with z = Q'y: the host has made them, and rows
-// and columns are padded with zeros to multiples of 32 and 16. A nucleus is owned by one block, its rows are dealt to
-// the same warps whatever TN is, so all three sizes give the same bits; small ones fill a device with few nuclei.
+// Predictions are never stored: a block evaluates TN nuclei on all rows, 32 rows at a time, and sums squares. The rows are
+// the samples, or, exact and fewer, the triangle R of X = QR with z = Q'y, computed by the host. Rows and columns are
+// zero-padded to multiples of 32 and 16. A nucleus belongs to one block, and its rows are assigned to the same warps for
+// any TN, so all three sizes give the same bits; small sizes fill a device with few nuclei.
 //
 // Measured on an H200, error relative to f: 1.3e-7 sample by sample, 1.8e-7 compressed; entropy 2.6e-7. With 2 us of
-// events, 259,645 nuclei of 32 weights: fitness_128 44 us compressed, 903 us for 1024 samples (28 % of 67 TFLOP/s); entropy
-// 19 us. 64,914 nuclei of 128 weights, 1024 samples: fitness_64 1148 us (22 %); entropy 12 us (65 % of 4.3 TB/s).
+// events, 259,645 nuclei of 32 weights: evaluate_fitness_128 44 us compressed, 903 us for 1024 samples (28 % of 67 TFLOP/s); entropy
+// 19 us. 64,914 nuclei of 128 weights, 1024 samples: evaluate_fitness_64 1148 us (22 %); entropy 12 us (65 % of 4.3 TB/s).
 #include "gen/nuclei-fitness.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/storage.cuh"
 #include "nuclei/table.cuh"
 
-constexpr unsigned int ROWS = 32, COLUMNS = 16, MOST_LEARNING = 512;
+constexpr unsigned int ROWS = 32, COLUMNS = 16, MAX_LEARNING = 512;
 
 template <int TN>
-__device__ inline void measure(const Census* census, const Equations* of, const unsigned int* idx, const float* x, const float* y, const float* w, float* fields) {
+__device__ inline void measure(const PopulationCounts* population, const TaskEquations* of, const unsigned int* idx, const float* x, const float* y, const float* w, float* fields) {
     constexpr int Q = TN / 32;
     __shared__ float weights[COLUMNS][TN], inputs[COLUMNS][ROWS], errors[8][TN];
-    const unsigned int n = census->n, first = blockIdx.x * TN, t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    const unsigned int n = population->n, first = blockIdx.x * TN, t = threadIdx.x, lane = t & 31, warp = t >> 5;
     if (first >= n) return;
     float total[Q] = {};
     for (unsigned int row = 0; row < of->rows; row += ROWS) {
         float answer[4][Q] = {};
-        // A triangle has nothing before its diagonal.
+        // A triangular matrix is zero before its diagonal.
         for (unsigned int column = of->triangular ? row / COLUMNS * COLUMNS : 0; column < of->columns; column += COLUMNS) {
             __syncthreads();
             for (unsigned int i = t; i < TN * COLUMNS / 4; i += 256) {
@@ -66,32 +66,32 @@ __device__ inline void measure(const Census* census, const Equations* of, const 
     if (t < TN && first + t < n) {
         double sum = of->rest;
         for (int v = 0; v < 8; ++v) sum += errors[v][t];
-        fields[F * of->places + idx[first + t]] = (float)(sum / of->samples);
+        fields[F * of->n_slots + idx[first + t]] = (float)(sum / of->samples);
     }
 }
 
-extern "C" __global__ void fitness_32(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<32>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_32(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<32>(population, of, idx, x, y, w, fields);
 }
 
-extern "C" __global__ void fitness_64(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<64>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_64(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<64>(population, of, idx, x, y, w, fields);
 }
 
-extern "C" __global__ void fitness_128(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<128>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_128(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<128>(population, of, idx, x, y, w, fields);
 }
 
-extern "C" __global__ void equal(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, float* __restrict__ fields) {
+extern "C" __global__ void zero_fitness(const PopulationCounts* __restrict__ population, unsigned int n_slots, const unsigned int* __restrict__ idx, float* __restrict__ fields) {
     const unsigned int i = thread_index();
-    if (i < census->n) fields[F * places + idx[i]] = fields[H * places + idx[i]] = 0.0f;
+    if (i < population->n) fields[F * n_slots + idx[i]] = fields[H * n_slots + idx[i]] = 0.0f;
 }
 
-// One warp per nucleus, one lane per row: w -= (2 rate / B) X'(X w - y). Weights and slope wait in shared memory.
-extern "C" __global__ void learn(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ w) {
-    __shared__ float weights[8][MOST_LEARNING], slopes[8][MOST_LEARNING];
+// One warp per nucleus, one lane per row: w -= (2 rate / B) X'(X w - y). Weights and gradient are in shared memory.
+extern "C" __global__ void step_gradient(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ w) {
+    __shared__ float weights[8][MAX_LEARNING], slopes[8][MAX_LEARNING];
     const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, i = blockIdx.x * 8 + warp, d = of->inputs;
-    if (i >= census->n) return;
+    if (i >= population->n) return;
     float *row = w + (size_t)idx[i] * of->stride, *weight = weights[warp], *slope = slopes[warp];
     for (unsigned int c = lane; c < d; c += 32) weight[c] = row[c], slope[c] = 0.0f;
     __syncwarp();
@@ -112,9 +112,9 @@ extern "C" __global__ void learn(const Census* __restrict__ census, const Equati
     for (unsigned int c = lane; c < d; c += 32) row[c] = weight[c] - of->step * slope[c];
 }
 
-// Eight lanes read a row, 128 bytes at a time, and the second time from the first-level cache.
-extern "C" __global__ void entropy(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ w, float* __restrict__ fields) {
-    const unsigned int i = thread_index() / 8, lane = threadIdx.x & 7, n = census->n;
+// Eight lanes read a row, 128 bytes at a time; the second pass hits the L1 cache.
+extern "C" __global__ void evaluate_entropy(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const float* __restrict__ w, float* __restrict__ fields) {
+    const unsigned int i = thread_index() / 8, lane = threadIdx.x & 7, n = population->n;
     if (n == 0) return;
     const unsigned int slot = idx[min(i, n - 1)], d = of->inputs;
     const float* row = w + (size_t)slot * of->stride;
@@ -141,10 +141,10 @@ extern "C" __global__ void entropy(const Census* __restrict__ census, const Equa
         z += __shfl_xor_sync(ALL_LANES, z, o);
         sum += __shfl_xor_sync(ALL_LANES, sum, o);
     }
-    if (lane == 0 && i < n) fields[H * of->places + slot] = fmaxf(logf(z) - sum / z, 0.0f);
+    if (lane == 0 && i < n) fields[H * of->n_slots + slot] = fmaxf(logf(z) - sum / z, 0.0f);
 }
 
-// The least of a block of 256; thread 0 has it.
+// Minimum over a block of 256; valid in thread 0.
 __device__ inline unsigned long long least_of(unsigned long long key, unsigned long long* warps) {
     for (int d = 16; d > 0; d >>= 1) key = min(key, __shfl_down_sync(ALL_LANES, key, d));
     if ((threadIdx.x & 31) == 0) warps[threadIdx.x >> 5] = key;
@@ -153,12 +153,12 @@ __device__ inline unsigned long long least_of(unsigned long long key, unsigned l
     return key;
 }
 
-// Sum and spread of f, sum of h of 1024 nuclei per block, and its fittest: key above, slot below, so that the least
-// one is the lowest slot of the least f.
-extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, double* __restrict__ parts, unsigned long long* __restrict__ least) {
+// Mean and sum of squared deviations of f, sum of h, and fittest nucleus of 1024 nuclei per block. The key of f is in the
+// upper word and the slot in the lower, so that the minimum is the lowest slot of the lowest f.
+extern "C" __global__ void sum_stats(const PopulationCounts* __restrict__ population, unsigned int n_slots, const unsigned int* __restrict__ idx, const float* __restrict__ fields, double* __restrict__ parts, unsigned long long* __restrict__ least) {
     __shared__ double warps[8];
     __shared__ unsigned long long best[8];
-    const unsigned int n = census->n, first = blockIdx.x * 1024, t = threadIdx.x;
+    const unsigned int n = population->n, first = blockIdx.x * 1024, t = threadIdx.x;
     if (first >= n) return;
     const unsigned int count = min(1024u, n - first);
     double sum_f = 0.0, sum_h = 0.0;
@@ -169,9 +169,9 @@ extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsign
         own[q] = 0.0f;
         if (i >= count) continue;
         const unsigned int slot = idx[first + i];
-        own[q] = fields[F * places + slot];
+        own[q] = fields[F * n_slots + slot];
         sum_f += own[q];
-        sum_h += fields[H * places + slot];
+        sum_h += fields[H * n_slots + slot];
         key = min(key, (unsigned long long)ordered(own[q]) << 32 | slot);
     }
     const double mean = block_total(sum_f, warps) / count;
@@ -188,10 +188,10 @@ extern "C" __global__ void sum_climate(const Census* __restrict__ census, unsign
     least[blockIdx.x] = key;
 }
 
-extern "C" __global__ void find_climate(const Census* __restrict__ census, unsigned int places, const float* __restrict__ fields, const double* __restrict__ parts, const unsigned long long* __restrict__ least, Climate* __restrict__ climate) {
+extern "C" __global__ void reduce_stats(const PopulationCounts* __restrict__ population, unsigned int n_slots, const float* __restrict__ fields, const double* __restrict__ parts, const unsigned long long* __restrict__ least, DeviceStats* __restrict__ stats) {
     __shared__ double warps[8];
     __shared__ unsigned long long best[8];
-    const unsigned int n = census->n, blocks = (n + 1023) / 1024, t = threadIdx.x;
+    const unsigned int n = population->n, blocks = (n + 1023) / 1024, t = threadIdx.x;
     double sum_f = 0.0, sum_h = 0.0;
     unsigned long long key = ~0ull;
     for (unsigned int b = t; b < blocks; b += 256) {
@@ -209,11 +209,11 @@ extern "C" __global__ void find_climate(const Census* __restrict__ census, unsig
     sum_h = block_sum(sum_h, warps);
     key = least_of(key, best);
     if (t != 0) return;
-    climate->mean_f = n ? mean : 0.0;
-    climate->std_f = n > 1 ? sqrt(spread / (n - 1)) : 0.0;
-    climate->t = 1.0 + climate->std_f;
-    climate->per_t = 1.4426950408889634 / climate->t;
-    climate->mean_h = n ? sum_h / n : 0.0;
-    climate->best = n ? (unsigned int)key : 0;
-    climate->min_f = n ? fields[F * places + (unsigned int)key] : __int_as_float(0x7f800000);
+    stats->mean_f = n ? mean : 0.0;
+    stats->std_f = n > 1 ? sqrt(spread / (n - 1)) : 0.0;
+    stats->t = 1.0 + stats->std_f;
+    stats->per_t = 1.4426950408889634 / stats->t;
+    stats->mean_h = n ? sum_h / n : 0.0;
+    stats->best = n ? (unsigned int)key : 0;
+    stats->min_f = n ? fields[F * n_slots + (unsigned int)key] : __int_as_float(0x7f800000);
 }

@@ -1,13 +1,13 @@
-// Fitness on tensor cores, for weights that are stored in 16 bits (f16 or bf16) and at most 128 of them: 16 nuclei per
-// warp, whose weights stay in registers, against all rows, 64 at a time from shared memory. The inputs come as two
-// 16-bit numbers each, the second holding what the first one lost (the host has split them), so that they are as good
-// as single precision; squares are added up in registers. Before compute capability 8.0 the same is done in scalars.
+// Fitness on tensor cores, for at most 128 weights stored in 16 bits (f16 or bf16): 16 nuclei per warp, with weights in
+// registers, evaluated on all rows, 64 rows at a time from shared memory. The host splits each input into two 16-bit
+// numbers, the second being the rounding error of the first, for single precision accuracy; squares are summed in
+// registers. Below compute capability 8.0 scalar code computes the same.
 //
-// Measured on an H200 with 2 us of events, 1024 samples: 259,643 nuclei of 32 weights 172 us (fitness_128 takes 903),
-// 64,916 of 128 weights 165 us (fitness_64 takes 1148), either format; error over the mean of f at most 1.0e-6 for f16
-// and 2.6e-6 for bf16, beside weights that are rounded exactly.
+// Measured on an H200 with 2 us of events, 1024 samples: 259,643 nuclei of 32 weights 172 us (evaluate_fitness_128: 903),
+// 64,916 of 128 weights 165 us (evaluate_fitness_64: 1148), either format; error relative to the mean f at most 1.0e-6
+// for f16 and 2.6e-6 for bf16, excluding the rounding of the weights.
 //
-// The number of steps of 16 inputs is a constant of each kernel, so that fragments have names.
+// The number of steps of 16 inputs is a compile-time constant, so that fragments stay in registers.
 #include "gen/nuclei-fitness_mma.cuh"
 #include "nuclei/math.cuh"
 #include "nuclei/storage.cuh"
@@ -24,9 +24,9 @@ __device__ inline unsigned int pack(float low, float high, bool is_f16) {
     return a >> 16 | b;
 }
 
-// Squares of what 16 nuclei miss on 64 rows; `weights` are fragments, `rows` the split inputs of a row one after another.
+// Sums of squared errors of 16 nuclei on 64 rows; `weights` are fragments, `first` and `second` the split inputs.
 template <int STEPS, bool IS_F16>
-__device__ inline void add_misses(const unsigned int (&weights)[STEPS][4], const unsigned short (*first)[16 * STEPS + 8], const unsigned short (*second)[16 * STEPS + 8], const float* targets, const Equations* of, float (&sum)[2]) {
+__device__ inline void add_squares(const unsigned int (&weights)[STEPS][4], const unsigned short (*first)[16 * STEPS + 8], const unsigned short (*second)[16 * STEPS + 8], const float* targets, const TaskEquations* of, float (&sum)[2]) {
 #if __CUDA_ARCH__ >= 800
     const unsigned int g = (threadIdx.x & 31) / 4, t = threadIdx.x & 3;
     const float scale = of->unscale;
@@ -49,17 +49,16 @@ __device__ inline void add_misses(const unsigned int (&weights)[STEPS][4], const
         for (int c = 0; c < 4; ++c) {
             float p = answer[c] * scale;
             if (saturating) p = tanhf(p / 1000.0f) * 1000.0f;
-            const float miss = p - targets[tile + 2 * t + (c & 1)];
-            sum[c >> 1] = fmaf(miss, miss, sum[c >> 1]);
+            const float error = p - targets[tile + 2 * t + (c & 1)];
+            sum[c >> 1] = fmaf(error, error, sum[c >> 1]);
         }
     }
 #endif
 }
 
-// The same number by number, for devices without these instructions: lane l works for nucleus l / 2 of its warp, on
-// every second row.
+// Scalar version for devices without these instructions: lane l evaluates nucleus l / 2 of its warp on every second row.
 template <int STEPS>
-__device__ inline float add_misses_in_scalars(const float* row, const unsigned short (*first)[16 * STEPS + 8], const unsigned short (*second)[16 * STEPS + 8], const float* targets, const Equations* of, bool is_f16) {
+__device__ inline float add_squares_scalar(const float* row, const unsigned short (*first)[16 * STEPS + 8], const unsigned short (*second)[16 * STEPS + 8], const float* targets, const TaskEquations* of, bool is_f16) {
     float sum = 0.0f;
     for (unsigned int b = threadIdx.x & 1; b < ROWS; b += 2) {
         float p = 0.0f;
@@ -76,10 +75,10 @@ __device__ inline float add_misses_in_scalars(const float* row, const unsigned s
 }
 
 template <int STEPS>
-__device__ inline void measure(const Census* census, const Equations* of, const unsigned int* idx, const unsigned short* x, const float* y, const float* w, float* fields) {
+__device__ inline void measure(const PopulationCounts* population, const TaskEquations* of, const unsigned int* idx, const unsigned short* x, const float* y, const float* w, float* fields) {
     __shared__ __align__(16) unsigned short first[ROWS][16 * STEPS + 8], second[ROWS][16 * STEPS + 8];
     __shared__ float targets[ROWS];
-    const unsigned int n = census->n, t = threadIdx.x, lane = t & 31, base = blockIdx.x * 128 + t / 32 * 16;
+    const unsigned int n = population->n, t = threadIdx.x, lane = t & 31, base = blockIdx.x * 128 + t / 32 * 16;
     if (blockIdx.x * 128 >= n) return;
     const bool is_f16 = of->storage == 1;
 #if __CUDA_ARCH__ >= 800
@@ -110,34 +109,34 @@ __device__ inline void measure(const Census* census, const Equations* of, const 
         if (t < ROWS) targets[t] = y[row + t];
         __syncthreads();
 #if __CUDA_ARCH__ >= 800
-        if (is_f16) add_misses<STEPS, true>(weights, first, second, targets, of, sum);
-        else add_misses<STEPS, false>(weights, first, second, targets, of, sum);
+        if (is_f16) add_squares<STEPS, true>(weights, first, second, targets, of, sum);
+        else add_squares<STEPS, false>(weights, first, second, targets, of, sum);
 #else
         const float* own = w + (size_t)idx[min(base + lane / 2, n - 1)] * of->stride;
-        sum += add_misses_in_scalars<STEPS>(own, first, second, targets, of, is_f16);
+        sum += add_squares_scalar<STEPS>(own, first, second, targets, of, is_f16);
 #endif
     }
 #if __CUDA_ARCH__ >= 800
     for (int half = 0; half < 2; ++half) {
         for (int d = 1; d < 4; d *= 2) sum[half] += __shfl_xor_sync(ALL_LANES, sum[half], d);
         const unsigned int i = base + lane / 4 + 8 * half;
-        if ((lane & 3) == 0 && i < n) fields[F * of->places + idx[i]] = (float)((of->rest + sum[half]) / of->samples);
+        if ((lane & 3) == 0 && i < n) fields[F * of->n_slots + idx[i]] = (float)((of->rest + sum[half]) / of->samples);
     }
 #else
     sum += __shfl_xor_sync(ALL_LANES, sum, 1);
     const unsigned int i = base + lane / 2;
-    if ((lane & 1) == 0 && i < n) fields[F * of->places + idx[i]] = (float)((of->rest + sum) / of->samples);
+    if ((lane & 1) == 0 && i < n) fields[F * of->n_slots + idx[i]] = (float)((of->rest + sum) / of->samples);
 #endif
 }
 
-extern "C" __global__ void fitness_mma_32(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<2>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_mma_32(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<2>(population, of, idx, x, y, w, fields);
 }
 
-extern "C" __global__ void fitness_mma_64(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<4>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_mma_64(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<4>(population, of, idx, x, y, w, fields);
 }
 
-extern "C" __global__ void fitness_mma_128(const Census* __restrict__ census, const Equations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
-    measure<8>(census, of, idx, x, y, w, fields);
+extern "C" __global__ void evaluate_fitness_mma_128(const PopulationCounts* __restrict__ population, const TaskEquations* __restrict__ of, const unsigned int* __restrict__ idx, const unsigned short* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, float* __restrict__ fields) {
+    measure<8>(population, of, idx, x, y, w, fields);
 }

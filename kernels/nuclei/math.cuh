@@ -1,5 +1,5 @@
-// Small functions of the nuclei kernels: angles, the one exponential per pair, ordered keys, sums of a fixed shape.
-// The compiler fuses nothing by itself (--fmad=false); where a fused multiply-add is wanted it is written.
+// Functions of the nuclei kernels: angles, the exponential of a pair, ordered keys, block sums of fixed order.
+// The compiler does not contract operations (--fmad=false); fused multiply-adds are explicit.
 #pragma once
 
 constexpr float LOG2_E = 1.44269504f;
@@ -16,7 +16,7 @@ __device__ inline float ex2(float x) {
 }
 
 // cos and sin to about one unit in the last place for phases a few turns from 0, without a table in local memory.
-__device__ inline float2 rotor(float phi) {
+__device__ inline float2 phasor(float phi) {
     const float turns = rintf(phi * 0.636619772f);
     float r = fmaf(turns, -1.5703125f, phi);
     r = fmaf(turns, -4.83751297e-4f, r);
@@ -33,20 +33,20 @@ __device__ inline float2 rotor(float phi) {
     return make_float2(quadrant == 1 || quadrant == 2 ? -x : x, quadrant >= 2 ? -y : y);
 }
 
-// Into [-pi, pi].
+// Wraps a phase into [-pi, pi].
 __device__ inline float wrap(float phi) {
     const float turns = rintf(phi * 0.159154943f);
     const float r = fmaf(turns, 1.74845553e-7f, fmaf(turns, -6.28318548f, phi));
     return fminf(fmaxf(r, -PI), PI);
 }
 
-// Unsigned order of the result is the order of the numbers; -0 and 0 are the same, and not-a-number comes last.
+// Maps floats to unsigned integers of the same order; -0 equals 0, and NaN is last.
 __device__ inline unsigned int ordered(float x) {
     const unsigned int bits = (unsigned int)__float_as_int(x + 0.0f);
     return bits ^ ((bits >> 31) ? 0xffffffffu : 0x80000000u);
 }
 
-// Sum over a block of 256, in the same order on every device; thread 0 has it.
+// Sum over a block of 256, in the same order on every device; valid in thread 0.
 __device__ inline double block_sum(double x, double* warps) {
     for (int d = 16; d > 0; d >>= 1) x += __shfl_down_sync(ALL_LANES, x, d);
     __syncthreads();
@@ -58,7 +58,7 @@ __device__ inline double block_sum(double x, double* warps) {
     return sum;
 }
 
-// The same for all of its threads.
+// The same, valid in all threads.
 __device__ inline double block_total(double x, double* warps) {
     const double sum = block_sum(x, warps);
     __syncthreads();

@@ -1,4 +1,4 @@
-// One warp multiplies 16 x 16 by 16 x 8 and adds: m16n8k16 with f32 sums. Lane 4g + t holds of A rows g and g + 8,
+// Warp-level matrix multiply-accumulate, 16 x 16 by 16 x 8: m16n8k16 with f32 sums. Lane 4g + t holds of A rows g and g + 8,
 // columns 2t, 2t + 1 and the same + 8; of B column g, rows 2t, 2t + 1 and the same + 8; of C rows g and g + 8, columns
 // 2t and 2t + 1.
 #pragma once

@@ -1,6 +1,6 @@
 // All pairs of four sites with a list of others: three additions, one ex2, two fused multiply-adds and one more
-// addition each. Sums of 32 are added to the rest as one, which costs a thirtieth more and keeps the error of a sum
-// over thousands where that of a sum over a hundred is.
+// addition each. Partial sums of 32 cost a thirtieth more and limit the rounding error of a sum over thousands to that of
+// a sum over a hundred.
 #pragma once
 
 struct Four { float re[4], im[4], d[4]; };
@@ -28,5 +28,5 @@ __device__ inline void add_pairs(const float4* others, unsigned int count, const
     }
 }
 
-// A site infinitely far away, whose weight is exactly 0: fills up a list to a multiple of 32.
-__device__ inline float4 nobody() { return make_float4(__int_as_float(0x7f800000), 0.0f, 0.0f, 0.0f); }
+// A site at infinity with weight exactly 0: pads a list to a multiple of 32.
+__device__ inline float4 empty_site() { return make_float4(__int_as_float(0x7f800000), 0.0f, 0.0f, 0.0f); }

@@ -1,54 +1,53 @@
-// The largest of many keys, ties to the lower slot: radix selection by 11, 11 and 10 bits, then a list of what lies
-// above the threshold and of as many ties as are wanted. Counts are integers, so no order of threads matters; `decide`
-// (turnover.cu) sorts the list.
+// Selection of the largest keys, ties to the lower slot: radix selection by 11, 11 and 10 bits, then a list of the keys
+// above the threshold and of the required ties. Counts are integers, so results do not depend on the order of threads;
+// `decide_events` (turnover.cu) sorts the list.
 //
-// Choice 0 are those to fuse, choice 1 those to decay, choice 2 is the median. Before there is anyone to fuse, choice 0
-// are the fittest, who answer together while their weights are still there; the marks this leaves are wiped by
-// `key_fusion`.
+// Selection 0 is for fusion, selection 1 for decay, selection 2 is the median. Before the fusion keys are made, selection
+// 0 is the ensemble of the fittest nuclei; `make_fusion_keys` clears the marks it leaves.
 #include "gen/nuclei-select.cuh"
 #include "nuclei/math.cuh"
-#include "nuclei/blocks.cuh"
+#include "nuclei/block_scan.cuh"
 #include "nuclei/table.cuh"
 
-constexpr unsigned int KEYS = 2048, BINS = 2048, MOST = 4096;
+constexpr unsigned int KEYS = 2048, BINS = 2048, MAX_SELECTED = 4096;
 
-__device__ inline void want(Choice* choice, unsigned int count) { *choice = {count, 0, 0, 0, 0, 0}; }
+__device__ inline void want(TopK* choice, unsigned int count) { *choice = {count, 0, 0, 0, 0, 0}; }
 
-extern "C" __global__ void key_fusion(const Census* __restrict__ census, const Climate* __restrict__ climate, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, Choice* __restrict__ choices) {
-    const unsigned int i = thread_index(), n = census->n;
-    if (i == 0) want(&choices[0], min(rules->m_fuse, n));
+extern "C" __global__ void make_fusion_keys(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, TopK* __restrict__ top_k) {
+    const unsigned int i = thread_index(), n = population->n;
+    if (i == 0) want(&top_k[0], min(params->m_fuse, n));
     if (i >= n) return;
-    const unsigned int slot = idx[i], places = rules->places;
-    const float f = fields[F * places + slot], h = fields[H * places + slot];
-    const double novel = (double)h - ((double)f - climate->mean_f) / climate->t;
-    keys[i] = ordered(rules->fuse_key == 0 ? (float)novel : rules->fuse_key == 1 ? h : -f);
-    tags[MARK * places + slot] = 0;
+    const unsigned int slot = idx[i], n_slots = params->n_slots;
+    const float f = fields[F * n_slots + slot], h = fields[H * n_slots + slot];
+    const double novel = (double)h - ((double)f - stats->mean_f) / stats->t;
+    keys[i] = ordered(params->fuse_key == 0 ? (float)novel : params->fuse_key == 1 ? h : -f);
+    tags[MARK * n_slots + slot] = 0;
 }
 
-extern "C" __global__ void key_decay(const Census* __restrict__ census, const Rules* __restrict__ rules, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const unsigned int* __restrict__ tags, unsigned int* __restrict__ keys, Choice* __restrict__ choices) {
-    const unsigned int i = thread_index(), n = census->n;
+extern "C" __global__ void make_decay_keys(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const unsigned int* __restrict__ tags, unsigned int* __restrict__ keys, TopK* __restrict__ top_k) {
+    const unsigned int i = thread_index(), n = population->n;
     if (i == 0) {
-        const unsigned int share = (unsigned int)ceil(rules->worst_share * n);
-        want(&choices[1], min(max(rules->k_worst, share), n - choices[0].want));
-        want(&choices[2], n - n / 2); // the key of this rank from above is that of rank n / 2 from below
+        const unsigned int share = (unsigned int)ceil(params->worst_share * n);
+        want(&top_k[1], min(max(params->k_worst, share), n - top_k[0].want));
+        want(&top_k[2], n - n / 2); // the key of this rank from above is that of rank n / 2 from below
     }
     if (i >= n) return;
-    const unsigned int slot = idx[i], places = rules->places;
-    keys[i] = tags[MARK * places + slot] ? 0 : ordered(fields[F * places + slot]);
+    const unsigned int slot = idx[i], n_slots = params->n_slots;
+    keys[i] = tags[MARK * n_slots + slot] ? 0 : ordered(fields[F * n_slots + slot]);
 }
 
-extern "C" __global__ void key_fitness(const Census* __restrict__ census, unsigned int places, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys) {
+extern "C" __global__ void make_fitness_keys(const PopulationCounts* __restrict__ population, unsigned int n_slots, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys) {
     const unsigned int i = thread_index();
-    if (i < census->n) keys[i] = ordered(fields[F * places + idx[i]]);
+    if (i < population->n) keys[i] = ordered(fields[F * n_slots + idx[i]]);
 }
 
-extern "C" __global__ void count_digits(const Census* __restrict__ census, unsigned int which, unsigned int digit, const unsigned int* __restrict__ keys, unsigned int* __restrict__ histogram, Choice* __restrict__ choices) {
+extern "C" __global__ void count_digits(const PopulationCounts* __restrict__ population, unsigned int which, unsigned int digit, const unsigned int* __restrict__ keys, unsigned int* __restrict__ histogram, TopK* __restrict__ top_k) {
     __shared__ unsigned int bins[BINS], warps[8];
     __shared__ bool is_last;
-    const unsigned int n = census->n, t = threadIdx.x, first = blockIdx.x * KEYS;
+    const unsigned int n = population->n, t = threadIdx.x, first = blockIdx.x * KEYS;
     if (first >= n && blockIdx.x > 0) return;
     const unsigned int shift = digit == 0 ? 21 : digit == 1 ? 10 : 0, above_shift = digit == 1 ? 21 : 10;
-    const unsigned int width = digit == 2 ? 1024 : 2048, prefix = choices[which].prefix;
+    const unsigned int width = digit == 2 ? 1024 : 2048, prefix = top_k[which].prefix;
     for (unsigned int b = t; b < BINS; b += 256) bins[b] = 0;
     __syncthreads();
     for (unsigned int i = first + t; i < min(first + KEYS, n); i += 256) {
@@ -60,11 +59,11 @@ extern "C" __global__ void count_digits(const Census* __restrict__ census, unsig
         if (bins[b]) atomicAdd(&histogram[b], bins[b]);
     __threadfence();
     __syncthreads();
-    if (t == 0) is_last = atomicAdd(&choices[which].done, 1u) == max((n + KEYS - 1) / KEYS, 1u) - 1;
+    if (t == 0) is_last = atomicAdd(&top_k[which].done, 1u) == max((n + KEYS - 1) / KEYS, 1u) - 1;
     __syncthreads();
     if (!is_last) return;
-    // Whoever comes last has all counts: it finds the bin of the threshold, from the top, and clears up.
-    const unsigned int each = width / 256, wanted = choices[which].want - choices[which].above;
+    // The last block has all counts: it finds the bin of the threshold, from the top, and clears the histogram.
+    const unsigned int each = width / 256, wanted = top_k[which].want - top_k[which].above;
     unsigned int own[8], sum = 0;
     for (unsigned int e = 0; e < each; ++e) {
         own[e] = atomicExch(&histogram[width - 1 - (t * each + e)], 0u);
@@ -72,15 +71,15 @@ extern "C" __global__ void count_digits(const Census* __restrict__ census, unsig
     }
     Scan scan = scan_block(sum, warps);
     if (wanted == 0) {
-        if (t == 0) choices[which].prefix = 0xffffffffu, choices[which].done = 0; // nothing lies above that
+        if (t == 0) top_k[which].prefix = 0xffffffffu, top_k[which].done = 0; // no key is above this
         return;
     }
     for (unsigned int e = 0; e < each; ++e) {
         if (scan.before < wanted && wanted <= scan.before + own[e]) {
-            choices[which].prefix = prefix << (digit == 2 ? 10 : 11) | (width - 1 - (t * each + e));
-            choices[which].above += scan.before;
-            choices[which].ties = wanted - scan.before;
-            choices[which].done = 0;
+            top_k[which].prefix = prefix << (digit == 2 ? 10 : 11) | (width - 1 - (t * each + e));
+            top_k[which].above += scan.before;
+            top_k[which].ties = wanted - scan.before;
+            top_k[which].done = 0;
         }
         scan.before += own[e];
     }
@@ -90,27 +89,27 @@ __device__ inline unsigned long long listed(unsigned int key, unsigned int slot)
     return (unsigned long long)~key << 32 | slot;
 }
 
-extern "C" __global__ void collect_above(const Census* __restrict__ census, unsigned int places, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, unsigned int* __restrict__ ties, Choice* __restrict__ choices) {
+extern "C" __global__ void collect_above(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, unsigned int* __restrict__ ties, TopK* __restrict__ top_k) {
     __shared__ unsigned int warps[8];
-    const unsigned int n = census->n, first = blockIdx.x * KEYS, threshold = choices[which].prefix;
+    const unsigned int n = population->n, first = blockIdx.x * KEYS, threshold = top_k[which].prefix;
     if (first >= n) return;
     unsigned int equal = 0;
     for (unsigned int i = first + threadIdx.x; i < min(first + KEYS, n); i += 256) {
         const unsigned int key = keys[i];
         if (key == threshold) ++equal;
         if (key <= threshold) continue;
-        const unsigned int at = atomicAdd(&choices[which].count, 1u);
-        if (at < MOST) chosen[which * MOST + at] = listed(key, idx[i]);
-        tags[MARK * places + idx[i]] = 1;
+        const unsigned int at = atomicAdd(&top_k[which].count, 1u);
+        if (at < MAX_SELECTED) chosen[which * MAX_SELECTED + at] = listed(key, idx[i]);
+        tags[MARK * n_slots + idx[i]] = 1;
     }
     const Scan scan = scan_block(equal, warps);
     if (threadIdx.x == 0) ties[blockIdx.x] = scan.all;
 }
 
-extern "C" __global__ void collect_ties(const Census* __restrict__ census, unsigned int places, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, const unsigned int* __restrict__ ties, const Choice* __restrict__ choices) {
+extern "C" __global__ void collect_ties(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int which, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ keys, unsigned int* __restrict__ tags, unsigned long long* __restrict__ chosen, const unsigned int* __restrict__ ties, const TopK* __restrict__ top_k) {
     __shared__ unsigned int warps[8];
-    const unsigned int n = census->n, first = blockIdx.x * KEYS, t = threadIdx.x;
-    const Choice choice = choices[which];
+    const unsigned int n = population->n, first = blockIdx.x * KEYS, t = threadIdx.x;
+    const TopK choice = top_k[which];
     if (first >= n || choice.want == 0) return;
     unsigned int rank = sum_before(ties, blockIdx.x, warps), own = 0;
     if (rank >= choice.ties) return;
@@ -119,27 +118,27 @@ extern "C" __global__ void collect_ties(const Census* __restrict__ census, unsig
     for (unsigned int i = first + 8 * t; i < min(first + 8 * t + 8, n) && rank < choice.ties; ++i) {
         if (keys[i] != choice.prefix) continue;
         const unsigned int at = choice.above + rank++;
-        if (at < MOST) chosen[which * MOST + at] = listed(keys[i], idx[i]);
-        tags[MARK * places + idx[i]] = 1;
+        if (at < MAX_SELECTED) chosen[which * MAX_SELECTED + at] = listed(keys[i], idx[i]);
+        tags[MARK * n_slots + idx[i]] = 1;
     }
 }
 
-extern "C" __global__ void take_median(const Census* __restrict__ census, const Choice* __restrict__ choices, Climate* __restrict__ climate) {
-    const unsigned int key = choices[2].prefix;
+extern "C" __global__ void store_median(const PopulationCounts* __restrict__ population, const TopK* __restrict__ top_k, DeviceStats* __restrict__ stats) {
+    const unsigned int key = top_k[2].prefix;
     const unsigned int bits = key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu);
-    climate->median_f = census->n ? __int_as_float((int)bits) : 0.0f;
+    stats->median_f = population->n ? __int_as_float((int)bits) : 0.0f;
 }
 
-extern "C" __global__ void key_fittest(const Census* __restrict__ census, unsigned int places, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, Choice* __restrict__ choices) {
-    const unsigned int i = thread_index(), n = census->n;
-    if (i == 0) want(&choices[0], min(most, n));
-    if (i < n) keys[i] = ordered(-fields[F * places + idx[i]]);
+extern "C" __global__ void make_fittest_keys(const PopulationCounts* __restrict__ population, unsigned int n_slots, unsigned int most, const unsigned int* __restrict__ idx, const float* __restrict__ fields, unsigned int* __restrict__ keys, TopK* __restrict__ top_k) {
+    const unsigned int i = thread_index(), n = population->n;
+    if (i == 0) want(&top_k[0], min(most, n));
+    if (i < n) keys[i] = ordered(-fields[F * n_slots + idx[i]]);
 }
 
-// The answers are added up by ascending key and slot, whatever order they were listed in: the same bits every time.
-extern "C" __global__ void answer_together(const Equations* __restrict__ of, const Choice* __restrict__ choices, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, Climate* __restrict__ climate) {
+// Outputs are added by ascending key and slot, for any order of the list: the same bits every time.
+extern "C" __global__ void evaluate_ensemble(const TaskEquations* __restrict__ of, const TopK* __restrict__ top_k, const unsigned long long* __restrict__ chosen, const float* __restrict__ x, const float* __restrict__ y, const float* __restrict__ w, unsigned int* __restrict__ order, DeviceStats* __restrict__ stats) {
     __shared__ double warps[8];
-    const unsigned int k = choices[0].want, t = threadIdx.x;
+    const unsigned int k = top_k[0].want, t = threadIdx.x;
     for (unsigned int e = t; e < k; e += 256) {
         unsigned int rank = 0;
         for (unsigned int other = 0; other < k; ++other) rank += chosen[other] < chosen[e];
@@ -159,5 +158,5 @@ extern "C" __global__ void answer_together(const Equations* __restrict__ of, con
         total += miss * miss;
     }
     total = block_sum(total, warps);
-    if (t == 0) climate->together_f = (float)((of->rest + total) / of->samples);
+    if (t == 0) stats->ensemble_f = (float)((of->rest + total) / of->samples);
 }

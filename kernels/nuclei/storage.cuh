@@ -1,4 +1,4 @@
-// Weights as they are stored for evaluation: 0 as they are, 1 with 11 significant bits (f16), 2 with 8 (bf16).
+// Weights rounded for evaluation: 0 not rounded, 1 to 11 significant bits (f16), 2 to 8 (bf16).
 #pragma once
 
 __device__ inline unsigned int f16_bits(float x) {

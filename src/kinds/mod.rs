@@ -33,9 +33,9 @@ struct PreparedKind<K: Kind> {
 }
 
 impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
-    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        let setup = Arc::new(K::prepare(params, context, progress)?);
-        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
+    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, scene, progress)?);
+        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
     }
 }
 
@@ -87,16 +87,16 @@ macro_rules! kinds {
             /// Stable lower-case name.
             pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
 
-            /// What it models, with references.
+            /// What it models, after whom.
             pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
-            /// Its probes.
+            /// What its simulations can be asked to show and record.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
-            /// Its actions.
+            /// What can be done to its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
-            /// Named parameter values with a citation.
+            /// Sets of values with a name and a citation.
             pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
 
             /// Its CUDA modules.
@@ -109,8 +109,8 @@ macro_rules! kinds {
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
 
-            /// Memory traffic and arithmetic per work item of its timing rows.
-            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
+            /// What rows of its timings move and compute per work item.
+            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
@@ -121,8 +121,9 @@ macro_rules! kinds {
             /// Simulated seconds per step.
             pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
 
-            /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
-            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
+            /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
+            /// they do not.
+            pub fn predict(&self, on: Place) -> Bytes {
                 match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
@@ -131,9 +132,9 @@ macro_rules! kinds {
                 self.prepare(context, progress)?.start(context.seed, on)
             }
 
-            /// The slow part of [`Model::build`]; the result can be started repeatedly.
-            pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
+            /// The heavy half of [`Model::build`], to be started as often as one likes.
+            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, scene, progress), )* }
             }
         }
 

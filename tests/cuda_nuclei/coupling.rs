@@ -1,14 +1,14 @@
 //! Sums over all pairs against the formula, in double precision.
 
 use crate::{
-    device::{Dice, buf, census, climate, gpu, rules, within, worse},
+    device::{Dice, buf, gpu, kernel_params, population, stats, within, worse},
     golden,
 };
 use neuropil::{
     gpu::{Buf, Gpu, Pass},
     kinds::nuclei::cuda::{
-        coupling::{Coupling, Way},
-        layout::Climate,
+        coupling::{Algorithm, Coupling},
+        layout::DeviceStats,
         memory::FIELDS,
     },
 };
@@ -57,11 +57,11 @@ impl Cloud {
         buf(gpu, &(0..self.len()).map(|i| (i * stride) as u32).collect::<Vec<_>>())
     }
 
-    /// A table of so many places, with nonsense where nobody lives.
-    pub fn fields(&self, gpu: &Arc<Gpu>, places: usize, stride: usize) -> Buf<f32> {
-        let mut fields = vec![f32::NAN; FIELDS * places];
+    /// A table of `n_slots` slots, with NaN in free slots.
+    pub fn fields(&self, gpu: &Arc<Gpu>, n_slots: usize, stride: usize) -> Buf<f32> {
+        let mut fields = vec![f32::NAN; FIELDS * n_slots];
         for (field, values) in [(0, &self.phi), (4, &self.f), (5, &self.h)] {
-            values.iter().enumerate().for_each(|(i, x)| fields[field * places + i * stride] = *x);
+            values.iter().enumerate().for_each(|(i, x)| fields[field * n_slots + i * stride] = *x);
         }
         buf(gpu, &fields)
     }
@@ -71,23 +71,30 @@ impl Cloud {
     }
 }
 
-/// S, d and local order by a method; what the climate says of the whole.
-fn coupled(gpu: &Arc<Gpu>, cloud: &Cloud, way: Way, capacity: usize, blocks: Option<u32>) -> (Vec<f32>, Climate) {
+/// S, d and local order by an algorithm, and the statistics of the population.
+fn coupled(
+    gpu: &Arc<Gpu>,
+    cloud: &Cloud,
+    algorithm: Algorithm,
+    capacity: usize,
+    blocks: Option<u32>,
+) -> (Vec<f32>, DeviceStats) {
     let n = cloud.len();
-    let mut coupling = Coupling::new(gpu, capacity.max(n) as u32, way, blocks).expect("it starts");
-    let (census, mut climate) = (census(gpu, n), climate(gpu, cloud.mean_f(), cloud.t));
-    // Every other place of a larger table is empty: nobody sees them.
+    let mut coupling = Coupling::new(gpu, capacity.max(n) as u32, algorithm, blocks).expect("it starts");
+    let (population, mut stats) = (population(gpu, n), stats(gpu, cloud.mean_f(), cloud.t));
+    // Every other slot of a larger table is free.
     let stride = if capacity > 2 * n { 2 } else { 1 };
-    let places = capacity.max(n);
-    let (idx, mut fields, rules) = (cloud.slots(gpu, stride), cloud.fields(gpu, places, stride), rules(gpu, places));
+    let n_slots = capacity.max(n);
+    let (idx, mut fields, kernel_params) =
+        (cloud.slots(gpu, stride), cloud.fields(gpu, n_slots, stride), kernel_params(gpu, n_slots));
     let pass = &mut Pass::default();
-    coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
-    coupling.order(pass, &census).expect("orders");
-    coupling.couple(pass, &census, &idx).expect("couples");
-    coupling.keep_order(pass, &census).expect("keeps its order");
-    coupling.couple(pass, &census, &idx).expect("couples again");
-    coupling.find_order(pass, &census, &rules, &idx, &mut fields, &mut climate).expect("finds the order");
-    (coupling.sums.read_range(0..4 * n).expect("reads"), climate.read().expect("reads")[0])
+    coupling.build_sites(pass, &population, &stats, &idx, &fields).expect("places");
+    coupling.order(pass, &population).expect("orders");
+    coupling.couple(pass, &population, &idx).expect("couples");
+    coupling.keep_order(pass, &population).expect("keeps its order");
+    coupling.couple(pass, &population, &idx).expect("couples again");
+    coupling.reduce_order(pass, &population, &kernel_params, &idx, &mut fields, &mut stats).expect("finds the order");
+    (coupling.sums.read_range(0..4 * n).expect("reads"), stats.read().expect("reads")[0])
 }
 
 /// Largest error of S and d over the largest d.
@@ -98,75 +105,75 @@ fn error(got: &[f32], want: &[[f64; 3]], of: impl Iterator<Item = usize>) -> f64
     of.zip(want).map(off).fold(0.0, worse) / scale
 }
 
-const EXACT: [Way; 3] = [Way::Naive, Way::Tiled, Way::Fast];
+const EXACT: [Algorithm; 3] = [Algorithm::Naive, Algorithm::Tiled, Algorithm::Fast];
 
 #[test]
-fn coupling_is_the_formula() {
+fn sums_match_the_formula() {
     let Some(gpu) = gpu() else { return };
     for n in [1, 2, 3, 31, 33, 255, 257, 1000, 1025, 4096] {
         for ties in [false, true] {
             let cloud = Cloud::random(n, n as u64, ties);
             let want = cloud.sums(0..n);
-            for way in EXACT {
-                let (got, _) = coupled(&gpu, &cloud, way, n, None);
-                within(&format!("{way:?}, {n} nuclei, ties {ties}"), error(&got, &want, 0..n), 1e-6);
+            for algorithm in EXACT {
+                let (got, _) = coupled(&gpu, &cloud, algorithm, n, None);
+                within(&format!("{algorithm:?}, {n} nuclei, ties {ties}"), error(&got, &want, 0..n), 1e-6);
             }
-            let (got, _) = coupled(&gpu, &cloud, Way::Fast, 5 * n, None);
+            let (got, _) = coupled(&gpu, &cloud, Algorithm::Fast, 5 * n, None);
             within(&format!("Fast, {n} nuclei with room for more"), error(&got, &want, 0..n), 1e-6);
         }
     }
 }
 
 #[test]
-fn coupling_of_many_is_the_formula() {
+fn sums_of_large_populations_match_the_formula() {
     let Some(gpu) = gpu() else { return };
     for n in [50_000, 262_144] {
         let cloud = Cloud::random(n, 7, false);
         let some = || (0..n).step_by((n / 150) | 1);
         let want = cloud.sums(some());
-        for way in [Way::Tiled, Way::Fast] {
-            let (got, climate) = coupled(&gpu, &cloud, way, n, None);
-            within(&format!("{way:?}, {n} nuclei, every {}th", (n / 150) | 1), error(&got, &want, some()), 1e-6);
+        for algorithm in [Algorithm::Tiled, Algorithm::Fast] {
+            let (got, stats) = coupled(&gpu, &cloud, algorithm, n, None);
+            within(&format!("{algorithm:?}, {n} nuclei, every {}th", (n / 150) | 1), error(&got, &want, some()), 1e-6);
             let sums = |c: usize| (0..n).map(|j| f64::from(got[4 * j + c])).sum::<f64>();
-            within(&format!("{way:?}, |Im sum S| / sum d"), sums(1).abs() / sums(2), 1e-6);
+            within(&format!("{algorithm:?}, |Im sum S| / sum d"), sums(1).abs() / sums(2), 1e-6);
             let r_weighted = (sums(0) / sums(2)).sqrt();
-            within(&format!("{way:?}, weighted order"), (climate.r_weighted - r_weighted).abs(), 1e-9);
+            within(&format!("{algorithm:?}, weighted order"), (stats.r_weighted - r_weighted).abs(), 1e-9);
         }
     }
 }
 
 #[test]
-fn coupling_is_the_reference() {
+fn sums_match_the_reference() {
     let Some(gpu) = gpu() else { return };
     for golden in golden::all("nuclei", "coupling_") {
         let single = |name: &str| golden.get(name).iter().map(|x| *x as f32).collect::<Vec<_>>();
         let n = golden.get("fitness").len();
         let want: Vec<[f64; 3]> = (0..n).map(|j| ["S_re", "S_im", "rowsum"].map(|key| golden.get(key)[j])).collect();
         let cloud = Cloud { f: single("fitness"), h: single("entropy"), phi: single("phi"), t: golden.one("T") };
-        for way in EXACT {
-            let (got, climate) = coupled(&gpu, &cloud, way, n, None);
-            within(&format!("{way:?}, {}", golden.name), error(&got, &want, 0..n), 1e-6);
+        for algorithm in EXACT {
+            let (got, stats) = coupled(&gpu, &cloud, algorithm, n, None);
+            within(&format!("{algorithm:?}, {}", golden.name), error(&got, &want, 0..n), 1e-6);
             if golden.has("R_local") {
                 let local = golden.get("R_local").iter().enumerate();
                 let off = local.map(|(j, l)| (f64::from(got[4 * j + 3]) - l).abs()).fold(0.0, worse);
-                within(&format!("{way:?}, {}, local order", golden.name), off, 2e-6);
-                within("global order", (climate.r - golden.one("r")).abs(), 1e-7);
-                within("weighted order", (climate.r_weighted - golden.one("R_J")).abs(), 1e-6);
+                within(&format!("{algorithm:?}, {}, local order", golden.name), off, 2e-6);
+                within("global order", (stats.r - golden.one("r")).abs(), 1e-7);
+                within("weighted order", (stats.r_weighted - golden.one("R_J")).abs(), 1e-6);
             }
         }
     }
 }
 
 #[test]
-fn the_mean_field_is_the_sum() {
+fn mean_field_equals_the_sum_of_equal_nuclei() {
     let Some(gpu) = gpu() else { return };
     let mut cloud = Cloud::random(3000, 5, false);
     (cloud.f, cloud.h) = (vec![1.5; 3000], vec![0.5; 3000]);
     let want = cloud.sums(0..3000);
-    for way in [Way::MeanField, Way::Tiled, Way::Fast] {
-        let (got, climate) = coupled(&gpu, &cloud, way, 3000, None);
-        within(&format!("{way:?} of equals"), error(&got, &want, 0..3000), 1e-6);
-        within("weighted order is the global one", (climate.r - climate.r_weighted).abs(), 1e-6);
+    for algorithm in [Algorithm::MeanField, Algorithm::Tiled, Algorithm::Fast] {
+        let (got, stats) = coupled(&gpu, &cloud, algorithm, 3000, None);
+        within(&format!("{algorithm:?} of equals"), error(&got, &want, 0..3000), 1e-6);
+        within("weighted order is the global one", (stats.r - stats.r_weighted).abs(), 1e-6);
     }
 }
 
@@ -179,21 +186,21 @@ fn wide_ranges_do_not_overflow() {
         *f *= [1.0, 100.0, 1e5, 2e8][i % 4];
     }
     let want = cloud.sums(0..3000);
-    for way in EXACT {
-        let (got, _) = coupled(&gpu, &cloud, way, 3000, None);
-        // What is left of a fitness of 1e8 in single precision are multiples of 8.
+    for algorithm in EXACT {
+        let (got, _) = coupled(&gpu, &cloud, algorithm, 3000, None);
+        // In single precision a fitness of 1e8 is a multiple of 8.
         let finite = got.iter().all(|x| x.is_finite());
-        assert!(finite, "{way:?}");
+        assert!(finite, "{algorithm:?}");
         let small = |j: &usize| j % 4 == 3;
         let far: Vec<usize> = (0..3000).filter(small).collect();
         let lonely: Vec<[f64; 3]> = far.iter().map(|j| want[*j]).collect();
-        within(&format!("{way:?}, fitness up to 1e9"), error(&got, &lonely, far.into_iter()), 0.3);
+        within(&format!("{algorithm:?}, fitness up to 1e9"), error(&got, &lonely, far.into_iter()), 0.3);
     }
 }
 
-/// The weights as a table give the same sums.
+/// A coupling matrix gives the same sums.
 #[test]
-fn a_given_coupling_is_taken() {
+fn a_coupling_matrix_is_used() {
     let Some(gpu) = gpu() else { return };
     let cloud = Cloud::random(700, 13, false);
     let want = cloud.sums(0..700);
@@ -201,36 +208,36 @@ fn a_given_coupling_is_taken() {
         let (df, dh) = (f64::from(cloud.f[j] - cloud.f[k]), f64::from(cloud.h[j] - cloud.h[k]));
         (-df.abs() / cloud.t - dh.abs()).exp()
     };
-    // In a table of twice as many places, with nonsense where nobody lives.
+    // In a table of twice as many slots, with NaN in free slots.
     let matrix: Vec<f64> = (0..1400 * 1400)
         .map(|i| (i / 1400, i % 1400))
         .map(|(j, k)| if j % 2 == 0 && k % 2 == 0 { weight(j / 2, k / 2) } else { f64::NAN })
         .collect();
-    let mut coupling = Coupling::new(&gpu, 1400, Way::Given, None).expect("it starts");
-    coupling.give(&matrix).expect("it is taken");
-    let (census, climate) = (census(&gpu, 700), climate(&gpu, cloud.mean_f(), cloud.t));
+    let mut coupling = Coupling::new(&gpu, 1400, Algorithm::Matrix, None).expect("it starts");
+    coupling.set_matrix(&matrix).expect("it is stored");
+    let (population, stats) = (population(&gpu, 700), stats(&gpu, cloud.mean_f(), cloud.t));
     let (idx, fields) = (cloud.slots(&gpu, 2), cloud.fields(&gpu, 1400, 2));
     let pass = &mut Pass::default();
-    coupling.place(pass, &census, &climate, &idx, &fields).expect("places");
-    coupling.couple(pass, &census, &idx).expect("couples");
+    coupling.build_sites(pass, &population, &stats, &idx, &fields).expect("places");
+    coupling.couple(pass, &population, &idx).expect("couples");
     let got = coupling.sums.read_range(0..2800).expect("reads");
-    within("a given coupling", error(&got, &want, 0..700), 1e-6);
+    within("a coupling matrix", error(&got, &want, 0..700), 1e-6);
 }
 
 #[test]
-fn launch_shapes_change_no_bit() {
+fn results_do_not_depend_on_launch_shapes() {
     let Some(gpu) = gpu() else { return };
     for n in [1000, 40_000] {
         let cloud = Cloud::random(n, 3, true);
         let bits = |blocks| {
-            let (sums, climate) = coupled(&gpu, &cloud, Way::Tiled, n, blocks);
-            (sums.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), climate)
+            let (sums, stats) = coupled(&gpu, &cloud, Algorithm::Tiled, n, blocks);
+            (sums.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), stats)
         };
         let want = bits(None);
         for blocks in [1, 7, 500] {
             assert!(bits(Some(blocks)) == want, "{n} nuclei, {blocks} blocks");
         }
-        let fast = || coupled(&gpu, &cloud, Way::Fast, n, None).0.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let fast = || coupled(&gpu, &cloud, Algorithm::Fast, n, None).0.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert!(fast() == fast(), "{n} nuclei, twice");
     }
 }

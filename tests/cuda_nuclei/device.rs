@@ -1,12 +1,12 @@
-//! What tests of the nuclei on a GPU share.
+//! Helpers of the nuclei tests on the GPU.
 
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, Graph, OpenError, Pass},
-    kinds::nuclei::cuda::layout::{Census, Climate, Rules},
+    kinds::nuclei::cuda::layout::{DeviceStats, KernelParams, PopulationCounts},
 };
 use std::{io::Write as _, sync::Arc, time::Instant};
 
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+/// Writes to the terminal even when the test runner captures output.
 pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
@@ -22,7 +22,7 @@ pub fn gpu() -> Option<Arc<Gpu>> {
     }
 }
 
-/// Prints an error beside its tolerance, and holds it to it.
+/// Prints an error with its tolerance, and checks it.
 pub fn within(what: &str, error: f64, tolerance: f64) {
     println!("{what:<58} {error:9.2e}  of {tolerance:8.1e}  {}", if error <= tolerance { "fine" } else { "TOO FAR" });
     assert!(error <= tolerance, "{what}: {error:e} exceeds {tolerance:e}");
@@ -33,25 +33,32 @@ pub fn buf<T: neuropil::gpu::layout::CudaType>(gpu: &Arc<Gpu>, values: &[T]) -> 
     Buf::from_slice(gpu, "test", values).expect("it fits")
 }
 
-pub fn census(gpu: &Arc<Gpu>, n: usize) -> Buf<Census> {
-    buf(gpu, &[Census { n: n as u32, ..Census::default() }])
+pub fn population(gpu: &Arc<Gpu>, n: usize) -> Buf<PopulationCounts> {
+    buf(gpu, &[PopulationCounts { n: n as u32, ..PopulationCounts::default() }])
 }
 
-pub fn climate(gpu: &Arc<Gpu>, mean_f: f64, t: f64) -> Buf<Climate> {
-    buf(gpu, &[Climate { mean_f, t, per_t: std::f64::consts::LOG2_E / t, ..Climate::default() }])
+pub fn stats(gpu: &Arc<Gpu>, mean_f: f64, t: f64) -> Buf<DeviceStats> {
+    buf(gpu, &[DeviceStats { mean_f, t, per_t: std::f64::consts::LOG2_E / t, ..DeviceStats::default() }])
 }
 
-pub fn rules(gpu: &Arc<Gpu>, places: usize) -> Buf<Rules> {
-    let open = Rules { places: places as u32, prefactor: 1.0, hbar: 1.0, width: 1.0, mass: 1.0, ..Rules::default() };
+pub fn kernel_params(gpu: &Arc<Gpu>, n_slots: usize) -> Buf<KernelParams> {
+    let open = KernelParams {
+        n_slots: n_slots as u32,
+        prefactor: 1.0,
+        hbar: 1.0,
+        width: 1.0,
+        mass: 1.0,
+        ..KernelParams::default()
+    };
     buf(gpu, &[open])
 }
 
-/// The larger one, and not-a-number above all.
+/// The larger value; NaN is largest.
 pub fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }
 
-/// Microseconds per launch of what is recorded, replayed as a graph of twenty.
+/// Microseconds per recorded launch, replayed as a graph of twenty.
 pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> f64 {
     const TIMES: u32 = 20;
     // SAFETY: what the launches work on is borrowed by `record`, which outlives the graph.
@@ -68,7 +75,7 @@ pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), Gp
     best * 1e6 / f64::from(TIMES)
 }
 
-/// Numbers in [0, 1) from a counter: the tests need no more.
+/// Pseudo-random numbers in [0, 1) from a counter.
 pub struct Dice(pub u64);
 
 impl Dice {

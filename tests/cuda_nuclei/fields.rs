@@ -1,23 +1,22 @@
-//! Several fields of phases: sums against the formula in double precision and against the reference files, runs against
-//! the CPU.
+//! Several phase fields: sums against the formula in double precision and the reference files, runs against the CPU.
 
 use crate::{
-    device::{Dice, buf, census, climate, gpu, within, worse},
+    device::{Dice, buf, gpu, population, stats, within, worse},
     golden,
     runs::{advance, lively, scene, setup, start, turned},
 };
 use neuropil::{
     gpu::{Gpu, Pass},
     kinds::nuclei::{
-        Coupling as Settings, Integrator, Method, Mixing, Params, Sent,
+        Coupling as Settings, CouplingMethod, Integrator, Mixing, Params, SentPhase,
         cpu::{
             CpuSim,
             coupling::fields::{Amplitude, Fields},
         },
         cuda::{
             Tuning,
-            coupling::{Coupling, Way},
-            layout::Rules,
+            coupling::{Algorithm, Coupling},
+            layout::KernelParams,
             memory::{FIELDS, Table},
             mixer::Mixer,
         },
@@ -62,8 +61,8 @@ impl Many {
             .collect();
         let of = Fields { x: &each(&self.f, self.t), h: &each(&self.h, 1.0), psi: &psi, g: &self.g, fields };
         let mut sums = of.factored(amplitude);
-        if amplitude == Amplitude::AsFound {
-            // The origin added them without turning them back; a run sees them from the nucleus.
+        if amplitude == Amplitude::Compat {
+            // The simulation uses the frame of the nucleus, the original model does not.
             for (s, z) in sums.iter_mut().zip(&psi) {
                 *s = [s[0] * z[0] + s[1] * z[1], s[1] * z[0] - s[0] * z[1]];
             }
@@ -71,36 +70,39 @@ impl Many {
         sums
     }
 
-    /// The same on the device, in a table of so many places per nucleus; and the largest d.
-    fn mixed(&self, gpu: &Arc<Gpu>, way: Way, sent: Sent, stride: usize) -> (Vec<[f64; 2]>, f64) {
-        let (n, waves) = (self.f.len(), self.fields());
-        let places = n * stride;
-        let mut fields = vec![f32::NAN; (FIELDS + waves - 1) * places];
+    /// The same on the device, in a table of `stride` slots per nucleus; and the largest d.
+    fn mixed(&self, gpu: &Arc<Gpu>, algorithm: Algorithm, sent: SentPhase, stride: usize) -> (Vec<[f64; 2]>, f64) {
+        let (n, phase_fields) = (self.f.len(), self.fields());
+        let n_slots = n * stride;
+        let mut fields = vec![f32::NAN; (FIELDS + phase_fields - 1) * n_slots];
         let rows = [(0, &self.phi[..n]), (4, &self.f), (5, &self.h)];
-        let more = (1..waves).map(|b| (FIELDS + b - 1, &self.phi[b * n..][..n]));
+        let more = (1..phase_fields).map(|b| (FIELDS + b - 1, &self.phi[b * n..][..n]));
         for (row, values) in rows.into_iter().chain(more) {
-            values.iter().enumerate().for_each(|(i, x)| fields[row * places + i * stride] = *x);
+            values.iter().enumerate().for_each(|(i, x)| fields[row * n_slots + i * stride] = *x);
         }
-        let (waves, sends_double) = (waves as u32, u32::from(sent == Sent::Double));
-        let rules = Rules { places: places as u32, stride: 1, waves, sends_double, ..Rules::default() };
+        let (phase_fields, sends_double) = (phase_fields as u32, u32::from(sent == SentPhase::Double));
+        let kernel_params =
+            KernelParams { n_slots: n_slots as u32, stride: 1, phase_fields, sends_double, ..KernelParams::default() };
         let mean = self.f.iter().map(|x| f64::from(*x)).sum::<f64>() / n as f64;
-        let mut table = Table::new(gpu, rules).expect("there is room");
-        (table.census, table.climate, table.fields) = (census(gpu, n), climate(gpu, mean, self.t), buf(gpu, &fields));
+        let mut table = Table::new(gpu, kernel_params).expect("there is room");
+        (table.population, table.stats, table.fields) =
+            (population(gpu, n), stats(gpu, mean, self.t), buf(gpu, &fields));
         table.idx = buf(gpu, &(0..n).map(|i| (i * stride) as u32).collect::<Vec<_>>());
-        let mut coupling = Coupling::new(gpu, places as u32, way, None).expect("it starts");
-        let mut mixer = Mixer::new(gpu, waves as usize, places as u32).expect("it starts").expect("several fields");
+        let mut coupling = Coupling::new(gpu, n_slots as u32, algorithm, None).expect("it starts");
+        let mut mixer =
+            Mixer::new(gpu, phase_fields as usize, n_slots as u32).expect("it starts").expect("several fields");
         mixer.take(&self.g).expect("it is taken");
         let pass = &mut Pass::default();
-        let Table { census, climate, idx, fields, .. } = &table;
-        coupling.place(pass, census, climate, idx, fields).expect("places");
-        coupling.order(pass, census).expect("orders");
+        let Table { population, stats, idx, fields, .. } = &table;
+        coupling.build_sites(pass, population, stats, idx, fields).expect("places");
+        coupling.order(pass, population).expect("orders");
         mixer.couple(pass, &mut coupling, &table).expect("couples");
-        let (mut out, mut most) = (vec![[0.0; 2]; n * waves as usize], 0.0_f64);
-        for field in 0..waves {
-            mixer.hand(pass, field, &mut coupling, &table).expect("hands over");
+        let (mut out, mut most) = (vec![[0.0; 2]; n * phase_fields as usize], 0.0_f64);
+        for field in 0..phase_fields {
+            mixer.gather_field(pass, field, &mut coupling, &table).expect("hands over");
             let sums = coupling.sums.read_range(0..4 * n).expect("reads");
             for (j, sum) in sums.chunks_exact(4).enumerate() {
-                out[j * waves as usize + field as usize] = [sum[0].into(), sum[1].into()];
+                out[j * phase_fields as usize + field as usize] = [sum[0].into(), sum[1].into()];
                 most = most.max(sum[2].into());
             }
         }
@@ -113,10 +115,11 @@ fn far(got: &[[f64; 2]], want: &[[f64; 2]], most: f64) -> f64 {
     got.iter().zip(want).map(off).fold(0.0, worse) / most
 }
 
-const SENT: [(Sent, Amplitude); 2] = [(Sent::Phase, Amplitude::Covariant), (Sent::Double, Amplitude::AsFound)];
+const SENT: [(SentPhase, Amplitude); 2] =
+    [(SentPhase::Phase, Amplitude::Covariant), (SentPhase::Double, Amplitude::Compat)];
 
 #[test]
-fn fields_are_the_formula() {
+fn sums_of_several_fields_match_the_formula() {
     let Some(gpu) = gpu() else { return };
     let even = Settings { between: 0.3, ..Settings::default() };
     let embedded = Settings { mixing: Mixing::Embedded, sharpness: 0.3, ..Settings::default() };
@@ -125,9 +128,9 @@ fn fields_are_the_formula() {
             let many = Many::random(n, fields, settings);
             for (sent, amplitude) in SENT {
                 let want = many.sums(amplitude);
-                for way in [Way::Naive, Way::Tiled, Way::Fast] {
-                    let (got, most) = many.mixed(&gpu, way, sent, stride);
-                    let what = format!("{way:?}, {n} × {fields}, {sent:?}, {:?}", settings.mixing);
+                for algorithm in [Algorithm::Naive, Algorithm::Tiled, Algorithm::Fast] {
+                    let (got, most) = many.mixed(&gpu, algorithm, sent, stride);
+                    let what = format!("{algorithm:?}, {n} × {fields}, {sent:?}, {:?}", settings.mixing);
                     within(&what, far(&got, &want, most), 1e-6);
                 }
             }
@@ -138,7 +141,7 @@ fn fields_are_the_formula() {
 /// Reference files, in which fitness and entropy depend on the field: every pair of fields is a site, and one pass of the
 /// kernels of one field over all sites gives the sums of one field.
 #[test]
-fn fields_are_the_reference() {
+fn sums_of_several_fields_match_the_reference() {
     let Some(gpu) = gpu() else { return };
     for golden in golden::some("nuclei", "multifield") {
         let [n, fields] = golden.shape("fitness")[..] else { panic!("a matrix") };
@@ -150,11 +153,11 @@ fn fields_are_the_reference() {
                 let size = re.hypot(im);
                 if is_double { [(re * re - im * im) / size, 2.0 * re * im / size] } else { [re, im] }
             };
-            for way in [Way::Naive, Way::Tiled, Way::Fast] {
+            for algorithm in [Algorithm::Naive, Algorithm::Tiled, Algorithm::Fast] {
                 let mut error = 0.0_f64;
                 let mut most = 0.0_f64;
                 for a in 0..fields {
-                    let mut coupling = Coupling::new(&gpu, all as u32, way, None).expect("it starts");
+                    let mut coupling = Coupling::new(&gpu, all as u32, algorithm, None).expect("it starts");
                     let sites: Vec<f32> = (0..all)
                         .flat_map(|i| {
                             let z = sent(psi[i]).map(|x| x * g[a * fields + i % fields]);
@@ -163,13 +166,13 @@ fn fields_are_the_reference() {
                         })
                         .collect();
                     coupling.sites.write(&sites).expect("it fits");
-                    let (census, idx) = (census(&gpu, all), buf(&gpu, &(0..all as u32).collect::<Vec<_>>()));
+                    let (population, idx) = (population(&gpu, all), buf(&gpu, &(0..all as u32).collect::<Vec<_>>()));
                     let pass = &mut Pass::default();
-                    coupling.order(pass, &census).expect("orders");
-                    coupling.couple(pass, &census, &idx).expect("couples");
+                    coupling.order(pass, &population).expect("orders");
+                    coupling.couple(pass, &population, &idx).expect("couples");
                     let sums = coupling.sums.read_range(0..4 * all).expect("reads");
                     for j in (0..all).filter(|j| j % fields == a) {
-                        // Back from the frame of what it sends itself, into that of its phase.
+                        // From the frame of the transmitted value into that of the phase.
                         let own = sent(psi[j]).map(|x| x * g[a * fields + a]);
                         let (re, im) = (f64::from(sums[4 * j]), f64::from(sums[4 * j + 1]));
                         let per = 1.0 / (own[0] * own[0] + own[1] * own[1]);
@@ -182,7 +185,7 @@ fn fields_are_the_reference() {
                         most = most.max(f64::from(sums[4 * j + 2]));
                     }
                 }
-                within(&format!("{way:?}, {}, {key}", golden.name), error / most, 2e-6);
+                within(&format!("{algorithm:?}, {}, {key}", golden.name), error / most, 2e-6);
             }
         }
     }
@@ -194,16 +197,16 @@ fn three() -> Params {
     params
 }
 
-/// The same events, orders and phases as on the CPU, for as long as single precision decides events alike.
+/// The same events, order parameters and phases as on the CPU, as long as rounding does not change a decision.
 #[test]
-fn runs_with_fields_go_the_way_of_the_cpu() {
+fn runs_with_several_fields_match_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut noisy = three();
     (noisy.phases.noise, noisy.phases.integrator) = (0.1, Integrator::Heun);
     let mut rk4 = three();
-    (rk4.phases.integrator, rk4.coupling.method) = (Integrator::Rk4, Method::Fast);
+    (rk4.phases.integrator, rk4.coupling.method) = (Integrator::Rk4, CouplingMethod::Fast);
     let mut found = three();
-    found.coupling.sent = Sent::Double;
+    found.coupling.sent = SentPhase::Double;
     let mut embedded = three();
     (embedded.coupling.fields, embedded.coupling.mixing, embedded.coupling.sharpness) = (8, Mixing::Embedded, 0.2);
     for (name, params) in
@@ -214,8 +217,8 @@ fn runs_with_fields_go_the_way_of_the_cpu() {
         for generation in 0..40 {
             advance(&mut sim, 1);
             advance(&mut cpu, 1);
-            assert_eq!(cpu.desk().events, sim.desk().events, "{name}, generation {generation}");
-            let (a, b) = (cpu.desk().standing, sim.desk().standing);
+            assert_eq!(cpu.host().events, sim.host().events, "{name}, generation {generation}");
+            let (a, b) = (cpu.host().stats, sim.host().stats);
             let off = a.r_more.iter().zip(b.r_more).map(|(a, b)| (a - b).abs()).fold((a.r - b.r).abs(), worse);
             assert!(off < 1e-3, "{name}, generation {generation}: orders {:?} and {:?}", a.r_more, b.r_more);
         }
@@ -228,9 +231,9 @@ fn runs_with_fields_go_the_way_of_the_cpu() {
     }
 }
 
-/// Launches change no bit; a saved state goes on, also through the CPU; live parameters and kicks reach every field.
+/// Saved states continue bit for bit, also through the CPU; live parameters and kicks apply to every field.
 #[test]
-fn fields_are_saved_edited_and_kicked() {
+fn several_fields_are_saved_changed_and_kicked() {
     let Some(gpu) = gpu() else { return };
     let mut sim = start(&three(), &gpu, Tuning::default());
     advance(&mut sim, 20);

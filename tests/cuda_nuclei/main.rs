@@ -1,5 +1,5 @@
-//! Every kernel of the nuclei on the GPU against plain loops and against the reference files. Needs an NVIDIA GPU,
-//! and says so when there is none. `--ignored timing --nocapture --test-threads=1` prints what each kernel costs.
+//! Nuclei kernels on the GPU against plain loops and the reference files. Needs an NVIDIA GPU, and reports when there is
+//! none. `--ignored timing --nocapture --test-threads=1` prints the time of each kernel.
 
 mod coupling;
 mod device;

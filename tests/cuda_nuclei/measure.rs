@@ -7,7 +7,7 @@ use crate::{
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{
-        Answer, FitnessMethod, FuseKey, Params, Storage,
+        FitnessMethod, FuseKey, OutputFunction, Params, Storage,
         cpu::fitness,
         cuda::{CudaSim, Tuning, generation::Tile},
         state::State,
@@ -34,8 +34,8 @@ fn sim(params: &Params, state: &State<f32>, setup: &Arc<Setup>, tile: Option<Til
     let mut params = params.clone();
     (params.population.capacity, params.population.n_start) = (state.capacity as u32, 1);
     let tuning = Tuning { tile, ..Tuning::default() };
-    let mut sim = CudaSim::tuned(&params, &BuildContext::default(), setup.clone(), &gpu, tuning).expect("it starts");
-    sim.put(state, 0).expect("it is taken");
+    let mut sim = CudaSim::tuned(&params, &Scene::default(), setup.clone(), &gpu, tuning).expect("it starts");
+    sim.put(state, 0).expect("it is stored");
     Some(sim)
 }
 
@@ -58,7 +58,7 @@ fn absolute(got: &[f32], want: &[f64]) -> f64 {
 const TILES: [Tile; 3] = [Tile::Small, Tile::Middle, Tile::Large];
 
 #[test]
-fn fitness_and_entropy_are_the_reference() {
+fn fitness_and_entropy_match_the_reference() {
     if gpu().is_none() {
         return;
     }
@@ -104,7 +104,7 @@ fn random(samples: usize, inputs: usize, nuclei: usize) -> (Arc<Setup>, State<f3
 }
 
 #[test]
-fn fitness_of_all_shapes_is_the_formula() {
+fn fitness_of_all_shapes_matches_the_formula() {
     if gpu().is_none() {
         return;
     }
@@ -120,7 +120,7 @@ fn fitness_of_all_shapes_is_the_formula() {
     ] {
         let (setup, state) = random(samples, inputs, nuclei);
         let problem = setup.problem.as_ref().expect("there is one");
-        for (answer, storage) in [Answer::Linear, Answer::Saturating]
+        for (answer, storage) in [OutputFunction::Linear, OutputFunction::Saturating]
             .into_iter()
             .flat_map(|a| [Storage::Full, Storage::F16, Storage::Bf16].map(|s| (a, s)))
         {
@@ -135,14 +135,14 @@ fn fitness_of_all_shapes_is_the_formula() {
                 let row: Vec<f64> = state.row(slot).iter().map(|w| stored(*w).into()).collect();
                 let miss = |(x, y): (&[f64], &f64)| {
                     let p: f64 = x.iter().zip(&row).map(|(x, w)| x * w).sum();
-                    let p = if answer == Answer::Saturating { (p / 1000.0).tanh() * 1000.0 } else { p };
+                    let p = if answer == OutputFunction::Saturating { (p / 1000.0).tanh() * 1000.0 } else { p };
                     (p - y).powi(2)
                 };
                 problem.x.chunks_exact(inputs).zip(&problem.y).map(miss).sum::<f64>() / samples as f64
             };
             let want: Vec<f64> = (0..nuclei as u32).map(f_of).collect();
             let (f, h) = measured(&mut sim(&params, &state, &setup, None).expect("a GPU"));
-            // Near an exact solution the error of a square is that of what is squared.
+            // Near an exact solution errors are relative to the mean.
             let scale = want.iter().sum::<f64>() / nuclei as f64;
             let off = absolute(&f, &want) / scale;
             within(
@@ -159,11 +159,12 @@ fn fitness_of_all_shapes_is_the_formula() {
 }
 
 #[test]
-fn learning_goes_down_the_gradient() {
+fn gradient_steps_match_the_cpu() {
     if gpu().is_none() {
         return;
     }
-    for (samples, inputs, answer) in [(40, 24, Answer::Linear), (16, 33, Answer::Linear), (40, 24, Answer::Saturating)]
+    for (samples, inputs, answer) in
+        [(40, 24, OutputFunction::Linear), (16, 33, OutputFunction::Linear), (40, 24, OutputFunction::Saturating)]
     {
         let (setup, state) = random(samples, inputs, 100);
         let mut params = Params::default();
@@ -183,9 +184,9 @@ fn learning_goes_down_the_gradient() {
     }
 }
 
-/// Keys with many ties: who is chosen is what sorting by key, then slot, says.
+/// With many ties, the selection equals sorting by key, then slot.
 #[test]
-fn the_largest_are_chosen_ties_to_the_lower_slot() {
+fn the_largest_keys_are_selected_ties_to_the_lower_slot() {
     let Some(gpu) = gpu() else { return };
     for (n, m, k, levels) in
         [(1, 1, 1, 9), (5, 4, 3, 2), (3000, 700, 900, 4), (20_000, 4096, 4096, 1000), (9000, 10, 4000, 1)]
@@ -199,8 +200,8 @@ fn the_largest_are_chosen_ties_to_the_lower_slot() {
         (params.population.capacity, params.population.n_start) = (n, 1);
         // One sample, x = 1 and y = 0: f = w².
         let setup = Arc::new(Setup::new(Problem { x: vec![1.0], y: vec![0.0], inputs: 1 }, "squares".to_owned()));
-        let mut sim = CudaSim::new(&params, &BuildContext::default(), setup, &gpu).expect("it starts");
-        sim.put(&population(&rows, 1), 0).expect("it is taken");
+        let mut sim = CudaSim::new(&params, &Scene::default(), setup, &gpu).expect("it starts");
+        sim.put(&population(&rows, 1), 0).expect("it is stored");
         sim.advance(1, &mut Pass::default()).expect("it runs");
         let mut slots: Vec<u32> = (0..n).collect();
         let f = |slot: &u32| rows[*slot as usize][0].powi(2);
@@ -209,10 +210,10 @@ fn the_largest_are_chosen_ties_to_the_lower_slot() {
         slots.retain(|slot| !best.contains(slot));
         slots.sort_by(|a, b| f(b).total_cmp(&f(a)).then(a.cmp(b)));
         slots.truncate(k as usize);
-        let events = &sim.desk().events;
+        let events = &sim.host().events;
         let host = best.iter().min().copied();
         let fused: Vec<u32> = host.into_iter().chain(best.iter().copied().filter(|slot| Some(*slot) != host)).collect();
-        assert_eq!(events.fused, if m >= 2 { fused } else { vec![] }, "{n}: who fuses");
-        assert_eq!(events.decayed, slots, "{n}: who decays");
+        assert_eq!(events.fused, if m >= 2 { fused } else { vec![] }, "{n}: fused");
+        assert_eq!(events.decayed, slots, "{n}: decayed");
     }
 }

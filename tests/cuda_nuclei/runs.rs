@@ -7,7 +7,8 @@ use crate::{
 use neuropil::{
     gpu::{Gpu, Pass},
     kinds::nuclei::{
-        ChildBase, Dynamics, FitnessMethod, FuseKey, Integrator, Method, Norm, NucleiKind, OrderSeen, Params, Storage,
+        ChildBase, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, FuseKey, Integrator, NucleiKind, OrderUsed,
+        Params, Storage,
         cpu::CpuSim,
         cuda::{CudaSim, Tuning, generation::Tile},
         probes,
@@ -44,7 +45,7 @@ pub fn turned(a: &[f32], b: &[f64]) -> f64 {
     a.iter().zip(b).map(off).fold(0.0, worse)
 }
 
-/// A small population in which everything happens.
+/// A small population with all events.
 pub fn lively() -> Params {
     let mut params = Params::default();
     (params.population.n_start, params.population.capacity) = (200, 700);
@@ -52,7 +53,7 @@ pub fn lively() -> Params {
     params
 }
 
-/// What the reference calls its parameters: see `golden_nuclei.rs`.
+/// Parameters of a reference file: see `golden_nuclei.rs`.
 fn params_of(golden: &Golden) -> Params {
     let text = std::fs::read_to_string(golden::folder("nuclei").join("manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -73,20 +74,20 @@ fn params_of(golden: &Golden) -> Params {
     p.child_base = if config["child_base"] == "fused" { ChildBase::Fused } else { ChildBase::Best };
     let t = &mut params.tunnelling;
     (t.r_threshold, t.prefactor, t.hbar, t.width) = (number("R_th"), number("C"), number("hbar"), number("dR"));
-    t.seen = if config["p_mode"] == "scalar" { OrderSeen::Global } else { OrderSeen::Local };
+    t.seen = if config["p_mode"] == "scalar" { OrderUsed::Global } else { OrderUsed::Local };
     let phases = &mut params.phases;
     (phases.coupling, phases.dt, phases.omega_scale) = (number("K"), number("dt"), number("omega_scale"));
     phases.substeps = number("substeps") as u32;
-    phases.norm = if config["norm"] == "row" { Norm::Row } else { Norm::Number };
+    phases.norm = if config["norm"] == "row" { CouplingNorm::Row } else { CouplingNorm::Number };
     params
 }
 
 /// T7.
 #[test]
-fn generations_are_the_reference() {
+fn generations_match_the_reference() {
     let Some(gpu) = gpu() else { return };
     for golden in golden::all("nuclei", "generation_").iter().filter(|g| g.has("pre_W")) {
-        for method in [Method::Naive, Method::Tiled, Method::Fast] {
+        for method in [CouplingMethod::Naive, CouplingMethod::Tiled, CouplingMethod::Fast] {
             let mut params = params_of(golden);
             params.coupling.method = method;
             one_generation(golden, &params, &gpu);
@@ -111,7 +112,7 @@ fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
     let mut sim = CudaSim::new(params, &scene, setup, gpu).expect("it starts");
     sim.put(&state, 0).expect("it is taken");
     advance(&mut sim, 1);
-    let (name, events, after) = (&golden.name, &sim.desk().events, sim.state().expect("it reads"));
+    let (name, events, after) = (&golden.name, &sim.host().events, sim.state().expect("it reads"));
     let whole = |slots: &[u32]| slots.iter().map(|s| i64::from(*s)).collect::<Vec<_>>();
     let sorted = |mut slots: Vec<i64>| {
         slots.sort_unstable();
@@ -119,12 +120,12 @@ fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
     };
     let fuses = golden.one("fuse") != 0.0;
     let fused = if fuses { sorted(golden.whole("F")) } else { vec![] };
-    assert_eq!(sorted(whole(&events.fused)), fused, "{name}: who fuses");
+    assert_eq!(sorted(whole(&events.fused)), fused, "{name}: fused");
     let decays = golden.whole("W3").into_iter().zip(golden.get("decays")).filter(|(_, d)| **d != 0.0).map(|(s, _)| s);
-    assert_eq!(whole(&events.decayed), decays.collect::<Vec<_>>(), "{name}: who decays");
+    assert_eq!(whole(&events.decayed), decays.collect::<Vec<_>>(), "{name}: decayed");
     let born: Vec<u32> = events.born.iter().map(|(child, _)| *child).collect();
-    assert_eq!(sorted(whole(&born)), sorted(golden.whole("born")), "{name}: who is born");
-    assert_eq!(whole(&events.died), golden.whole("died"), "{name}: who dies");
+    assert_eq!(sorted(whole(&born)), sorted(golden.whole("born")), "{name}: born");
+    assert_eq!(whole(&events.died), golden.whole("died"), "{name}: died");
     for slot in 0..capacity {
         assert_eq!(f64::from(after.alive[slot]), golden.get("post_alive")[slot], "{name}: {slot} lives");
         if after.alive[slot] != 0 {
@@ -133,7 +134,7 @@ fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
         }
     }
     assert_eq!(i64::from(events.missing), golden.whole("missing")[0], "{name}: missing");
-    let now = sim.desk().standing;
+    let now = sim.host().stats;
     assert_eq!((now.n as i64, after.n() as i64), (golden.whole("N_before")[0], golden.whole("N_after")[0]));
     let w = (0..capacity).flat_map(|s| after.row(s as u32).iter().zip(golden.row("post_W", s)));
     within(&format!("{name}, weights"), w.map(|(g, w)| (f64::from(*g) - w).abs()).fold(0.0, worse), 1e-6);
@@ -143,9 +144,9 @@ fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
     }
 }
 
-/// The same events as on the CPU for as long as single precision decides them alike, and the ledger holds.
+/// The same events as on the CPU, as long as rounding does not change a decision, and consistent totals.
 #[test]
-fn runs_go_the_way_of_the_cpu() {
+fn runs_match_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut shy = lively();
     (shy.population.fuse_key, shy.population.child_base) = (FuseKey::Fitness, ChildBase::Parent);
@@ -158,7 +159,7 @@ fn runs_go_the_way_of_the_cpu() {
         for generation in 0..60 {
             advance(&mut sim, 1);
             advance(&mut cpu, 1);
-            let (a, b) = (cpu.desk(), sim.desk());
+            let (a, b) = (cpu.host(), sim.host());
             assert_eq!(a.events, b.events, "{name}, generation {generation}");
             assert_eq!(a.ledger, b.ledger, "{name}, generation {generation}");
         }
@@ -168,19 +169,21 @@ fn runs_go_the_way_of_the_cpu() {
         within(&format!("{name}, weights after 60 generations"), w, 1e-4);
         let phi: Vec<f64> = want.phi.iter().map(|x| f64::from(*x)).collect();
         within(&format!("{name}, phases after 60 generations"), turned(&got.phi, &phi), 1e-3);
-        assert_eq!(sim.desk().ledger.n(), got.n() as u64, "{name}: the ledger");
+        assert_eq!(sim.host().ledger.n(), got.n() as u64, "{name}: the ledger");
     }
 }
 
-/// T5, and the maps: phases alone.
+/// T5, and the maps: phases only.
 #[test]
-fn phases_move_as_on_the_cpu() {
+fn phases_match_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut cases = vec![];
     for integrator in [Integrator::Euler, Integrator::Rk4, Integrator::Heun] {
-        for (noise, norm, method) in
-            [(0.0, Norm::Row, Method::Tiled), (0.3, Norm::Number, Method::Fast), (0.0, Norm::Number, Method::MeanField)]
-        {
+        for (noise, norm, method) in [
+            (0.0, CouplingNorm::Row, CouplingMethod::Tiled),
+            (0.3, CouplingNorm::Number, CouplingMethod::Fast),
+            (0.0, CouplingNorm::Number, CouplingMethod::MeanField),
+        ] {
             let mut params = Params::default();
             (params.phases.integrator, params.phases.noise, params.phases.norm) = (integrator, noise, norm);
             params.coupling.method = method;
@@ -210,13 +213,13 @@ fn phases_move_as_on_the_cpu() {
         within(&format!("phases, {what}"), turned(&got.phi, &want.phi), 3e-4);
         let amp = want.amp.iter().zip(&got.amp).map(|(a, b)| (a - f64::from(*b)).abs()).fold(0.0, worse);
         within(&format!("amplitudes, {what}"), amp, 1e-5);
-        within("r", (cpu.desk().standing.r - sim.desk().standing.r).abs(), 1e-4);
+        within("r", (cpu.host().stats.r - sim.host().stats.r).abs(), 1e-4);
     }
 }
 
-/// T12: two runs, other launches, other batches: the same bits.
+/// T12.
 #[test]
-fn launches_and_batches_change_no_bit() {
+fn results_do_not_depend_on_launches_or_batches() {
     let Some(gpu) = gpu() else { return };
     let run = |tuning: Tuning, batches: &[u32]| {
         let mut sim = start(&lively(), &gpu, tuning);
@@ -236,9 +239,9 @@ fn launches_and_batches_change_no_bit() {
     }
 }
 
-/// A saved state goes on bit for bit, and what the CPU saved is taken up; profiled batches are the same.
+/// A saved state continues bit for bit, also through the CPU backend; profiled batches give the same bits.
 #[test]
-fn saved_states_go_on() {
+fn saved_states_continue_bit_for_bit() {
     let Some(gpu) = gpu() else { return };
     let mut sim = start(&lively(), &gpu, Tuning::default());
     advance(&mut sim, 25);
@@ -260,9 +263,9 @@ fn saved_states_go_on() {
     assert!((other.digest(), other.save().expect("it saves")) == want, "through the CPU");
 }
 
-/// All probes read, all actions act, all live parameters are taken up.
+/// All probes, actions and live parameters match the CPU.
 #[test]
-fn probes_actions_and_edits() {
+fn probes_actions_and_parameters_match_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let params = lively();
     let mut sim = start(&params, &gpu, Tuning::default());
@@ -356,10 +359,10 @@ fn a_large_population_stays_consistent() {
     for _ in 0..5 {
         advance(&mut sim, 2000);
         let state = sim.state().expect("it reads");
-        assert_eq!(sim.desk().ledger.n(), state.n() as u64);
-        let census = sim.living().expect("it reads");
-        assert_eq!(census, state.idx, "the list of the living is that of the flags");
-        assert!(state.n() > 200_000 && sim.desk().ledger.overflow > 0, "{:?}", sim.desk().ledger);
+        assert_eq!(sim.host().ledger.n(), state.n() as u64);
+        let population = sim.living().expect("it reads");
+        assert_eq!(population, state.idx, "the list of the living is that of the flags");
+        assert!(state.n() > 200_000 && sim.host().ledger.overflow > 0, "{:?}", sim.host().ledger);
         let step = sim.clock().step as u32;
         for slot in 0..state.capacity {
             let dead = state.alive[slot] == 0;
@@ -369,34 +372,35 @@ fn a_large_population_stays_consistent() {
         println!(
             "generation {step}: {} nuclei, best {:.4}, r {:.4}",
             state.n(),
-            sim.desk().standing.f_best,
-            sim.desk().standing.r
+            sim.host().stats.f_best,
+            sim.host().stats.r
         );
     }
 }
 
-/// What is predicted is what is held.
 #[test]
-fn memory_is_as_predicted() {
+fn memory_equals_the_prediction() {
     let Some(gpu) = gpu() else { return };
-    for (method, storage, samples) in
-        [(Method::Tiled, Storage::Full, 20), (Method::Fast, Storage::F16, 100), (Method::MeanField, Storage::Full, 900)]
-    {
+    for (method, storage, samples) in [
+        (CouplingMethod::Tiled, Storage::Full, 20),
+        (CouplingMethod::Fast, Storage::F16, 100),
+        (CouplingMethod::MeanField, Storage::Full, 900),
+    ] {
         let mut params = lively();
         (params.coupling.method, params.task.storage) = (method, storage);
         (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
         let held = start(&params, &gpu, Tuning::default()).memory();
-        let told = NucleiKind::predict(&params, Some(&setup(&params)), DeviceKind::Cuda);
-        assert_eq!(told, held, "{method:?} {storage:?}");
-        assert_eq!(told, NucleiKind::predict(&params, None, DeviceKind::Cuda));
+        let predicted = NucleiKind::predict(&params, Some(&setup(&params)), Place::Cuda);
+        assert_eq!(predicted, held, "{method:?} {storage:?}");
+        assert_eq!(predicted, NucleiKind::predict(&params, None, Place::Cuda));
     }
 }
 
-/// T9: a population asks for no device memory after its start, whatever happens in it and whoever looks.
+/// T9.
 #[test]
-fn nothing_is_allocated_on_the_device_after_the_start() {
+fn generations_allocate_no_device_memory() {
     let Some(gpu) = gpu() else { return };
-    for method in [Method::Auto, Method::Tiled, Method::Fast, Method::MeanField] {
+    for method in [CouplingMethod::Auto, CouplingMethod::Tiled, CouplingMethod::Fast, CouplingMethod::MeanField] {
         let mut params = lively();
         params.coupling.method = method;
         let mut sim = start(&params, &gpu, Tuning::default());
@@ -408,8 +412,8 @@ fn nothing_is_allocated_on_the_device_after_the_start() {
             sim.sample(&mut Frame::default()).expect("reads");
         }
         let asked = gpu.allocations() - before;
-        let ledger = sim.desk().ledger;
+        let ledger = sim.host().ledger;
         assert!(before > 0 && ledger.n_decay > 100 && ledger.n_died > 100, "{ledger:?}");
-        assert_eq!(asked, 0, "{method:?} asked for device memory {asked} times");
+        assert_eq!(asked, 0, "{method:?} allocated device memory {asked} times");
     }
 }

@@ -1,8 +1,8 @@
-//! What the kernels cost.
+//! Times of the kernels.
 
 use crate::{
     coupling::Cloud,
-    device::{census, climate, gpu, micros, rules},
+    device::{gpu, kernel_params, micros, population, stats},
 };
 use neuropil::{
     gpu::Pass,
@@ -10,7 +10,7 @@ use neuropil::{
         FitnessMethod, Params, Storage,
         cuda::{
             CudaSim,
-            coupling::{Coupling, Way},
+            coupling::{Algorithm, Coupling},
         },
         task,
     },
@@ -28,33 +28,33 @@ fn timing_of_the_coupling() {
     println!("{}", gpu.describe());
     for n in [4096, 16_384, 65_536, 262_144] {
         let cloud = Cloud::random(n, 11, false);
-        let (census, mut climate) = (census(&gpu, n), climate(&gpu, cloud.mean_f(), cloud.t));
-        let (idx, mut fields, rules) = (cloud.slots(&gpu, 1), cloud.fields(&gpu, n, 1), rules(&gpu, n));
+        let (population, mut stats) = (population(&gpu, n), stats(&gpu, cloud.mean_f(), cloud.t));
+        let (idx, mut fields, kernel_params) = (cloud.slots(&gpu, 1), cloud.fields(&gpu, n, 1), kernel_params(&gpu, n));
         println!("\n{n} nuclei");
-        for way in [Way::Naive, Way::Tiled, Way::MeanField, Way::Fast] {
-            if way == Way::Naive && n > 65_536 {
+        for algorithm in [Algorithm::Naive, Algorithm::Tiled, Algorithm::MeanField, Algorithm::Fast] {
+            if algorithm == Algorithm::Naive && n > 65_536 {
                 continue;
             }
-            let mut c = Coupling::new(&gpu, n as u32, way, None).expect("it starts");
-            let us = micros(&gpu, |pass| c.place(pass, &census, &climate, &idx, &fields));
+            let mut c = Coupling::new(&gpu, n as u32, algorithm, None).expect("it starts");
+            let us = micros(&gpu, |pass| c.build_sites(pass, &population, &stats, &idx, &fields));
             println!("  {:<24} {us:9.2} us", "place");
-            let us = micros(&gpu, |pass| c.couple(pass, &census, &idx));
+            let us = micros(&gpu, |pass| c.couple(pass, &population, &idx));
             let rate = (n as f64).powi(2) / us * 1e6;
             println!(
                 "  {:<24} {us:9.2} us  {rate:9.3e} pairs/s  {:6.1} % of one ex2",
-                format!("{way:?}"),
+                format!("{algorithm:?}"),
                 100.0 * rate / PAIRS_PER_S
             );
-            if way == Way::Fast {
-                let order = micros(&gpu, |pass| c.order(pass, &census));
-                let keep = micros(&gpu, |pass| c.keep_order(pass, &census));
+            if algorithm == Algorithm::Fast {
+                let order = micros(&gpu, |pass| c.order(pass, &population));
+                let keep = micros(&gpu, |pass| c.keep_order(pass, &population));
                 println!("  {:<24} {order:9.2} us", "both orders");
                 println!("  {:<24} {keep:9.2} us", "sites in known order");
                 println!("  {:<24} {:9.2} us  of 500", "all of it", us + order);
                 let mut pass = Pass::measuring();
                 for _ in 0..5 {
-                    c.order(&mut pass, &census).expect("orders");
-                    c.couple(&mut pass, &census, &idx).expect("couples");
+                    c.order(&mut pass, &population).expect("orders");
+                    c.couple(&mut pass, &population, &idx).expect("couples");
                 }
                 gpu.synchronize().expect("it runs");
                 pass.collect().expect("times");
@@ -63,7 +63,8 @@ fn timing_of_the_coupling() {
                     println!("    {:<22} {mean:9.2} us  {} launches, events included", t.name, t.launches / 5);
                 }
             }
-            let us = micros(&gpu, |pass| c.find_order(pass, &census, &rules, &idx, &mut fields, &mut climate));
+            let us =
+                micros(&gpu, |pass| c.reduce_order(pass, &population, &kernel_params, &idx, &mut fields, &mut stats));
             println!("  {:<24} {us:9.2} us", "order of the whole");
         }
     }
@@ -95,7 +96,7 @@ fn timing_of_a_generation() {
         let mut params = Params::default();
         (params.population.n_start, params.population.capacity) = (n / 16 * 15, n);
         (params.task.n_inputs, params.task.n_samples) = (inputs, samples);
-        // The barrier is open: births keep the table full.
+        // No barrier: births keep the table full.
         (params.population.worst_share, params.tunnelling.r_threshold) = (0.01, 0.0);
         for (method, storage) in [
             (FitnessMethod::Compressed, Storage::Full),
@@ -111,7 +112,7 @@ fn timing_of_a_generation() {
             let start = Instant::now();
             sim.advance(100, &mut Pass::default()).expect("it runs");
             let us = start.elapsed().as_secs_f64() * 1e4;
-            let living = sim.desk().ledger.n();
+            let living = sim.host().ledger.n();
             println!(
                 "\n{living} nuclei, {inputs} inputs, {samples} samples, {method:?}, {storage:?}: {us:.1} us a generation"
             );
@@ -126,13 +127,13 @@ fn timing_of_a_generation() {
             let bytes = 4.0 * f64::from(n) * f64::from(inputs);
             for t in &pass.timings {
                 let us = t.mean_nanos() * 1e-3;
-                let share = if t.name.starts_with("fitness") {
+                let share = if t.name.starts_with("evaluate_fitness") {
                     format!(
                         "{:5.1} % of the multiply-adds, {:5.1} % of the bytes",
                         1e8 * flops / FLOPS / us,
                         1e8 * bytes / BYTES_PER_S / us
                     )
-                } else if t.name == "entropy" {
+                } else if t.name == "evaluate_entropy" {
                     format!("{:5.1} % of the bytes", 1e8 * bytes / BYTES_PER_S / us)
                 } else {
                     String::new()

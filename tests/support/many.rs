@@ -1,4 +1,4 @@
-//! A simulation of as many elements as a fly has neurons that costs next to nothing, and counts what is read from it.
+//! A cheap simulation with as many elements as the fly network, which counts the readings of its probes.
 
 use neuropil::{
     gpu::Pass,
@@ -14,7 +14,7 @@ use std::sync::{
 };
 
 pub const LEN: u32 = 138_639;
-/// Places in [`Copies`], and ids of the probes.
+/// Indices into [`Copies`], and ids of the probes.
 pub const SPIKES: usize = 0;
 pub const SINCE: usize = 2;
 

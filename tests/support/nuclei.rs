@@ -1,4 +1,4 @@
-//! Populations of nuclei on the CPU, from parameters and a seed alone.
+//! Nuclei simulations on the CPU, from parameters and a seed.
 #![allow(dead_code)]
 
 use neuropil::{

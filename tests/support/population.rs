@@ -1,4 +1,4 @@
-//! A made-up population: phases that gather, fields that go together, a coupling, and who came out of whom.
+//! A synthetic population: synchronising phases, correlated fields, a coupling matrix, and a lineage.
 
 #![allow(dead_code)]
 
@@ -18,7 +18,7 @@ const fn field(name: &'static str, range: (f32, f32), meaning: Meaning) -> Probe
     probe(name, Shape::Field { over: CELLS, range, meaning })
 }
 
-/// What can be seen of it: first what [`fields`] tells.
+/// Its probes: first those of [`fields`].
 pub const PROBES: &[ProbeSpec] = &[
     field("phase", (-PI, PI), Meaning::Angle),
     field("fitness", (0.0, 1.0), Meaning::Number),
@@ -28,14 +28,14 @@ pub const PROBES: &[ProbeSpec] = &[
     probe("lineage", Shape::Lineage { over: CELLS }),
     probe("coupling", Shape::Matrix { rows: CELLS, columns: CELLS }),
 ];
-/// Who came out of whom.
+/// Lineage.
 pub const LINEAGE: ProbeId = 5;
-/// Who acts on whom.
+/// Coupling matrix.
 pub const COUPLING: ProbeId = 6;
-/// Rows and columns of the coupling.
+/// Rows and columns of the coupling matrix.
 const TILE: u32 = 24;
 
-/// The cells, in two kinds.
+/// The cells, of two types.
 pub fn cells(n: u32) -> ElementSet {
     let kinds: Vec<&str> = (0..n).map(|i| if i % 4 == 1 { "left" } else { "right" }).collect();
     ElementSet {
@@ -55,7 +55,7 @@ fn unit(i: u32, salt: u32) -> f32 {
     (x ^ x >> 13) as f32 / u32::MAX as f32
 }
 
-/// Every tenth is dead; the phases gather around a quarter turn as steps go by.
+/// Every tenth slot is free; the phases concentrate around π/2 with time.
 pub fn fields(n: u32, step: u64) -> [Reading; 5] {
     let spread = 2.0 * PI / (1.0 + step as f32 / 50.0);
     let wrap = |phi: f32| (phi + PI).rem_euclid(2.0 * PI) - PI;
@@ -69,13 +69,13 @@ pub fn fields(n: u32, step: u64) -> [Reading; 5] {
     ]
 }
 
-/// Near cells are coupled strongly, far ones weakly and against each other.
+/// Near cells are coupled strongly, distant ones weakly and with negative sign.
 pub fn coupling() -> Reading {
     let near = |i: u32, j: u32| (-(f64::from(i.abs_diff(j)) / 5.0).powi(2)).exp() as f32 - 0.2 * unit(i * TILE + j, 6);
     Reading::Matrix(TILE, (0..TILE * TILE).map(|at| near(at / TILE, at % TILE)).collect())
 }
 
-/// A population of fixed size: in every step one dies, one splits into its place and the free one, and now and then two
+/// A population of fixed size: in every step one cell dies and one splits into both slots, and at every fifth step two
 /// merge.
 pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
     let birth = |step, child, parents: Vec<u64>, place: usize| {

@@ -1,13 +1,13 @@
-//! How fast populations are: the ways to compute the coupling side by side, and whole generations.
+//! Benchmarks: coupling algorithms, and whole generations.
 //!
-//! | case | what it measures |
+//! | case | measurement |
 //! | --- | --- |
-//! | `coupling-METHOD-N` | one sum over all pairs: S and d of N nuclei, prepared anew |
+//! | `coupling-METHOD-N` | one coupling sum: S and d of N nuclei, including preparation |
 //! | `default-N` | generations of the default preset with N nuclei |
-//! | `kuramoto-N` | the classical model: four mean fields per generation |
-//! | `substep-INTEGRATOR-N` | one substep of coupled phases: one sum over all pairs (Euler) or four (RK4) |
+//! | `kuramoto-N` | the classical Kuramoto model: four mean-field sums per generation |
+//! | `substep-INTEGRATOR-N` | one substep of coupled phases: one coupling sum (Euler) or four (RK4) |
 
-use super::{Dynamics, Integrator, Method, NucleiKind, Params};
+use super::{CouplingMethod, Dynamics, Integrator, NucleiKind, Params};
 use crate::{
     gpu::{
         Pass,
@@ -18,45 +18,45 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 
-/// What to measure.
+/// Options of a benchmark.
 #[derive(Clone)]
 pub struct BenchOptions {
-    /// On what.
+    /// Device.
     pub device: Device,
-    /// How its name is shown.
+    /// Name of the device.
     pub device_name: String,
-    /// Measurements per case; the median counts.
+    /// Measurements per case; the median is reported.
     pub repeats: u32,
-    /// Only cases whose names begin like this.
+    /// Runs only cases whose names start with this.
     pub only: Option<String>,
 }
 
 /// One measurement.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct BenchRow {
-    /// The case.
+    /// Case.
     pub name: String,
-    /// On what it ran.
+    /// Device.
     pub device: String,
     /// Nuclei at the start, and at the end.
     pub n: (u64, u64),
     /// Generations timed.
     pub steps: u64,
-    /// Time they took, seconds; the median of the repeats.
+    /// Wall time, seconds; the median of the repeats.
     pub wall_s: f64,
     /// Generations per second.
     pub steps_per_s: f64,
-    /// Mean time of one sum over all pairs, ms.
+    /// Mean time of one coupling sum, ms.
     pub coupling_ms: f64,
     /// Mean time of its preparation, ms.
     pub plan_ms: f64,
-    /// Time of one substep, µs, as part of a whole generation: on a GPU inside a graph. 0 where it is not asked for.
+    /// Time of one substep as part of a generation (on a GPU inside a graph), µs. 0 where not measured.
     pub substep_us: f64,
-    /// Pairs per second of sum and preparation together, whether or not they are visited one by one.
+    /// N² pairs per second of sum and preparation, for any algorithm.
     pub pairs_per_s: f64,
-    /// Memory held by the simulation.
+    /// Memory of the simulation.
     pub memory_bytes: u64,
-    /// Where the time goes.
+    /// Timings by kernel or stage.
     pub timings: Vec<Row>,
 }
 
@@ -68,11 +68,11 @@ struct Case {
 /// Substeps of the cases that measure them.
 const SUBSTEPS: u32 = 101;
 
-/// Least time a case is measured for, seconds.
-const LONG_ENOUGH: f64 = 0.5;
+/// Minimum duration of a measurement, seconds.
+const MIN_WALL_S: f64 = 0.5;
 
-/// A population of that size which is measured, but stays as it is: only the coupling differs between cases.
-fn coupling(method: Method, n: u32) -> Case {
+/// A constant population: only the coupling algorithm differs between cases.
+fn coupling(method: CouplingMethod, n: u32) -> Case {
     let mut params = Params::default();
     let population = &mut params.population;
     (population.n_start, population.capacity) = (n, n);
@@ -89,9 +89,9 @@ fn default(n: u32) -> Case {
     Case { name: format!("default-{n}"), params }
 }
 
-/// A population that stays as it is, and whose phases move.
+/// A constant population with moving phases.
 fn substep(integrator: Integrator, n: u32) -> Case {
-    let mut case = coupling(Method::Auto, n);
+    let mut case = coupling(CouplingMethod::Auto, n);
     let phases = &mut case.params.phases;
     (phases.dynamics, phases.integrator, phases.substeps) = (Dynamics::Kuramoto, integrator, SUBSTEPS);
     case.name = format!("substep-{}-{n}", format!("{integrator:?}").to_lowercase());
@@ -100,15 +100,15 @@ fn substep(integrator: Integrator, n: u32) -> Case {
 
 fn cases(on: &Device) -> Vec<Case> {
     let mut cases = vec![];
-    // Beyond these sizes a single sum over all pairs takes a processor longer than anybody waits.
+    // Above these sizes a single sum over all pairs takes minutes.
     let on_gpu = matches!(on, Device::Cuda(_));
     let most_pairs = if on_gpu { 262_144 } else { 16_384 };
     for n in [4096, 16_384, 65_536, 262_144] {
-        cases.extend([Method::Naive].into_iter().filter(|_| n <= 4096).map(|m| coupling(m, n)));
-        cases.extend([Method::Tiled].into_iter().filter(|_| n <= most_pairs).map(|m| coupling(m, n)));
-        cases.extend([Method::Dense].into_iter().filter(|_| n <= 4096 && !on_gpu).map(|m| coupling(m, n)));
-        cases.extend([Method::Scan1d].into_iter().filter(|_| !on_gpu).map(|m| coupling(m, n)));
-        cases.extend([Method::Fast, Method::MeanField].map(|m| coupling(m, n)));
+        cases.extend([CouplingMethod::Naive].into_iter().filter(|_| n <= 4096).map(|m| coupling(m, n)));
+        cases.extend([CouplingMethod::Tiled].into_iter().filter(|_| n <= most_pairs).map(|m| coupling(m, n)));
+        cases.extend([CouplingMethod::Dense].into_iter().filter(|_| n <= 4096 && !on_gpu).map(|m| coupling(m, n)));
+        cases.extend([CouplingMethod::Scan1d].into_iter().filter(|_| !on_gpu).map(|m| coupling(m, n)));
+        cases.extend([CouplingMethod::Fast, CouplingMethod::MeanField].map(|m| coupling(m, n)));
     }
     cases.extend([128, 4096, 65_536, 262_144].map(default));
     for n in [4096, 262_144] {
@@ -123,12 +123,12 @@ fn cases(on: &Device) -> Vec<Case> {
 
 /// Runs the cases.
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
-    let wanted = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
+    let with_details = |case: &Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let all = cases(&options.device);
     let names = all.iter().map(|case| case.name.clone()).collect::<Vec<_>>().join(", ");
-    let cases: Vec<Case> = all.into_iter().filter(wanted).collect();
+    let cases: Vec<Case> = all.into_iter().filter(with_details).collect();
     if cases.is_empty() {
-        return Err(SimError::Input(format!("there is no such case; there is {names}")));
+        return Err(SimError::Input(format!("there is no such case; the cases are {names}")));
     }
     let mut rows = vec![];
     for (at, case) in cases.iter().enumerate() {
@@ -139,11 +139,10 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
 }
 
 fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
-    let setup = Arc::new(NucleiKind::prepare(&case.params, &BuildContext::default(), &Progress::default())?);
-    let mut sim =
-        NucleiKind::start(&case.params, &BuildContext { seed: 1, ..BuildContext::default() }, setup, &options.device)?;
+    let setup = Arc::new(NucleiKind::prepare(&case.params, &Scene::default(), &Progress::default())?);
+    let mut sim = NucleiKind::start(&case.params, &Scene { seed: 1, ..Scene::default() }, setup, &options.device)?;
     let first = timed(&mut *sim, 1)?;
-    let steps = ((LONG_ENOUGH / first.max(1e-9)).ceil() as u64).clamp(1, 10_000);
+    let steps = ((MIN_WALL_S / first.max(1e-9)).ceil() as u64).clamp(1, 10_000);
     let mut walls = (0..options.repeats.max(1)).map(|_| timed(&mut *sim, steps)).collect::<Result<Vec<f64>, _>>()?;
     walls.sort_by(f64::total_cmp);
     let wall_s = walls[walls.len() / 2];
@@ -151,7 +150,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
     sim.advance(steps.min(20) as u32, &mut pass)?;
     let (coupling_ms, plan_ms) = (once(&pass, SUMS), once(&pass, PLAN));
     let substep_us = if case.params.phases.substeps == SUBSTEPS {
-        (wall_s - alone(&mut *sim, &case.params, steps)?) / steps as f64 * 1e6 / f64::from(SUBSTEPS - 1)
+        (wall_s - time_single_substep(&mut *sim, &case.params, steps)?) / steps as f64 * 1e6 / f64::from(SUBSTEPS - 1)
     } else {
         0.0
     };
@@ -172,31 +171,31 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
     })
 }
 
-/// Rows that one sum over all pairs is made of, and those of its preparation: spans on the CPU, kernels on a GPU. The
-/// first that was measured says how often it was made.
+/// Timing rows of one coupling sum, and of its preparation: spans on the CPU, kernels on a GPU. The first measured row
+/// gives the number of sums.
 const SUMS: &[&str] = &[
     "coupling",
     "couple_naive",
-    "couple_reduce",
+    "reduce_tiles",
     "couple_tiled",
-    "couple_meanfield",
-    "sum_rotors",
-    "far_gather",
-    "near",
-    "far_scan",
-    "far_offsets",
+    "couple_mean_field",
+    "sum_phasors",
+    "gather_far",
+    "sum_near",
+    "scan_far",
+    "scan_far_offsets",
 ];
-const PLAN: &[&str] = &["plan", "sort_blocks", "order_blocks", "merge_x", "merge_h"];
+const PLAN: &[&str] = &["plan", "sort_blocks", "sort_blocks_by_h", "merge_by_x", "merge_by_h"];
 
-/// Milliseconds of all these rows together, once.
+/// Total of these rows per sum, ms.
 fn once(pass: &Pass, names: &[&str]) -> f64 {
     let rows: Vec<_> = names.iter().filter_map(|name| pass.timings.iter().find(|t| t.name == *name)).collect();
     let times = rows.first().map_or(1, |t| t.launches.max(1));
     rows.iter().map(|t| t.nanos as f64 * 1e-6).sum::<f64>() / f64::from(times)
 }
 
-/// The same generations with a single substep.
-fn alone(sim: &mut dyn Simulation, params: &Params, steps: u64) -> Result<f64, SimError> {
+/// Wall time of the same generations with a single substep.
+fn time_single_substep(sim: &mut dyn Simulation, params: &Params, steps: u64) -> Result<f64, SimError> {
     let one = path::parse(params, "phases.substeps=1").map_err(|e| SimError::Input(e.to_string()))?;
     sim.set(&one)?;
     timed(sim, 1)?;

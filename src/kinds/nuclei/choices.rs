@@ -1,94 +1,107 @@
-//! What parameters of a nuclei project can be chosen from.
+//! Choices of the parameters of a nuclei project.
 
 use crate::choices;
 
 choices! {
-    /// What the nuclei are measured by.
-    pub enum Source {
-        /// Generated: a linear regression whose answer is known, drawn from the seed.
+    /// Source of inputs and targets.
+    pub enum TaskSource {
+        /// Generated from the seed: linear regression with a known solution.
+        #[title("Generated")]
         Toy,
         /// Inputs X and targets y from a table (.csv, .tsv, .parquet) or a NumPy archive (.npz with X and y).
+        #[title("File")]
         File,
-        /// Nothing: all nuclei are alike (f = H = 0), for phases alone or the statistics of the population alone.
+        /// No task: all nuclei are equal (f = H = 0), for phase dynamics or population statistics only.
+        #[title("None")]
         Nothing,
     }
 }
 
 choices! {
-    /// How a nucleus answers an input.
-    pub enum Answer {
+    /// Output of a nucleus for an input.
+    pub enum OutputFunction {
         /// w·x.
         Linear,
-        /// tanh(w·x / 1000) · 1000: saturates far away (the origin's "Chaos").
+        /// 1000 · tanh(w·x / 1000): saturates far from zero ("Chaos" in the original model).
         Saturating,
     }
 }
 
 choices! {
-    /// How the mean squared error is computed.
+    /// Algorithm of the mean squared error.
     pub enum FitnessMethod {
-        /// Compressed when the answer is linear and there are more samples than inputs, else direct.
+        /// Compressed when the output is linear and there are more samples than inputs, otherwise direct.
+        #[title("Automatic")]
         Auto,
-        /// Sample by sample, in tiles: predictions are never stored.
+        /// Sample by sample, in tiles. Predictions are never stored.
         Direct,
-        /// Exact: with the thin factorisation X = QR, f = (|R w - Qᵀy|² + |y - QQᵀy|²) / B, for linear answers.
+        /// Exact for linear outputs: with the thin QR factorisation X = QR, f = (|R w - Qᵀy|² + |y - QQᵀy|²) / B.
+        #[title("Compressed (QR)")]
         Compressed,
     }
 }
 
 choices! {
-    /// What weights are rounded to before they are evaluated; sums stay in the arithmetic of the state.
+    /// Number format that weights are rounded to before they are evaluated. Sums stay in the precision of the state.
     pub enum Storage {
-        /// As they are.
+        /// No rounding.
+        #[title("Full precision")]
         Full,
-        /// 16 bits, 11 of them significant: fitness to about 5e-4.
+        /// IEEE half precision, 11 significant bits: relative error of the fitness about 5e-4.
         F16,
-        /// 16 bits, 8 of them significant: fitness to about 4e-3.
+        /// bfloat16, 8 significant bits: relative error of the fitness about 4e-3.
+        #[title("BF16")]
         Bf16,
     }
 }
 
 choices! {
-    /// Arithmetic of the state.
+    /// Floating-point precision of the state.
     pub enum Precision {
-        /// Double precision: the reference.
+        /// Double precision: the reference, CPU only.
+        #[title("Double (F64)")]
         F64,
-        /// Single precision: what the GPU computes with.
+        /// Single precision, on CPU and GPU.
+        #[title("Single (F32)")]
         F32,
     }
 }
 
 choices! {
-    /// What decides who fuses: the m nuclei with the highest key do.
+    /// Key that ranks nuclei for fusion: the m nuclei with the highest key fuse.
     pub enum FuseKey {
-        /// H - (f - mean f) / T: novel and good. T is 1 + the standard deviation of f.
+        /// H - (f - mean f) / T: high entropy and low error. T is 1 + the standard deviation of f.
+        #[title("Entropy and fitness")]
         Hybrid,
-        /// H: the most even weights (the origin's rule; it does not improve the best).
+        /// H: the most even weights (rule of the original model; it does not improve the best nucleus).
         Entropy,
-        /// -f: the fittest.
+        /// -f: the lowest error.
         Fitness,
     }
 }
 
 choices! {
-    /// Whose weights the children of a decay vary.
+    /// Weights that the offspring of a decay are mutated from.
     pub enum ChildBase {
-        /// The row of the fittest nucleus as it stands after the fusion of this generation: the fused weights when it
-        /// hosts that fusion, zeros when it was absorbed by it.
+        /// The row of the fittest nucleus after the fusion of this generation: the fused weights when it hosts the fusion,
+        /// zeros when the fusion absorbed it.
+        #[title("Fittest nucleus")]
         Best,
-        /// The fused weights, also when no fusion took place (the origin's rule).
+        /// The fused weights, even when no fusion took place (rule of the original model).
+        #[title("Fusion product")]
         Fused,
-        /// Those of the nucleus that decays; its children are as bad as it was.
+        /// The decaying nucleus: its offspring are about as unfit as it is.
+        #[title("Decaying nucleus")]
         Parent,
     }
 }
 
 choices! {
-    /// Which order opens the barrier for a decay. Fusion always looks at the global order r.
-    pub enum OrderSeen {
-        /// P_j = P(R_j): each nucleus its own neighbourhood.
+    /// Order parameter in the probability of decay. Fusion always uses the global order r.
+    pub enum OrderUsed {
+        /// P_j = P(R_j): local order of each nucleus.
         Local,
-        /// P_j = P(r): all the same.
+        /// P_j = P(r): global order for all nuclei.
         Global,
     }
 }
@@ -96,33 +109,38 @@ choices! {
 choices! {
     /// Shape of the barrier.
     pub enum Barrier {
-        /// P = C exp(-(2/ħ) ΔR max(0, R_th - R)): the exponent grows linearly with the missing order.
+        /// P = C exp(-(2/ħ) ΔR max(0, R_th - R)): the exponent is linear in the missing order.
         Linear,
-        /// P = C exp(-(2/ħ) ΔR √(2 m (R_th - R))): a rectangular barrier after Gamow 1928, with V = R_th and E = R.
+        /// P = C exp(-(2/ħ) ΔR √(2 m (R_th - R))): rectangular barrier after Gamow 1928, with V = R_th and E = R.
+        #[title("Rectangular (Gamow)")]
         SquareRoot,
     }
 }
 
 choices! {
-    /// How phases move.
+    /// Equation of motion of the phases.
     pub enum Dynamics {
         /// dφ_j/dt = ω_j + (K / D_j) Im S_j + noise (Kuramoto 1975).
         Kuramoto,
-        /// ψ_j ← (ψ_j + K ā (S_j / D_j) e^{iφ_j}) e^{iδ_j} / Z: a map that commutes with rotating all phases.
+        /// ψ_j ← (ψ_j + K ā (S_j / D_j) e^{iφ_j}) e^{iδ_j} / Z: quantum-Kuramoto map, invariant under rotation of all phases.
+        #[title("Quantum Kuramoto map")]
         QkmCovariant,
-        /// ψ_j ← (ψ_j + K S_j + δ_j ψ_j) / Z: the origin's map as it was found, which does not.
+        /// ψ_j ← (ψ_j + K S_j + δ_j ψ_j) / Z: quantum-Kuramoto map of the original model, not invariant under rotation.
+        #[title("Quantum Kuramoto, original")]
         QkmCompat,
-        /// Not at all.
+        /// Constant phases.
+        #[title("None")]
         Still,
     }
 }
 
 choices! {
-    /// How phases are integrated over time.
+    /// Integration scheme of the phases.
     pub enum Integrator {
-        /// One evaluation per substep; with noise, Euler-Maruyama.
+        /// One evaluation per substep; Euler-Maruyama with noise.
         Euler,
-        /// Fourth order, four evaluations; without noise.
+        /// Runge-Kutta of fourth order, four evaluations. With noise, stochastic Heun is used.
+        #[title("Runge-Kutta 4")]
         Rk4,
         /// Stochastic Heun, two evaluations.
         Heun,
@@ -130,67 +148,78 @@ choices! {
 }
 
 choices! {
-    /// What the coupling sum is divided by.
-    pub enum Norm {
-        /// D_j = Σ_k J_jk: a mean over those that resemble j.
+    /// Divisor of the coupling sum.
+    pub enum CouplingNorm {
+        /// D_j = Σ_k J_jk: weighted mean over similar nuclei.
+        #[title("Row sum of J")]
         Row,
         /// D_j = N: the classical model; the mean phase then moves at the mean frequency.
+        #[title("Population size N")]
         Number,
     }
 }
 
 choices! {
-    /// Where natural frequencies come from.
+    /// Distribution of the natural frequencies.
     pub enum Frequencies {
         /// Standard normal, drawn from the seed.
         Normal,
-        /// The quantiles of a Lorentz distribution of width 1, in order: no sampling error.
+        /// Quantiles of a Lorentz distribution of width 1, in order of slots: no sampling error.
         LorentzQuantiles,
-        /// The quantiles of the standard normal distribution, in order: no sampling error.
+        /// Quantiles of the standard normal distribution, in order of slots: no sampling error.
         NormalQuantiles,
     }
 }
 
 choices! {
-    /// How S_j = Σ_k J_jk e^{i(φ_k - φ_j)} is computed, with J_jk = e^{-|f_j - f_k|/T} e^{-|H_j - H_k|}.
-    pub enum Method {
-        /// The quickest exact one for the number of nuclei.
+    /// Algorithm of S_j = Σ_k J_jk e^{i(φ_k - φ_j)} with J_jk = e^{-|f_j - f_k|/T} e^{-|H_j - H_k|}.
+    pub enum CouplingMethod {
+        /// The fastest exact algorithm for this population size.
+        #[title("Automatic")]
         Auto,
-        /// Pair by pair, as the formula stands: a reference.
+        /// All pairs, the formula evaluated literally: the reference.
+        #[title("All pairs, naive")]
         Naive,
-        /// Pair by pair, with e^{iφ} computed once, in tiles.
+        /// All pairs in tiles, with e^{iφ} computed once per nucleus.
+        #[title("All pairs, tiled")]
         Tiled,
-        /// Exact in N log N steps: sorted by f, merged by H (after Langrené & Warin 2020).
+        /// Exact in O(N log N): sorted by f, merged by H (after Langrené & Warin 2020).
+        #[title("Fast, O(N log N)")]
         Fast,
-        /// J = 1: all pairs alike, N steps.
+        /// J = 1: all pairs equal, O(N).
+        #[title("Mean field")]
         MeanField,
-        /// Entropy is ignored: sorted by f, N steps. d is off by at most 1 - e^{-range of H}.
+        /// Entropy ignored: sorted by f, O(N) after sorting. d is off by at most 1 - e^{-range of H}.
+        #[title("1D scan (fitness only)")]
         Scan1d,
-        /// Pairs with J below sparse_cutoff are left out.
+        /// Pairs with J below sparse_cutoff are skipped.
         Sparse,
-        /// J is written out, N × N, once per generation; or it is given by a file, coupling.matrix.
+        /// J is stored as an N × N matrix, computed once per generation or read from the file coupling.matrix.
+        #[title("Dense matrix")]
         Dense,
     }
 }
 
 choices! {
-    /// How much the fields of phases act on each other: G_ab, in S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}.
+    /// Coupling G_ab between phase fields, in S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}.
     pub enum Mixing {
-        /// G_aa = 1 - g, and g shared evenly by the other fields; g is coupling.between.
+        /// G_aa = 1 - g, and g distributed evenly over the other fields; g is coupling.between.
         Even,
-        /// softmax over b of ((cos_ab + 1) / 2) / τ, made symmetric: fields that lie near each other act most on each other.
-        /// Where they lie is drawn from the seed; τ is coupling.sharpness.
+        /// softmax over b of ((cos_ab + 1) / 2) / τ, symmetrised: fields with similar embedding vectors couple strongly. The
+        /// vectors are drawn from the seed; τ is coupling.sharpness.
         Embedded,
     }
 }
 
 choices! {
-    /// What of the phases acts on the others.
-    pub enum Sent {
+    /// Function of the phase that enters the sums of other fields.
+    pub enum SentPhase {
         /// φ: S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}, which leads to consensus.
+        #[title("Phase φ")]
         Phase,
-        /// 2φ, with the same S of doubled phases: what the origin amounts to, which multiplies by ψ what carries a phase
-        /// already. Each field splits into two opposite clusters and never agrees.
+        /// 2φ, with the same S of doubled phases, as in the original model, which multiplies by ψ twice. Each field splits
+        /// into two opposite clusters.
+        #[title("Doubled phase 2φ")]
         Double,
     }
 }

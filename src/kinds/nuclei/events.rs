@@ -1,24 +1,24 @@
-//! What happened to the population in one generation, and how it stood: what a backend tells the desk.
+//! Events and statistics of one generation, passed from a backend to the host state.
 
-use super::mixing::MOST;
+use super::mixing::MAX_FIELDS;
 
-/// Who came and went in one generation, or by hand between two.
+/// Events of one generation, or of an action between two generations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Those who fused, the host first; empty without a fusion.
+    /// Slots of the nuclei that fused, the host first; empty without a fusion.
     pub fused: Vec<u32>,
-    /// Those who decayed, in their order.
+    /// Slots of the nuclei that decayed, in order of decreasing error.
     pub decayed: Vec<u32>,
-    /// Child and parent; what decays is renewed in its own place and listed, too.
+    /// Slots of offspring and parent. A decaying nucleus is renewed in its own slot, which is listed as well.
     pub born: Vec<(u32, u32)>,
-    /// Children without a place.
+    /// Offspring without a free slot.
     pub missing: u32,
-    /// Radioactive deaths, ascending.
+    /// Slots of nuclei that died, ascending.
     pub died: Vec<u32>,
 }
 
 impl Events {
-    /// Room for what can happen to so many at most.
+    /// With capacity for the events of up to `most` nuclei.
     pub fn with_capacity(most: usize) -> Self {
         Self {
             fused: Vec::with_capacity(most),
@@ -29,7 +29,7 @@ impl Events {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all events.
     pub fn clear(&mut self) {
         self.fused.clear();
         self.decayed.clear();
@@ -38,38 +38,38 @@ impl Events {
         self.died.clear();
     }
 
-    /// Bytes of so many.
+    /// Bytes for up to `most` nuclei.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * 20) as u64
     }
 }
 
-/// How the population stood when the events of a generation were drawn.
+/// Statistics of the population at the time the events of a generation are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
-    /// Living nuclei.
+pub struct PopulationStats {
+    /// Number of nuclei.
     pub n: u64,
     /// Global order |mean e^{iφ}|.
     pub r: f64,
-    /// The same of the second field of phases and those after it.
-    pub r_more: [f64; MOST - 1],
-    /// Order weighted with J.
+    /// Global order of phase fields 2 to F.
+    pub r_more: [f64; MAX_FIELDS - 1],
+    /// Order weighted with the coupling J.
     pub r_j: f64,
     /// Angle of mean e^{iφ}.
     pub mean_phase: f64,
-    /// P(r), what fusion is drawn with.
+    /// P(r), the probability of fusion.
     pub p_dec: f64,
-    /// Mean of P_j over all.
+    /// Mean of P_j over all nuclei.
     pub p_mean: f64,
     /// Temperature T = 1 + standard deviation of f.
     pub temperature: f64,
-    /// Fitness of the fittest.
+    /// Error of the fittest nucleus.
     pub f_best: f64,
-    /// Mean fitness.
+    /// Mean error.
     pub f_mean: f64,
-    /// Median fitness; not a number unless somebody looks.
+    /// Median error; NaN unless the probe is tapped.
     pub f_median: f64,
-    /// Error of the mean answer of the measure.ensemble fittest; not a number unless somebody looks.
+    /// Error of the mean output of the measure.ensemble fittest nuclei; NaN unless the probe is tapped.
     pub f_ensemble: f64,
     /// Mean entropy.
     pub h_mean: f64,

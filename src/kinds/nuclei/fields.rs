@@ -1,14 +1,14 @@
-//! Values of all places, for views and recordings.
+//! Values of all slots, for views and recordings.
 
 use super::{Params, probes, real::Real, state::State};
 use crate::sim::ProbeId;
 
-/// The latest values of a field, after `step` generations. Free places have none but those of places.
+/// Current values of a field after `step` generations. NaN in free slots, except for properties of the slots.
 pub fn field<T: Real>(probe: ProbeId, state: &State<T>, params: &Params, step: u64) -> Vec<f32> {
     (0..state.capacity as u32).map(|slot| value(probe, slot, state, params, step)).collect()
 }
 
-/// The value of one place.
+/// The value in one slot.
 pub fn value<T: Real>(probe: ProbeId, slot: u32, state: &State<T>, params: &Params, step: u64) -> f32 {
     let i = slot as usize;
     match probe {

@@ -1,14 +1,14 @@
-//! Where the places of the table are shown: on a disc, from the centre outwards, so that old places lie inside; while
-//! it runs, around a cylinder: x = cos φ, y = sin φ, z = R.
+//! Positions of the slots in the 3D view: on a disc, in order of slots from the centre outwards; while a simulation runs,
+//! on a cylinder: x = cos φ, y = sin φ, z = R.
 
 use super::probes::NUCLEI;
 use crate::sim::{ElementSet, MotionFields};
 
-/// Distance of neighbours.
+/// Distance between neighbours.
 const PITCH: f64 = 10.0;
 
-/// The places, evenly spread over a disc (Vogel 1979).
-pub fn places(capacity: u32) -> ElementSet {
+/// The set of slots, evenly distributed over a disc (Vogel 1979).
+pub fn slots(capacity: u32) -> ElementSet {
     let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());
     let position = |slot: u32| {
         let (radius, angle) = (PITCH * (f64::from(slot) + 0.5).sqrt(), golden * f64::from(slot));

@@ -1,4 +1,4 @@
-//! Who came and went, counted once: the identity ΔN = c·decays - (m-1)·fusions - deaths - missing, in every generation.
+//! Event totals. In every generation ΔN = c·decays - (m-1)·fusions - deaths - missing.
 
 /// Totals since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,35 +7,35 @@ pub struct Ledger {
     pub founders: u64,
     /// Fusions.
     pub n_fused: u64,
-    /// Nuclei that were absorbed by fusions: m - 1 each.
+    /// Nuclei absorbed by fusions: m - 1 each.
     pub absorbed: u64,
     /// Decays.
     pub n_decay: u64,
-    /// Children in places that were free: c per decay, less the missing.
+    /// Offspring placed in free slots: c per decay, less the overflow.
     pub children: u64,
-    /// Children for whom there was no place.
+    /// Offspring without a free slot.
     pub overflow: u64,
-    /// Radioactive deaths.
+    /// Deaths.
     pub n_died: u64,
 }
 
 impl Ledger {
-    /// How many must be alive.
+    /// Number of nuclei that follows from the totals.
     pub const fn n(&self) -> u64 {
         self.founders + self.children - self.absorbed - self.n_died
     }
 
-    /// The same, when the totals do not contradict each other.
+    /// [`Ledger::n`], or `None` when the totals are inconsistent.
     pub fn checked_n(&self) -> Option<u64> {
         self.founders.checked_add(self.children)?.checked_sub(self.absorbed)?.checked_sub(self.n_died)
     }
 
-    /// Whether this can be an earlier state of `later`.
+    /// Whether these totals can precede `later`.
     pub fn precedes(&self, later: &Self) -> bool {
         self.entries().iter().zip(later.entries()).all(|((_, a), (_, b))| *a <= b)
     }
 
-    /// By name, for digests and saved states.
+    /// Names and values, for digests and saved states.
     pub const fn entries(&self) -> [(&'static str, u64); 7] {
         [
             ("founders", self.founders),
@@ -48,12 +48,12 @@ impl Ledger {
         ]
     }
 
-    /// The reverse of the values of [`Ledger::entries`].
+    /// Inverse of [`Ledger::entries`].
     pub const fn from_values([founders, n_fused, absorbed, n_decay, children, overflow, n_died]: [u64; 7]) -> Self {
         Self { founders, n_fused, absorbed, n_decay, children, overflow, n_died }
     }
 
-    /// What happened since `earlier`.
+    /// Difference to `earlier`.
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             founders: 0,

@@ -1,31 +1,31 @@
-//! Several fields of phases on the same nuclei: how much each field acts on each other.
+//! Coupling between several phase fields of the same nuclei.
 //!
 //! ```text
 //! S_j^a = Σ_b G_ab Σ_k J_jk e^{i(φ_k^b - φ_j^a)}
 //! ```
 //!
-//! [`Sent::Double`](super::Sent) has the same with doubled phases: the origin's e^{i(2φ_k - φ_j)}, which it added without
-//! turning it back, seen from the nucleus.
+//! [`SentPhase::Double`](super::SentPhase) uses doubled phases: the e^{i(2φ_k - φ_j)} of the original model, in the frame of the
+//! receiving nucleus.
 //!
-//! Fitness and entropy belong to nuclei, not to fields, so J is the same for all of them. The first field is the one that
-//! barriers look at, and that fuses and is shown where a nucleus has one phase. No row of G sums to more than 1, so
-//! |S_j^a| ≤ d_j, and orders stay between 0 and 1.
+//! Fitness and entropy belong to nuclei, so J is the same for all fields. The first field determines the barrier and the
+//! phase of a nucleus where only one is shown. No row of G sums to more than 1, so |S_j^a| ≤ d_j, and order parameters stay
+//! between 0 and 1.
 
 use super::{
     Coupling, Dynamics, Mixing, Params,
-    draw::{Draw, Stream},
+    random::{RandomAddress, RandomStream},
 };
 use crate::sim::SimError;
 
-/// Most fields of phases.
-pub const MOST: usize = 8;
+/// Maximum number of phase fields.
+pub const MAX_FIELDS: usize = 8;
 
-/// Numbers that say where a field lies, for [`Mixing::Embedded`].
-const PLACE: usize = 16;
+/// Dimensions of the embedding vector of a field, for [`Mixing::Embedded`].
+const EMBEDDING_DIM: usize = 16;
 
-/// Fields of phases, at least one.
+/// Number of phase fields, at least one.
 pub fn fields(params: &Params) -> usize {
-    (params.coupling.fields as usize).clamp(1, MOST)
+    (params.coupling.fields as usize).clamp(1, MAX_FIELDS)
 }
 
 /// G, `[F × F]` row by row; symmetric.
@@ -42,37 +42,39 @@ fn even(fields: usize, between: f64) -> Vec<f64> {
     (0..fields * fields).map(|i| if i / fields == i % fields { own } else { others }).collect()
 }
 
-/// softmax over b of ((cos_ab + 1) / 2) / τ for places drawn from the seed, made symmetric, over the largest sum of a row.
+/// softmax over b of ((cos_ab + 1) / 2) / τ of embedding vectors drawn from the seed, symmetrised and divided by the largest
+/// row sum.
 fn embedded(fields: usize, sharpness: f64, seed: u64) -> Vec<f64> {
-    let draw = Draw { seed, stream: Stream::FieldPlace, generation: 0 };
-    let mut places = vec![[0.0; PLACE]; fields];
-    for (field, place) in places.iter_mut().enumerate() {
-        draw.each_normal(field as u32, PLACE, |d, x| place[d] = x);
+    let draw = RandomAddress { seed, stream: RandomStream::FieldPosition, generation: 0 };
+    let mut vectors = vec![[0.0; EMBEDDING_DIM]; fields];
+    for (field, vector) in vectors.iter_mut().enumerate() {
+        draw.each_normal(field as u32, EMBEDDING_DIM, |d, x| vector[d] = x);
     }
-    let dot = |a: &[f64; PLACE], b: &[f64; PLACE]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let near = |a: usize, b: usize| {
-        let cos = dot(&places[a], &places[b]) / (dot(&places[a], &places[a]) * dot(&places[b], &places[b])).sqrt();
-        // A place is nearest to itself: what is subtracted keeps exponents below 0.
+    let dot = |a: &[f64; EMBEDDING_DIM], b: &[f64; EMBEDDING_DIM]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let similarity = |a: usize, b: usize| {
+        let cos =
+            dot(&vectors[a], &vectors[b]) / (dot(&vectors[a], &vectors[a]) * dot(&vectors[b], &vectors[b])).sqrt();
+        // The largest value is 1 (a = b): subtracting it keeps exponents at or below 0.
         ((0.5 * (cos + 1.0) - 1.0) / sharpness).exp()
     };
-    let total: Vec<f64> = (0..fields).map(|a| (0..fields).map(|b| near(a, b)).sum()).collect();
+    let total: Vec<f64> = (0..fields).map(|a| (0..fields).map(|b| similarity(a, b)).sum()).collect();
     let mut g = vec![0.0; fields * fields];
     for a in 0..fields {
         for b in 0..fields {
-            g[a * fields + b] = 0.5 * (near(a, b) / total[a] + near(b, a) / total[b]);
+            g[a * fields + b] = 0.5 * (similarity(a, b) / total[a] + similarity(b, a) / total[b]);
         }
     }
-    let most = g.chunks(fields).map(|row| row.iter().sum::<f64>()).fold(0.0, f64::max);
-    g.iter_mut().for_each(|g| *g /= most);
+    let largest = g.chunks(fields).map(|row| row.iter().sum::<f64>()).fold(0.0, f64::max);
+    g.iter_mut().for_each(|g| *g /= largest);
     g
 }
 
-/// Refuses what several fields cannot do.
+/// Rejects parameters that several phase fields do not support.
 pub fn check(params: &Params) -> Result<(), SimError> {
     let is_map = matches!(params.phases.dynamics, Dynamics::QkmCovariant | Dynamics::QkmCompat);
     if fields(params) > 1 && is_map {
         return Err(SimError::Input(
-            "the quantum-Kuramoto maps move one field of phases: set phases.dynamics to Kuramoto, or coupling.fields to 1"
+            "the quantum-Kuramoto maps support one phase field only: set phases.dynamics to Kuramoto, or coupling.fields to 1"
                 .to_owned(),
         ));
     }
@@ -84,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_pulled_by_more_than_the_whole() {
-        for fields in 1..=MOST {
+    fn rows_of_the_field_coupling_sum_to_at_most_one() {
+        for fields in 1..=MAX_FIELDS {
             let mut coupling = Coupling { between: 0.3, ..Coupling::default() };
             for mixing in [Mixing::Even, Mixing::Embedded] {
                 coupling.mixing = mixing;
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn sharp_places_leave_fields_alone_and_blunt_ones_make_them_one() {
+    fn low_temperature_decouples_fields_and_high_temperature_couples_them_equally() {
         let sharp = embedded(4, 0.01, 3);
         assert!(sharp.chunks(4).enumerate().all(|(a, row)| row[a] > 0.99));
         let blunt = embedded(4, 1e3, 3);

@@ -1,267 +1,271 @@
-//! Parameters of a nuclei project. Formulas stand where they are used: [`tunnel`](super::tunnel), [`cpu`](super::cpu).
+//! Parameters of a nuclei project. Formulas are documented where they are used: [`tunnelling`](super::tunnelling),
+//! [`cpu`](super::cpu).
 
 use super::choices::{
-    Answer, Barrier, ChildBase, Dynamics, FitnessMethod, Frequencies, FuseKey, Integrator, Method, Mixing, Norm,
-    OrderSeen, Precision, Sent, Source, Storage,
+    Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Frequencies, FuseKey, Integrator,
+    Mixing, OrderUsed, OutputFunction, Precision, SentPhase, Storage, TaskSource,
 };
 use crate::{param_tree, params, params::PathText};
 
 params! {
-    /// What the nuclei are measured by: f_j = (1/B) Σ_b (x_b·w_j - y_b)², lower is better.
+    /// Fitness task: mean squared error f_j = (1/B) Σ_b (x_b·w_j - y_b)² of a nucleus' weights; lower is better.
     pub struct Task {
-        /// Where inputs and targets come from.
-        #[param(apply = Rebuild)]
-        source: Source = Source::Toy,
+        /// Source of inputs and targets.
+        #[param(title = "Task source", apply = Rebuild)]
+        source: TaskSource = TaskSource::Toy,
 
         /// Table with one column per input and one for the target, or a NumPy archive with X (B × D) and y (B).
-        #[param(apply = Rebuild)]
-        #[show_if(|s| s.source == Source::File)]
+        #[param(title = "Data file", apply = Rebuild)]
+        #[show_if(|s| s.source == TaskSource::File)]
         path: PathText = PathText::default(),
 
-        /// Column of the table that holds the target; all others are inputs.
-        #[param(apply = Rebuild)]
-        #[show_if(|s| s.source == Source::File)]
+        /// Column of the table that holds the target. All other columns are inputs.
+        #[param(title = "Target column", apply = Rebuild)]
+        #[show_if(|s| s.source == TaskSource::File)]
         target: String = "y".to_owned(),
 
         /// Samples B of the generated task.
-        #[param(range = 8.0..=4096.0, hard = 1.0..=1_048_576.0, scale = Log, apply = Rebuild)]
-        #[show_if(|s| s.source == Source::Toy)]
+        #[param(title = "Samples", range = 8.0..=4096.0, hard = 1.0..=1_048_576.0, scale = Log, apply = Rebuild, symbol = "B")]
+        #[show_if(|s| s.source == TaskSource::Toy)]
         n_samples: u32 = 64,
 
-        /// Inputs D; without a task the number of weights of a nucleus.
-        #[param(range = 1.0..=128.0, hard = 1.0..=4096.0, scale = Log, apply = Rebuild)]
-        #[show_if(|s| s.source != Source::File)]
+        /// Inputs D. Without a task, the number of weights of a nucleus.
+        #[param(title = "Inputs", range = 1.0..=128.0, hard = 1.0..=4096.0, scale = Log, apply = Rebuild, symbol = "D")]
+        #[show_if(|s| s.source != TaskSource::File)]
         n_inputs: u32 = 20,
 
-        /// Standard deviation of what the targets of the generated task have beside X w: its square is about the
-        /// lowest error there is.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rebuild)]
-        #[show_if(|s| s.source == Source::Toy)]
+        /// Standard deviation of the noise added to the targets X w of the generated task. Its square is about the
+        /// lowest error that can be reached.
+        #[param(title = "Target noise", range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rebuild)]
+        #[show_if(|s| s.source == TaskSource::Toy)]
         noise: f64 = 0.04,
 
-        /// How a nucleus answers an input.
-        #[param()]
-        answer: Answer = Answer::Linear,
+        /// Output of a nucleus for an input x.
+        #[param(title = "Output function")]
+        answer: OutputFunction = OutputFunction::Linear,
 
-        /// How the error is computed.
-        #[param()]
+        /// Algorithm of the error. Direct and compressed agree up to rounding.
+        #[param(title = "Error method")]
         method: FitnessMethod = FitnessMethod::Auto,
 
-        /// What weights are rounded to before they are evaluated.
-        #[param()]
+        /// Number format that weights are rounded to before they are evaluated.
+        #[param(title = "Weight storage")]
         storage: Storage = Storage::Full,
 
-        /// Rate η of learning by gradient, once per generation before the evaluation: w -= (2η/B) Xᵀ(X w - y). Stable
-        /// below 1 / the largest eigenvalue of XᵀX/B; 0 learns by selection alone.
-        #[param(range = 0.0..=0.5, hard = 0.0..=1000.0)]
+        /// Learning rate η of one gradient step per generation, before the evaluation: w -= (2η/B) Xᵀ(X w - y). Stable
+        /// below 1 / the largest eigenvalue of XᵀX/B. With 0 there is selection only.
+        #[param(title = "Learning rate", range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "η")]
         learning_rate: f64 = 0.0,
     }
 }
 
 params! {
-    /// Who lives, fuses, decays and dies.
+    /// Population dynamics: fusion, decay, and death of nuclei.
     pub struct Population {
-        /// Nuclei at the start; not more than there are places.
-        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rewind)]
+        /// Nuclei at step 0; at most the capacity.
+        #[param(title = "Initial population", range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rewind)]
         n_start: u32 = 128,
 
-        /// Most nuclei there can be: the size of the table, which never grows. A child without a place is counted as
-        /// overflow.
-        #[param(range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rebuild, symbol = "N_max")]
+        /// Slots of the population's table, which never grows: the maximum number of nuclei. An offspring without a free
+        /// slot is counted as overflow.
+        #[param(title = "Capacity", range = 8.0..=262_144.0, hard = 1.0..=4_194_304.0, scale = Log, apply = Rebuild, symbol = "N_max")]
         capacity: u32 = 1024,
 
-        /// Standard deviation of the weights at the start.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rewind)]
+        /// Standard deviation of the weights at step 0.
+        #[param(title = "Initial weight scale", range = 0.0..=1.0, hard = 0.0..=1000.0, apply = Rewind)]
         weight_scale: f64 = 0.3,
 
-        /// How many of the least fit may decay in a generation.
-        #[param(range = 0.0..=64.0, hard = 0.0..=4_194_304.0, symbol = "k")]
+        /// Number of least fit nuclei that may decay in a generation.
+        #[param(title = "Decay count", range = 0.0..=64.0, hard = 0.0..=4_194_304.0, symbol = "k")]
         k_worst: u32 = 3,
 
-        /// The same as a share of all nuclei, rounded up; the larger of the two counts.
-        #[param(range = 0.0..=0.1, hard = 0.0..=1.0)]
+        /// Decay count as a fraction of the population, rounded up. The larger of the two counts is used.
+        #[param(title = "Decay fraction", range = 0.0..=0.1, hard = 0.0..=1.0)]
         worst_share: f64 = 0.0,
 
-        /// How many nuclei become one when they fuse; below 2 none do.
-        #[param(range = 0.0..=16.0, hard = 0.0..=4_194_304.0, symbol = "m")]
+        /// Nuclei that fuse into one. Below 2 there is no fusion.
+        #[param(title = "Fusion size", range = 0.0..=16.0, hard = 0.0..=4_194_304.0, symbol = "m")]
         m_fuse: u32 = 4,
 
-        /// Children of a decay beside the nucleus itself, which is renewed: one becomes 1 + c.
-        #[param(range = 0.0..=16.0, hard = 0.0..=65_536.0, symbol = "c")]
+        /// Offspring per decay in addition to the decaying nucleus, which is renewed: one becomes 1 + c.
+        #[param(title = "Offspring per decay", range = 0.0..=16.0, hard = 0.0..=65_536.0, symbol = "c")]
         c_new: u32 = 3,
 
-        /// Standard deviation of what is added to the weights of children.
-        #[param(range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "σ")]
+        /// Standard deviation of the mutation added to each weight of an offspring.
+        #[param(title = "Mutation scale", range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "σ")]
         sigma: f64 = 0.05,
 
-        /// Who fuses.
-        #[param()]
+        /// Key that ranks nuclei for fusion: the m nuclei with the highest key fuse.
+        #[param(title = "Fusion criterion")]
         fuse_key: FuseKey = FuseKey::Hybrid,
 
-        /// Whose weights children vary.
-        #[param()]
+        /// Weights that offspring are mutated from.
+        #[param(title = "Parent of offspring")]
         child_base: ChildBase = ChildBase::Best,
 
-        /// Rate of radioactive death: a nucleus left alone dies with probability 1 - e^{-λ} per generation.
-        #[param(range = 0.0..=0.1, hard = 0.0..=100.0, symbol = "λ")]
+        /// Death rate λ per generation: a nucleus that neither decays nor fuses dies with probability 1 - e^{-λ}.
+        #[param(title = "Death rate", range = 0.0..=0.1, hard = 0.0..=100.0, symbol = "λ")]
         death_rate: f64 = 0.01,
 
-        /// Fewer than this many are not left by fusion or death.
-        #[param(range = 0.0..=64.0, hard = 0.0..=4_194_304.0)]
+        /// Fusion and death never reduce the population below this number.
+        #[param(title = "Minimum population", range = 0.0..=64.0, hard = 0.0..=4_194_304.0, symbol = "N_min")]
         n_min: u32 = 8,
 
-        /// Attempts per generation ν·Δt: events happen with probability 1 - e^{-νΔt P} (Gillespie 1977, one leap).
-        /// 0 takes P itself.
-        #[param(range = 0.0..=4.0, hard = 0.0..=1000.0)]
+        /// Attempts per generation ν·Δt: events occur with probability 1 - e^{-νΔt P} (tau leaping, after Gillespie 1977).
+        /// With 0 the probability is P itself.
+        #[param(title = "Attempts per generation", range = 0.0..=4.0, hard = 0.0..=1000.0, symbol = "νΔt")]
         attempts_per_step: f64 = 0.0,
 
-        /// Arithmetic of the state.
-        #[param(apply = Rebuild)]
+        /// Floating-point precision of the state.
+        #[param(title = "Precision", apply = Rebuild)]
         precision: Precision = Precision::F32,
     }
 }
 
 params! {
-    /// Events are tunnelling: the more order, the lower the barrier. P = 1 from the threshold on.
+    /// Tunnelling: probability P(R) of fusion and decay as a function of the order parameter R. P = C from the threshold
+    /// on.
     pub struct Tunnelling {
-        /// Order at which the barrier is open.
-        #[param(range = 0.0..=1.0, hard = -1000.0..=1000.0, symbol = "R_th")]
+        /// Order parameter at which the barrier vanishes.
+        #[param(title = "Order threshold", range = 0.0..=1.0, hard = -1000.0..=1000.0, symbol = "R_th")]
         r_threshold: f64 = 0.78,
 
-        /// Probability with an open barrier; what exceeds 1 counts as 1.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "C")]
+        /// Probability without a barrier. P is limited to 1.
+        #[param(title = "Prefactor", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "C")]
         prefactor: f64 = 1.0,
 
-        /// How readily barriers are crossed: 1 is never rare (P(0) = 0.21), 0.1 is (P(0) = 1.7e-7).
-        #[param(range = 0.05..=2.0, hard = 0.001..=1000.0, scale = Log, symbol = "ħ")]
+        /// Effective Planck constant: smaller values make tunnelling rarer. With the other defaults P(0) is 0.21 for ħ = 1
+        /// and 1.7e-7 for ħ = 0.1.
+        #[param(title = "Planck constant", range = 0.05..=2.0, hard = 0.001..=1000.0, scale = Log, symbol = "ħ")]
         hbar: f64 = 0.5,
 
         /// Width of the barrier.
-        #[param(range = 0.0..=4.0, hard = 0.0..=1000.0, symbol = "ΔR")]
+        #[param(title = "Barrier width", range = 0.0..=4.0, hard = 0.0..=1000.0, symbol = "ΔR")]
         width: f64 = 1.0,
 
-        /// Which order opens the barrier for a decay.
-        #[param()]
-        seen: OrderSeen = OrderSeen::Local,
+        /// Order parameter in the probability of decay. Fusion always uses the global order r.
+        #[param(title = "Order parameter used")]
+        seen: OrderUsed = OrderUsed::Local,
 
         /// Shape of the barrier.
-        #[param()]
+        #[param(title = "Barrier shape")]
         barrier: Barrier = Barrier::Linear,
 
-        /// Mass of what tunnels.
-        #[param(range = 0.1..=10.0, hard = 0.0..=1e6, scale = Log)]
+        /// Mass of the tunnelling particle.
+        #[param(title = "Mass", range = 0.1..=10.0, hard = 0.0..=1e6, scale = Log, symbol = "m")]
         #[show_if(|s| s.barrier == Barrier::SquareRoot)]
         mass: f64 = 1.0,
     }
 }
 
 params! {
-    /// Phases φ of the nuclei, in radians; their time has no unit, its scale is set by the frequencies.
+    /// Phase dynamics: phases φ of the nuclei in radians. Their time is dimensionless; the frequencies set its scale.
     pub struct Phases {
-        /// How phases move.
-        #[param()]
+        /// Equation of motion of the phases.
+        #[param(title = "Dynamics")]
         dynamics: Dynamics = Dynamics::Kuramoto,
 
-        /// How they are integrated.
-        #[param()]
+        /// Integration scheme.
+        #[param(title = "Integrator")]
         #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
         integrator: Integrator = Integrator::Euler,
 
-        /// Strength of the coupling; dt times this should stay below 0.1.
-        #[param(range = 0.0..=10.0, hard = -1000.0..=1000.0, symbol = "K")]
+        /// Coupling strength K. Keep K·dt below 0.1.
+        #[param(title = "Coupling strength", range = 0.0..=10.0, hard = -1000.0..=1000.0, symbol = "K")]
         coupling: f64 = 1.0,
 
-        /// Time of a substep.
-        #[param(range = 0.001..=0.2, hard = 0.0..=10.0, scale = Log)]
+        /// Time step of a substep.
+        #[param(title = "Time step", range = 0.001..=0.2, hard = 0.0..=10.0, scale = Log, symbol = "dt")]
         #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
         dt: f64 = 0.05,
 
-        /// Substeps per generation, in which fitness and entropy stand still.
-        #[param(range = 0.0..=64.0, hard = 0.0..=65_536.0)]
+        /// Substeps per generation. Fitness and entropy are constant during the substeps.
+        #[param(title = "Substeps per generation", range = 0.0..=64.0, hard = 0.0..=65_536.0)]
         substeps: u32 = 2,
 
-        /// What the coupling sum is divided by.
-        #[param()]
-        norm: Norm = Norm::Row,
+        /// Divisor of the coupling sum.
+        #[param(title = "Coupling norm")]
+        norm: CouplingNorm = CouplingNorm::Row,
 
-        /// Diffusion D_n: every substep adds √(2 D_n dt) times a normal number.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "D_n")]
+        /// Diffusion coefficient D_n of the phase noise: every substep adds √(2 D_n dt) times a standard normal number.
+        #[param(title = "Phase noise", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "D_n")]
         #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
         noise: f64 = 0.0,
 
-        /// Where natural frequencies come from. They belong to places in the table, not to nuclei.
-        #[param()]
+        /// Distribution of the natural frequencies. They belong to the slots of the table, not to the nuclei.
+        #[param(title = "Natural frequencies")]
         frequencies: Frequencies = Frequencies::Normal,
 
-        /// Multiplies the natural frequencies.
-        #[param(range = 0.0..=2.0, hard = -1000.0..=1000.0)]
+        /// Factor of the natural frequencies.
+        #[param(title = "Frequency scale", range = 0.0..=2.0, hard = -1000.0..=1000.0)]
         omega_scale: f64 = 0.1,
     }
 }
 
 params! {
-    /// How nuclei act on each other's phases: those of similar fitness and entropy most.
+    /// Coupling J_jk between nuclei: strongest between nuclei of similar fitness and entropy.
     pub struct Coupling {
-        /// How the sums are computed; all but MeanField, Scan1d and Sparse agree up to rounding.
-        #[param()]
-        method: Method = Method::Auto,
+        /// Algorithm of the coupling sums. All but MeanField, Scan1d and Sparse agree up to rounding.
+        #[param(title = "Algorithm")]
+        method: CouplingMethod = CouplingMethod::Auto,
 
-        /// Pairs that act on each other less than this are left out.
-        #[param(range = 1e-9..=0.1, hard = 1e-30..=1.0, scale = Log)]
-        #[show_if(|s| s.method == Method::Sparse)]
+        /// Pairs with J below this value are skipped.
+        #[param(title = "Sparse cutoff", range = 1e-9..=0.1, hard = 1e-30..=1.0, scale = Log)]
+        #[show_if(|s| s.method == CouplingMethod::Sparse)]
         sparse_cutoff: f64 = 1e-4,
 
-        /// NumPy archive with J, N_max × N_max: how much the nucleus in place k acts on the one in place j, at least 0.
-        /// Without a file J follows fitness and entropy.
-        #[param(apply = Rebuild)]
-        #[show_if(|s| s.method == Method::Dense)]
+        /// NumPy archive with J, N_max × N_max: effect of the nucleus in slot k on the nucleus in slot j, at least 0.
+        /// Without a file J is computed from fitness and entropy.
+        #[param(title = "Coupling matrix file", apply = Rebuild)]
+        #[show_if(|s| s.method == CouplingMethod::Dense)]
         matrix: PathText = PathText::default(),
 
-        /// Phases every nucleus has: so many fields of them, coupled by the same J. The barrier looks at the first.
-        #[param(range = 1.0..=8.0, hard = 1.0..=8.0, apply = Rebuild, symbol = "F")]
+        /// Number of phases of every nucleus (phase fields), coupled by the same J. The barrier uses the first.
+        #[param(title = "Phase fields", range = 1.0..=8.0, hard = 1.0..=8.0, apply = Rebuild, symbol = "F")]
         fields: u32 = 1,
 
-        /// How much fields act on each other.
-        #[param()]
+        /// Coupling G between the phase fields.
+        #[param(title = "Field coupling")]
         #[show_if(|s| s.fields > 1)]
         mixing: Mixing = Mixing::Even,
 
-        /// Share of the pull on a phase that comes from the other fields: 0 leaves them alone, 1 - 1/F makes all alike.
-        #[param(range = 0.0..=1.0, hard = 0.0..=1.0, symbol = "g")]
+        /// Fraction of the coupling that comes from the other fields: with 0 fields are independent, with 1 - 1/F all
+        /// fields have equal weight.
+        #[param(title = "Coupling between fields", range = 0.0..=1.0, hard = 0.0..=1.0, symbol = "g")]
         #[show_if(|s| s.fields > 1 && s.mixing == Mixing::Even)]
         between: f64 = 0.2,
 
-        /// How near fields must lie to act on each other: 0.07 leaves most alone, 1 makes all nearly alike.
-        #[param(range = 0.01..=1.0, hard = 0.001..=1000.0, scale = Log, symbol = "τ")]
+        /// Softmax temperature τ of the embedded field coupling: 0.07 makes most fields nearly independent, 1 couples all
+        /// nearly equally.
+        #[param(title = "Softmax temperature", range = 0.01..=1.0, hard = 0.001..=1000.0, scale = Log, symbol = "τ")]
         #[show_if(|s| s.fields > 1 && s.mixing == Mixing::Embedded)]
         sharpness: f64 = 0.07,
 
-        /// What of the phases acts on the others.
-        #[param()]
+        /// Function of the phase that enters the sums of the other fields.
+        #[param(title = "Transmitted phase")]
         #[show_if(|s| s.fields > 1)]
-        sent: Sent = Sent::Phase,
+        sent: SentPhase = SentPhase::Phase,
     }
 }
 
 params! {
-    /// How measurements are taken. Changes nothing in the simulation.
+    /// Recording. These parameters do not affect the simulation.
     pub struct Measure {
         /// Generations between two samples of the curves.
-        #[param(unit = Steps, range = 1.0..=100.0, hard = 1.0..=1_000_000.0, scale = Log)]
+        #[param(title = "Sample interval", unit = Steps, range = 1.0..=100.0, hard = 1.0..=1_000_000.0, scale = Log)]
         every: u32 = 1,
 
-        /// How many of the fittest answer together: their answers are averaged.
-        #[param(range = 1.0..=64.0, hard = 1.0..=4096.0)]
+        /// Ensemble size: number of fittest nuclei whose outputs are averaged for the ensemble error.
+        #[param(title = "Ensemble size", range = 1.0..=64.0, hard = 1.0..=4096.0)]
         ensemble: u32 = 8,
 
-        /// Beside every measured batch, times all ways to compute the coupling on the population as it is: the rows
-        /// variant_… of the kernel table, in pairs per second, with their error against Naive. On the CPU at most 4,096
-        /// nuclei take part.
-        #[param()]
+        /// After every profiled batch, times all coupling algorithms on the current population: rows variant_… of the
+        /// kernel table, in pairs per second, with their error relative to Naive. On the CPU at most 4,096 nuclei are used.
+        #[param(title = "Compare algorithms")]
         variants: bool = false,
 
-        /// Which field of phases is shown as the phase of a nucleus, when there are several: 1 is the first.
-        #[param(range = 1.0..=8.0, hard = 1.0..=8.0)]
+        /// Phase field that is shown as the phase of a nucleus when there are several. 1 is the first.
+        #[param(title = "Phase field shown", range = 1.0..=8.0, hard = 1.0..=8.0)]
         field: u32 = 1,
     }
 }
@@ -269,17 +273,23 @@ params! {
 param_tree! {
     /// Parameters of a nuclei project.
     pub struct Params {
-        /// What the nuclei are measured by.
+        /// Regression that defines the fitness of nuclei.
+        #[title("Fitness task")]
         task: Task,
-        /// Who lives, fuses, decays and dies.
+        /// Fusion, decay and death of nuclei.
+        #[title("Population dynamics")]
         population: Population,
-        /// When events happen.
+        /// Probability of fusion and decay.
+        #[title("Tunnelling")]
         tunnelling: Tunnelling,
-        /// The phases.
+        /// Motion of the phases.
+        #[title("Phase dynamics")]
         phases: Phases,
-        /// How nuclei act on each other.
+        /// Coupling between nuclei.
+        #[title("Coupling")]
         coupling: Coupling,
-        /// How measurements are taken.
+        /// Sampling of curves and fields.
+        #[title("Recording")]
         measure: Measure,
     }
 }

@@ -1,8 +1,8 @@
-//! How much memory a population will hold, before it is started.
+//! Predicted memory of a population.
 
 use super::{
-    Method, Params, Precision, Source,
-    cpu::{coupling::Coupling, phases::Waves, turnover::Turnover},
+    CouplingMethod, Params, Precision, TaskSource,
+    cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover},
     events::Events,
     mixing,
     real::Real,
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::sim::MemoryByOwner;
 
-/// What [`CpuSim`](super::cpu::CpuSim) holds, by the owners of its `memory`; empty when the task has not been read.
-pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
+/// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as its `memory` reports it; empty when a task file has not been read.
+pub fn cpu(params: &Params, setup: Option<&Setup>) -> Bytes {
     match params.population.precision {
         Precision::F64 => cpu_in::<f64>(params, setup),
         Precision::F32 => cpu_in::<f32>(params, setup),
@@ -23,36 +23,36 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     let task = &params.task;
     let (samples, dim) = match (setup, task.source) {
         (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),
-        (None, Source::Toy) => (task.n_samples as usize, task.n_inputs as usize),
-        (None, Source::Nothing) => (0, task.n_inputs as usize),
-        (None, Source::File) => return vec![],
+        (None, TaskSource::Toy) => (task.n_samples as usize, task.n_inputs as usize),
+        (None, TaskSource::Nothing) => (0, task.n_inputs as usize),
+        (None, TaskSource::File) => return vec![],
     };
     let capacity = params.population.capacity as usize;
     let rows = samples + if samples > dim { dim } else { 0 };
     let method = match (params.coupling.method, task.source) {
-        (Method::Auto, Source::Nothing) => Method::MeanField,
+        (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,
         (method, _) => method,
     };
     let fields = mixing::fields(params);
     let (weights, rest) = State::<T>::bytes_of(capacity, dim, fields);
-    let given = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
+    let matrix = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
     vec![
         ("weights", weights),
         ("nuclei", rest),
-        ("task", (rows * (dim + 1) * T::BYTES) as u64 + given),
+        ("task", (rows * (dim + 1) * T::BYTES) as u64 + matrix),
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
-        ("working space", working_space::<T>(capacity, dim, fields)),
-        ("places", capacity as u64 * 12),
-        ("measurements", 0),
+        ("workspace", workspace_bytes::<T>(capacity, dim, fields)),
+        ("slots", capacity as u64 * 12),
+        ("recording", 0),
     ]
 }
 
-/// Arrays over the living, and what selection and events need, for tables of that size.
-pub const fn working_space<T: Real>(capacity: usize, dim: usize, fields: usize) -> u64 {
+/// Workspace of a generation for tables of this size.
+pub const fn workspace_bytes<T: Real>(capacity: usize, dim: usize, fields: usize) -> u64 {
     let lanes = capacity.div_ceil(128) * dim * 9 * T::BYTES;
     let arrays = capacity * 4 * T::BYTES;
     (lanes + arrays) as u64
-        + Waves::<T>::bytes_of(fields, capacity)
+        + Oscillators::<T>::bytes_of(fields, capacity)
         + Turnover::<T>::bytes_of(capacity)
         + Events::bytes_of(capacity)
 }
@@ -62,15 +62,15 @@ mod tests {
     use super::*;
     use crate::{
         kinds::nuclei::NucleiKind,
-        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
+        sim::{Device, Kind as _, Place, Progress, Scene},
     };
     use std::sync::Arc;
 
     #[test]
-    fn what_is_predicted_is_held() {
+    fn prediction_matches_allocated_memory() {
         let mut all = vec![Params::default(), Params::kuramoto(1000), Params::compat()];
         all[2].population.precision = Precision::F64;
-        for method in [Method::Dense, Method::Scan1d, Method::Tiled, Method::Fast] {
+        for method in [CouplingMethod::Dense, CouplingMethod::Scan1d, CouplingMethod::Tiled, CouplingMethod::Fast] {
             let mut params = Params::default();
             params.coupling.method = method;
             all.push(params);
@@ -78,14 +78,13 @@ mod tests {
         all.push(Params::default());
         all[7].coupling.fields = 3;
         for params in all {
-            let on = DeviceKind::Cpu { threads: 2 };
-            let told = NucleiKind::predict(&params, None, on);
-            let setup = Arc::new(NucleiKind::prepare(&params, &BuildContext::default(), &Progress::default()).unwrap());
-            assert_eq!(NucleiKind::predict(&params, Some(&setup), on), told);
-            let held = NucleiKind::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 })
-                .unwrap()
-                .memory();
-            for ((owner, a), (real, b)) in told.iter().zip(&held) {
+            let on = Place::Cpu { threads: 2 };
+            let predicted = NucleiKind::predict(&params, None, on);
+            let setup = Arc::new(NucleiKind::prepare(&params, &Scene::default(), &Progress::default()).unwrap());
+            assert_eq!(NucleiKind::predict(&params, Some(&setup), on), predicted);
+            let held =
+                NucleiKind::start(&params, &Scene::default(), setup, &Device::Cpu { threads: 2 }).unwrap().memory();
+            for ((owner, a), (real, b)) in predicted.iter().zip(&held) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");
             }

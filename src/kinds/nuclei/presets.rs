@@ -1,46 +1,48 @@
-//! Presets: what is not the default. The default is what a user should see.
+//! Presets: differences from the defaults.
 
 use crate::sim::Preset;
 
-use super::{ChildBase, Dynamics, Frequencies, FuseKey, Integrator, Method, Norm, OrderSeen, Params, Source};
+use super::{
+    ChildBase, CouplingMethod, CouplingNorm, Dynamics, Frequencies, FuseKey, Integrator, OrderUsed, Params, TaskSource,
+};
 
 impl Params {
-    /// The rules of the origin, with the order parameter normalised: for regression and comparison.
+    /// The rules of the original model, with a normalised order parameter: for regression tests and comparison.
     pub fn compat() -> Self {
         let mut params = Self::default();
         (params.population.sigma, params.population.death_rate) = (0.01, 0.0);
         (params.population.fuse_key, params.population.child_base) = (FuseKey::Entropy, ChildBase::Fused);
-        (params.tunnelling.hbar, params.tunnelling.seen) = (1.0, OrderSeen::Global);
+        (params.tunnelling.hbar, params.tunnelling.seen) = (1.0, OrderUsed::Global);
         params.phases.substeps = 1;
         params
     }
 
-    /// Phases alone: the classical model of Kuramoto with this many oscillators.
+    /// Phases only: the classical Kuramoto model with `n` oscillators.
     pub fn kuramoto(n: u32) -> Self {
         let mut params = Self::default();
-        params.task.source = Source::Nothing;
+        params.task.source = TaskSource::Nothing;
         params.task.n_inputs = 1;
         let population = &mut params.population;
         (population.n_start, population.capacity) = (n, n);
         (population.k_worst, population.m_fuse, population.death_rate) = (0, 0, 0.0);
         let phases = &mut params.phases;
-        (phases.integrator, phases.norm, phases.substeps) = (Integrator::Rk4, Norm::Number, 1);
+        (phases.integrator, phases.norm, phases.substeps) = (Integrator::Rk4, CouplingNorm::Number, 1);
         (phases.frequencies, phases.omega_scale) = (Frequencies::LorentzQuantiles, 1.0);
-        params.coupling.method = Method::MeanField;
+        params.coupling.method = CouplingMethod::MeanField;
         params
     }
 
-    /// Three fields of phases on every nucleus, which pull at each other.
+    /// Three coupled phase fields per nucleus.
     pub fn fields() -> Self {
         let mut params = Self::default();
         (params.coupling.fields, params.coupling.between) = (3, 0.2);
         params
     }
 
-    /// The population alone, with an open barrier: births and fusions against death at this rate.
+    /// Population only, without a barrier: births and fusions against death at this rate.
     pub fn population(death_rate: f64) -> Self {
         let mut params = Self::default();
-        params.task.source = Source::Nothing;
+        params.task.source = TaskSource::Nothing;
         params.task.n_inputs = 1;
         params.population.death_rate = death_rate;
         params.tunnelling.r_threshold = 0.0;
@@ -49,11 +51,11 @@ impl Params {
     }
 }
 
-/// What the menu offers.
+/// Presets of the menu.
 pub const PRESETS: &[Preset] = &[
     Preset {
-        name: "Rules of the origin",
-        docs: "As the model was first written down: for regression and comparison.",
+        name: "Original SODA-QD1102 rules",
+        docs: "The rules of the first publication: for regression tests and comparison.",
         source: "SODA-QD1102 (2025)",
         set: &[
             "population.sigma=0.01",
@@ -67,7 +69,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "Kuramoto, 1024 oscillators",
-        docs: "Phases alone: no task, no birth, no death; Lorentz-distributed frequencies and coupling to the mean.",
+        docs: "Phases only: no task, births or deaths; Lorentz-distributed frequencies and mean-field coupling.",
         source: "Kuramoto 1975, Self-entrainment of a population of coupled non-linear oscillators",
         set: &[
             "task.source=Nothing",
@@ -86,15 +88,15 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
-        name: "Three fields of phases",
-        docs: "Every nucleus has three phases, coupled by the same fitness and entropy; a fifth of the pull on each comes \
-               from the other two. The barrier looks at the first.",
-        source: "SODA-QD1102 (2025), its multi-field kernel, made to commute with rotating all phases",
+        name: "Three phase fields",
+        docs: "Every nucleus has three phases with the same coupling J; a fifth of the coupling of each field comes \
+               from the other two. The barrier uses the first field.",
+        source: "SODA-QD1102 (2025), its multi-field kernel, made invariant under rotation of all phases",
         set: &["coupling.fields=3", "coupling.between=0.2"],
     },
     Preset {
-        name: "Birth and death alone",
-        docs: "An open barrier and phases that stand still: births and fusions against death.",
+        name: "Births and deaths only",
+        docs: "No barrier and constant phases: births and fusions against death.",
         source: "Gillespie 1977, Exact stochastic simulation of coupled chemical reactions",
         set: &[
             "task.source=Nothing",
@@ -122,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn the_menu_says_what_the_code_says() {
-        assert_eq!(preset("Rules"), Params::compat());
+    fn presets_equal_their_constructors() {
+        assert_eq!(preset("Original"), Params::compat());
         assert_eq!(preset("Kuramoto"), Params::kuramoto(1024));
         assert_eq!(preset("Three"), Params::fields());
-        assert_eq!(preset("Birth"), Params::population(0.01));
+        assert_eq!(preset("Births"), Params::population(0.01));
     }
 }

@@ -1,4 +1,4 @@
-//! What can be seen of a population of nuclei, and what can be done to it.
+//! Probes and actions of the nuclei kind.
 
 use crate::{
     actions, probes,
@@ -6,81 +6,93 @@ use crate::{
 };
 use std::f64::consts::PI;
 
-/// The set all fields and events are over: the places of the table.
+/// The set of all fields and events: the slots of the table.
 pub const NUCLEI: &str = "nuclei";
 
 probes! {
     /// Global order r = |mean of e^{iφ}| (Kuramoto 1975), and the same weighted with the coupling, R_J = √(Re Σ S_j / Σ d_j).
-    /// 1: all phases agree.
-    /// With several fields of phases, both are of the first, and r of each other follows.
+    /// 1: all phases are equal.
+    /// With several phase fields, both are of the first; r of the other fields follows.
+    #[title("Order parameter")]
     ORDER = "order", "", Shape::Series { of: "" };
-    /// Living nuclei, N.
+    /// Number of nuclei, N.
+    #[title("Population")]
     ALIVE = "alive", "", Shape::Series { of: "" };
-    /// Fusions, decays, deaths, and children without a place, since the last sample.
+    /// Fusions, decays, deaths, and offspring without a free slot (overflow), since the last sample.
     EVENTS = "events", "", Shape::Series { of: "" };
-    /// Mean squared error f = (1/B) Σ_b (x_b·w - y_b)² of the fittest, of the median, on average, and of the mean answer of
-    /// the measure.ensemble fittest together.
+    /// Mean squared error f = (1/B) Σ_b (x_b·w - y_b)²: lowest, median and mean over nuclei, and of the mean output of the
+    /// measure.ensemble fittest nuclei.
+    #[title("Error")]
     FITNESS = "fitness", "", Shape::Series { of: "" };
-    /// Probability that a barrier is crossed, P(R) = C exp(-(2/ħ) ΔR max(0, R_th - R)) after Gamow 1928: of the fusion, P(r),
-    /// and the mean of P(R_j) over all nuclei.
+    /// Tunnelling probability P(R) = C exp(-(2/ħ) ΔR max(0, R_th - R)) after Gamow 1928: of the fusion, P(r), and the mean of
+    /// P(R_j) over all nuclei.
+    #[title("Tunnelling probability")]
     BARRIER = "barrier", "", Shape::Series { of: "" };
-    /// Mean entropy H = -Σ_d p_d ln p_d of p = softmax(w), nats: ln D when all weights are equal, 0 when one outweighs all.
+    /// Mean entropy H = -Σ_d p_d ln p_d of p = softmax(w), nats: ln D when all weights are equal, 0 when one dominates.
+    #[title("Mean entropy")]
     ENTROPY = "entropy", "nat", Shape::Series { of: "" };
-    /// Angle of the mean of e^{iφ}.
+    /// Angle of the mean of e^{iφ}: the circular mean of the phases.
     MEAN_PHASE = "mean_phase", "rad", Shape::Series { of: "" };
-    /// Births: every nucleus that came out of a decay or a fusion, at its place in the table.
+    /// Births: every nucleus created by a decay or a fusion, by slot.
     BIRTHS = "births", "", Shape::Spikes { over: NUCLEI };
-    /// Deaths: every place that fell free, by radioactive death or because its nucleus was absorbed by a fusion.
+    /// Deaths: every slot that became free, by death or because a fusion absorbed its nucleus.
     DEATHS = "deaths", "", Shape::Spikes { over: NUCLEI };
     /// Phase of chosen nuclei.
+    #[title("Phase of chosen nuclei")]
     PHASE_OF = "phase_of", "rad", Shape::Series { of: NUCLEI };
     /// Mean squared error of chosen nuclei.
+    #[title("Error of chosen nuclei")]
     FITNESS_OF = "fitness_of", "", Shape::Series { of: NUCLEI };
-    /// Phase of every nucleus, in the field that measure.field names; not a number where nobody lives.
+    /// Phase of every nucleus, in phase field measure.field; NaN in free slots.
     PHASE = "phase", "rad", Shape::Field { over: NUCLEI, range: (-PI as f32, PI as f32), meaning: Meaning::Angle };
-    /// Mean squared error of every nucleus; not a number before it was first measured.
+    /// Mean squared error of every nucleus; NaN before its first evaluation.
+    #[title("Error (per nucleus)")]
     FITNESS_FIELD = "fitness_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Entropy of softmax(w) of every nucleus, nats.
+    #[title("Entropy (per nucleus)")]
     ENTROPY_FIELD = "entropy_field", "nat", Shape::Field { over: NUCLEI, range: (0.0, 3.0), meaning: Meaning::Number };
-    /// Natural frequency of every place, before phases.omega_scale.
+    /// Natural frequency of every slot, before phases.omega_scale.
+    #[title("Natural frequency")]
     OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Generations since the birth of every nucleus.
     AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
-    /// 1 where a nucleus lives, 0 where the place is free.
+    /// 1 in occupied slots, 0 in free ones.
+    #[title("Occupied slots")]
     ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Mask };
-    /// Local order R_j = |S_j| / d_j, with S_j = Σ_k J_jk e^{i(φ_k - φ_j)} and d_j = Σ_k J_jk: how far those that resemble a nucleus agree in phase.
+    /// Local order R_j = |S_j| / d_j, with S_j = Σ_k J_jk e^{i(φ_k - φ_j)} and d_j = Σ_k J_jk: order among nuclei similar to each nucleus.
     LOCAL_ORDER = "local_order", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
-    /// Probability P(R_j) that each nucleus crosses its barrier; R_j is its local order.
+    /// Tunnelling probability P(R_j) of every nucleus; R_j is its local order.
+    #[title("Tunnelling prob. (per nucleus)")]
     P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
-    /// Who came out of whom. A nucleus has a number of its own, which is not used again; those that live when the
-    /// recording begins have no parents.
+    /// Ancestry. Every nucleus has an id that is never reused; nuclei alive when the recording begins have no parents.
     LINEAGE = "lineage", "", Shape::Lineage { over: NUCLEI };
-    /// Every event as a line: generation, what happened, and to whom.
+    /// Every event as a line of text: generation, event, slots.
+    #[title("Event log")]
     LOG = "log", "", Shape::Text;
 }
 
-/// The parts of a generation on the CPU, in their order.
+/// Stages of a generation on the CPU, in order.
 pub const SPANS: &[(&str, &str)] = &[
-    ("measure", "Fitness and entropy of the living. Items: nuclei."),
-    ("plan", "What the coupling needs of fitness and entropy: with Fast, sorting and merging. Items: nuclei."),
-    ("substep", "One substep of the phases, with one to four sums over all pairs. Items: nuclei."),
+    ("measure", "Fitness and entropy of all nuclei. Items: nuclei."),
+    ("plan", "Preparation of the coupling from fitness and entropy: sorting and merging with Fast. Items: nuclei."),
+    ("substep", "One substep of the phases, with one to four coupling sums. Items: nuclei."),
     ("coupling", "S, d and R with the final phases. Items: nuclei."),
-    ("order", "Order, barrier and means over the population. Items: nuclei."),
-    ("turnover", "Who fuses, decays and dies. Items: nuclei."),
-    ("record", "Events and curves for probes. Items: generations."),
+    ("order", "Order parameters, tunnelling probability and means over the population. Items: nuclei."),
+    ("turnover", "Fusion, decay and death. Items: nuclei."),
+    ("record", "Sampling of tapped probes. Items: generations."),
     (
         VARIANTS[0],
-        "As the formula stands, in double precision sums: the reference of the other variants. Items: pairs.",
+        "The coupling by Naive, the formula with double precision sums: the reference of the other variants. Items: pairs.",
     ),
-    (VARIANTS[1], "The coupling once more, by Tiled: pair by pair with e^{iφ} computed once. Items: pairs."),
-    (VARIANTS[2], "The coupling once more, by Fast, sorting and all: exact in N log N steps. Items: pairs."),
-    (VARIANTS[3], "The coupling once more, by MeanField: as if J were 1. Items: pairs."),
-    (VARIANTS[4], "The coupling once more, by Scan1d: entropy is ignored. Items: pairs."),
-    (VARIANTS[5], "The coupling once more, by Sparse: pairs below coupling.sparse_cutoff are left out. Items: pairs."),
-    (VARIANTS[6], "The coupling once more, by Dense: J is written out first. Items: pairs."),
+    (VARIANTS[1], "The coupling by Tiled: all pairs, with e^{iφ} computed once. Items: pairs."),
+    (VARIANTS[2], "The coupling by Fast, including sorting: exact, O(N log N). Items: pairs."),
+    (VARIANTS[3], "The coupling by MeanField: J = 1. Items: pairs."),
+    (VARIANTS[4], "The coupling by Scan1d: entropy is ignored. Items: pairs."),
+    (VARIANTS[5], "The coupling by Sparse: pairs below coupling.sparse_cutoff are skipped. Items: pairs."),
+    (VARIANTS[6], "The coupling by Dense: J is stored first. Items: pairs."),
 ];
 
-/// Rows of the ways to compute the coupling, the reference first; with `measure.variants` only.
+/// Timing rows of the coupling algorithms, the reference first; with `measure.variants` only.
 pub const VARIANTS: [&str; 7] = [
     "variant_naive",
     "variant_tiled",
@@ -91,39 +103,41 @@ pub const VARIANTS: [&str; 7] = [
     "variant_dense",
 ];
 
-/// What no backend saves, per item.
-pub const WORK: &[RooflineWork] = &[
+/// Minimum memory traffic and operations per item, for the roofline.
+pub const WORK: &[Work] = &[
     // A pair: one power of two, four additions, two fused multiply-adds; a site of 16 bytes serves a block's 1024 sites.
-    RooflineWork { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
-    RooflineWork { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
-    // A number of the table is read per pair and goes into two products.
-    RooflineWork { row: "couple_given", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
-    // It is written first: one power of two and three additions.
-    RooflineWork { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },
+    Work { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
+    Work { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
+    // One matrix element is read per pair and multiplied twice.
+    Work { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
+    // J is stored first: one power of two and three additions.
+    Work { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },
 ];
 
 actions! {
-    /// What can be done to a running population.
+    /// Actions on a running population.
     pub const ACTIONS;
 
-    /// Turns the phases of the selected nuclei.
+    /// Adds an angle to the phases of the selected nuclei.
+    #[title("Kick phases")]
     fn kick(over "nuclei") {
         /// Added to the phase, radians.
         #[param(range = 0.0..=PI, hard = -1000.0..=1000.0)]
         angle: f64,
     }
 
-    /// Lets the phases of the selected nuclei stand still, or move again. A nucleus born in their place moves.
+    /// Holds the phases of the selected nuclei constant, or releases them. A nucleus born in their slot is not held.
+    #[title("Freeze phases")]
     fn freeze(over "nuclei") {
-        /// Whether they stand still.
+        /// Whether the phases are held constant.
         #[param()]
         still: bool,
     }
 
-    /// Fuses the selected nuclei now, whatever the barrier: they become one, in the lowest of their places.
+    /// Fuses the selected nuclei now, regardless of the barrier, into one nucleus in the lowest of their slots.
     fn fuse(over "nuclei") {}
 
-    /// Lets the selected nuclei decay now, whatever the barrier: each becomes 1 + c_new children.
+    /// Makes the selected nuclei decay now, regardless of the barrier: each becomes 1 + c_new nuclei.
     fn decay(over "nuclei") {}
 }
 

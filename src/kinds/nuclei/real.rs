@@ -1,4 +1,4 @@
-//! The two arithmetics a population can be computed in.
+//! The two floating-point precisions of a population.
 
 use std::{
     fmt::Debug,
@@ -29,9 +29,9 @@ pub trait Real:
     const ONE: Self;
     /// Bytes of one number.
     const BYTES: usize;
-    /// Nearest number.
+    /// Nearest representable number.
     fn of(x: f64) -> Self;
-    /// Exact.
+    /// Exact conversion.
     fn wide(self) -> f64;
     /// Magnitude.
     fn abs(self) -> Self;
@@ -39,8 +39,8 @@ pub trait Real:
     fn max(self, other: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
-    /// e to the power of this, which is not positive.
-    fn decay(self) -> Self;
+    /// e^x for x ≤ 0.
+    fn exp_neg(self) -> Self;
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// Hyperbolic tangent.
@@ -49,7 +49,7 @@ pub trait Real:
     fn sin_cos(self) -> (Self, Self);
     /// Angle of (x, y) = (other, self).
     fn atan2(self, other: Self) -> Self;
-    /// Whole number below.
+    /// Largest integer not above.
     fn floor(self) -> Self;
     /// Bits that compare as unsigned numbers in the order of the numbers; -0 and 0 are the same.
     fn ordered(self) -> u64;
@@ -81,7 +81,7 @@ macro_rules! real {
                 self.sqrt()
             }
             #[inline(always)]
-            fn decay(self) -> Self {
+            fn exp_neg(self) -> Self {
                 $decay(self)
             }
             fn ln(self) -> Self {
@@ -113,16 +113,16 @@ macro_rules! real {
         }
     };
 }
-real!(f32, u32, decay_f32);
-real!(f64, u64, decay_f64);
+real!(f32, u32, exp_neg_f32);
+real!(f64, u64, exp_neg_f64);
 
-// Both without a branch and without a call, so that loops over them become vectors. The number whose lowest bit counts
-// ones turns the power of two into an integer by its own rounding.
+// Without branches and calls, so that loops over these functions are vectorised. Adding ONES, whose lowest mantissa bit
+// has the value 1, rounds the exponent of two to an integer.
 
 /// e^x for x ≤ 0 (Cephes `expf`), 0 below -87.
 #[inline(always)]
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
-fn decay_f32(x: f32) -> f32 {
+fn exp_neg_f32(x: f32) -> f32 {
     const ONES: f32 = 12_582_912.0;
     let clipped = if x < -87.0 { -87.0 } else { x };
     let shifted = clipped * std::f32::consts::LOG2_E + ONES;
@@ -139,7 +139,7 @@ fn decay_f32(x: f32) -> f32 {
 
 /// e^x for x ≤ 0 (Taylor's series to the 13th power after reduction), 0 below -700.
 #[inline(always)]
-fn decay_f64(x: f64) -> f64 {
+fn exp_neg_f64(x: f64) -> f64 {
     const ONES: f64 = 6_755_399_441_055_744.0;
     const LN2: (f64, f64) = (6.931_457_519_531_25e-1, 1.428_606_820_309_417_2e-6);
     let clipped = if x < -700.0 { -700.0 } else { x };
@@ -156,7 +156,7 @@ fn decay_f64(x: f64) -> f64 {
     if x < -700.0 { 0.0 } else { y * power }
 }
 
-/// A phase brought to [-π, π].
+/// Wraps a phase into [-π, π].
 #[inline]
 pub fn wrapped<T: Real>(phase: T) -> T {
     let turns = (phase * T::of(std::f64::consts::TAU.recip()) + T::of(0.5)).floor();
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordered_bits_order() {
+    fn ordered_bits_are_monotonic() {
         let numbers = [f64::NEG_INFINITY, -3.0, -1e-300, 0.0, 1e-300, 2.0, f64::INFINITY];
         assert!(numbers.map(Real::ordered).is_sorted());
         assert!([-3.0_f32, -0.5, 0.0, 0.25, 7.0].map(Real::ordered).is_sorted());
@@ -176,20 +176,20 @@ mod tests {
     }
 
     #[test]
-    fn decays_are_exponentials() {
+    fn exp_neg_matches_exp() {
         for i in 0..60_000 {
             let x = -f64::from(i) * 0.0015;
-            assert!((x.decay() - x.exp()).abs() <= 4e-16 * x.exp(), "{x}");
+            assert!((x.exp_neg() - x.exp()).abs() <= 4e-16 * x.exp(), "{x}");
             let single = x as f32;
             let want = f64::from(single).exp();
-            assert!((f64::from(single.decay()) - want).abs() <= 2e-7 * want + 2e-38, "{x}");
+            assert!((f64::from(single.exp_neg()) - want).abs() <= 2e-7 * want + 2e-38, "{x}");
         }
-        assert_eq!((0.0_f32.decay(), 0.0_f64.decay()), (1.0, 1.0));
-        assert_eq!((f32::MIN.decay(), f64::MIN.decay(), f64::NEG_INFINITY.decay()), (0.0, 0.0, 0.0));
+        assert_eq!((0.0_f32.exp_neg(), 0.0_f64.exp_neg()), (1.0, 1.0));
+        assert_eq!((f32::MIN.exp_neg(), f64::MIN.exp_neg(), f64::NEG_INFINITY.exp_neg()), (0.0, 0.0, 0.0));
     }
 
     #[test]
-    fn wrapping() {
+    fn wrapped_phases_are_in_range() {
         for (phase, want) in [(0.0, 0.0), (3.5, 3.5 - std::f64::consts::TAU), (-4.0, std::f64::consts::TAU - 4.0)] {
             assert!((wrapped(phase) - want).abs() < 1e-15);
         }

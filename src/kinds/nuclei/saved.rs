@@ -1,8 +1,8 @@
-//! Saved states: everything needed to continue bit for bit, beside the parameters. Independent of threads, and of the
-//! backend for the same arithmetic.
+//! Saved states: with the parameters, sufficient to continue bit for bit. Independent of the number of threads, and of the
+//! backend in the same precision.
 
 use super::{
-    desk::Desk,
+    host_state::HostState,
     ledger::Ledger,
     real::Real,
     state::{FOUNDER, State},
@@ -15,9 +15,9 @@ use crate::{
 
 const MAGIC: &[u8; 8] = b"npnucle\x01";
 
-/// What was saved.
+/// A saved state.
 pub struct Saved<T> {
-    /// Generations taken.
+    /// Generations simulated.
     pub step: u64,
     /// The population.
     pub state: State<T>,
@@ -26,19 +26,19 @@ pub struct Saved<T> {
     hash: StreamHash,
 }
 
-/// The real arrays of a state in the order in which they are saved.
+/// Floating-point arrays of a state, in the order in which they are saved.
 fn arrays<T>(state: &mut State<T>) -> [&mut Vec<T>; 10] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]
 }
 
 /// Writes a state.
-pub fn write<T: Real>(desk: &Desk, state: &State<T>) -> Vec<u8> {
+pub fn write<T: Real>(host: &HostState, state: &State<T>) -> Vec<u8> {
     let mut out = Writer(MAGIC.to_vec());
     [T::BYTES, state.capacity, state.dim].into_iter().for_each(|x| out.u32(x as u32));
-    out.u64(desk.step);
-    out.u64(desk.meter.hash.0);
-    for ledger in [&desk.ledger, &desk.meter.sampled] {
+    out.u64(host.step);
+    out.u64(host.sampler.hash.0);
+    for ledger in [&host.ledger, &host.sampler.sampled] {
         ledger.entries().into_iter().for_each(|(_, x)| out.u64(x));
     }
     out.list(&state.idx, Writer::u32);
@@ -53,7 +53,7 @@ pub fn write<T: Real>(desk: &Desk, state: &State<T>) -> Vec<u8> {
     for array in arrays(&mut copy) {
         array.iter().for_each(|x| real(&mut out, *x));
     }
-    state.more.iter().for_each(|x| real(&mut out, *x)); // nothing with one field of phases
+    state.more.iter().for_each(|x| real(&mut out, *x)); // empty with one phase field
     out.0
 }
 
@@ -65,16 +65,16 @@ fn take<T: Real>(r: &mut Reader<'_>) -> Result<T, SimError> {
     Ok(T::from_bits(if T::BYTES == 4 { r.u32()?.into() } else { r.u64()? }))
 }
 
-/// Reads a state that fits a table like this one; changes nothing.
+/// Reads a state for a table of the size of `like`, which is not changed.
 pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
     let Some(body) = bytes.strip_prefix(MAGIC) else {
-        return Err(broken("it is not a state of a population of nuclei, or of another version"));
+        return Err(broken("it is not a state of the nuclei kind, or it has an unsupported version"));
     };
     let mut r = Reader(body);
     let sizes = [(T::BYTES, "precision"), (like.capacity, "capacity"), (like.dim, "number of weights")];
     for (size, what) in sizes {
         if r.u32()? as usize != size {
-            return Err(broken(&format!("it was saved with another {what}")));
+            return Err(broken(&format!("it was saved with a different {what}")));
         }
     }
     let (step, hash) = (r.u64()?, StreamHash(r.u64()?));
@@ -87,7 +87,7 @@ pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimErro
     let mut state = State::with_fields(like.capacity, like.dim, like.fields);
     let living = r.list(4, Reader::u32)?;
     if !living.is_sorted_by(|a, b| a < b) || living.last().is_some_and(|slot| *slot as usize >= like.capacity) {
-        return Err(broken("it contradicts itself"));
+        return Err(broken("it is inconsistent"));
     }
     for slot in living {
         let i = slot as usize;
@@ -109,17 +109,17 @@ pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimErro
     state.compact();
     let parents_fit = state.parent.iter().all(|p| (FOUNDER..like.capacity as i32).contains(p));
     if !r.0.is_empty() || !parents_fit || ledger.checked_n() != Some(state.n() as u64) || !sampled.precedes(&ledger) {
-        return Err(broken("it contradicts itself"));
+        return Err(broken("it is inconsistent"));
     }
     Ok(Saved { step, state, ledger, sampled, hash })
 }
 
 impl<T: Real> Saved<T> {
-    /// Gives the desk its part, and the rest to the backend.
-    pub fn restore(self, desk: &mut Desk) -> State<T> {
-        desk.begin(self.step, &self.state.idx);
-        desk.ledger = self.ledger;
-        desk.meter.resume(self.hash, self.sampled, self.step, &self.state.idx);
+    /// Restores the host state, and returns the population for the backend.
+    pub fn restore(self, host: &mut HostState) -> State<T> {
+        host.begin(self.step, &self.state.idx);
+        host.ledger = self.ledger;
+        host.sampler.resume(self.hash, self.sampled, self.step, &self.state.idx);
         self.state
     }
 }

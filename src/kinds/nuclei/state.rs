@@ -2,37 +2,37 @@
 
 use super::real::Real;
 
-/// No parent: there from the start, or dead.
+/// No parent: a founder, or a free slot.
 pub const FOUNDER: i32 = -1;
 
-/// Structure of arrays over the places (slots) of the table. Nothing is reallocated after the start.
+/// Structure of arrays over the slots of the table. Never reallocated after the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State<T> {
-    /// Places, N_max.
+    /// Slots, N_max.
     pub capacity: usize,
     /// Weights of a nucleus, D.
     pub dim: usize,
     /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
     pub stride: usize,
-    /// `[N_max × stride]` weights; rows of the dead are 0.
+    /// `[N_max × stride]` weights; rows of free slots are 0.
     pub w: Vec<T>,
     /// `[N_max]` 1: alive.
     pub alive: Vec<u8>,
-    /// `[N_max]` 1: its phase stands still, by hand.
+    /// `[N_max]` 1: the phase is held constant (action `freeze`).
     pub frozen: Vec<u8>,
-    /// `[N_max]` phase in [-π, π]; as drawn, in [0, 2π), before the first step.
+    /// `[N_max]` phase in [-π, π]; in [0, 2π) before the first step.
     pub phi: Vec<T>,
-    /// Fields of phases, F.
+    /// Phase fields, F.
     pub fields: usize,
-    /// `[F - 1 × N_max]` phases of the second field and those after it.
+    /// `[F - 1 × N_max]` phases of fields 2 to F.
     pub more: Vec<T>,
-    /// `[N_max]` |ψ|; only the quantum-Kuramoto maps change it.
+    /// `[N_max]` |ψ|; changed by the quantum-Kuramoto maps only.
     pub amp: Vec<T>,
-    /// `[N_max]` natural frequency of the place.
+    /// `[N_max]` natural frequency of the slot.
     pub omega: Vec<T>,
     /// `[N_max]` spikes of the quantum-Kuramoto maps.
     pub spike: Vec<T>,
-    /// `[N_max]` mean squared error, lower is better. This and the next five are those of the last generation.
+    /// `[N_max]` mean squared error, lower is better. This and the next five arrays are of the last generation.
     pub f: Vec<T>,
     /// `[N_max]` entropy of softmax(w).
     pub h: Vec<T>,
@@ -46,21 +46,21 @@ pub struct State<T> {
     pub r_local: Vec<T>,
     /// `[N_max]` generation of birth; 0 for founders.
     pub birth: Vec<u32>,
-    /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; its own slot for what hosts a fusion.
+    /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; the own slot for the host of a fusion.
     pub parent: Vec<i32>,
-    /// Slots of the living, ascending.
+    /// Occupied slots, ascending.
     pub idx: Vec<u32>,
-    /// Slots of the dead, ascending.
+    /// Free slots, ascending.
     pub free: Vec<u32>,
 }
 
 impl<T: Real> State<T> {
-    /// A table in which nobody lives, with one field of phases.
+    /// An empty table with one phase field.
     pub fn empty(capacity: usize, dim: usize) -> Self {
         Self::with_fields(capacity, dim, 1)
     }
 
-    /// The same with so many fields of phases.
+    /// An empty table with `fields` phase fields.
     pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Self {
         let stride = dim.next_multiple_of(16 / T::BYTES);
         let zeros = || vec![T::ZERO; capacity];
@@ -92,12 +92,12 @@ impl<T: Real> State<T> {
         state
     }
 
-    /// Living nuclei.
+    /// Number of nuclei.
     pub fn n(&self) -> usize {
         self.idx.len()
     }
 
-    /// Phase of a place in a field, from 0 on.
+    /// Phase of a slot in a field, counted from 0.
     pub fn phase(&self, field: usize, slot: u32) -> T {
         match field {
             0 => self.phi[slot as usize],
@@ -105,7 +105,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Phase of a place in a field.
+    /// Mutable phase of a slot in a field.
     pub fn phase_mut(&mut self, field: usize, slot: u32) -> &mut T {
         match field {
             0 => &mut self.phi[slot as usize],
@@ -113,17 +113,17 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Weights of a place.
+    /// Weights of a slot.
     pub fn row(&self, slot: u32) -> &[T] {
         &self.w[slot as usize * self.stride..][..self.dim]
     }
 
-    /// Weights of a place.
+    /// Mutable weights of a slot.
     pub fn row_mut(&mut self, slot: u32) -> &mut [T] {
         &mut self.w[slot as usize * self.stride..][..self.dim]
     }
 
-    /// Lists the living and the dead anew.
+    /// Rebuilds the lists of occupied and free slots.
     pub fn compact(&mut self) {
         self.idx.clear();
         let living = self.alive.iter().enumerate().filter(|(_, alive)| **alive != 0);
@@ -131,15 +131,15 @@ impl<T: Real> State<T> {
         self.list_free();
     }
 
-    /// Lists the dead anew.
+    /// Rebuilds the list of free slots.
     pub fn list_free(&mut self) {
         self.free.clear();
         let dead = self.alive.iter().enumerate().filter(|(_, alive)| **alive == 0);
         self.free.extend(dead.map(|(slot, _)| slot as u32));
     }
 
-    /// Zeroes what is left of the dead, so that reading them by mistake shows.
-    pub fn wipe(&mut self, slot: u32) {
+    /// Frees a slot and zeroes its values, so that a read by mistake is visible.
+    pub fn clear_slot(&mut self, slot: u32) {
         let i = slot as usize;
         self.row_mut(slot).fill(T::ZERO);
         (self.alive[i], self.frozen[i]) = (0, 0);
@@ -153,12 +153,12 @@ impl<T: Real> State<T> {
         (self.birth[i], self.parent[i]) = (0, FOUNDER);
     }
 
-    /// Bytes held by weights, and by everything else.
+    /// Bytes of the weights, and of all other arrays.
     pub fn n_bytes(&self) -> (u64, u64) {
         Self::bytes_of(self.capacity, self.dim, self.fields)
     }
 
-    /// The same, beforehand.
+    /// [`State::n_bytes`] of a table of this size.
     pub fn bytes_of(capacity: usize, dim: usize, fields: usize) -> (u64, u64) {
         let stride = dim.next_multiple_of(16 / T::BYTES);
         (

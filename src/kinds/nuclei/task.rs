@@ -1,8 +1,8 @@
-//! What nuclei are measured by: samples, generated or read, and their exact compression.
+//! The fitness task: samples, generated or read, and their exact QR compression.
 
 use super::{
-    Params, Source, Task,
-    draw::{Draw, Stream},
+    Params, Task, TaskSource,
+    random::{RandomAddress, RandomStream},
 };
 use crate::{
     data::{DataError, samples},
@@ -20,7 +20,7 @@ pub struct Problem {
     pub inputs: usize,
 }
 
-/// The same error with at most D + 1 numbers per weight: f = (|R w - z|² + ρ) / B, from the thin factorisation X = QR.
+/// Compressed samples: f = (|R w - z|² + ρ) / B, from the thin QR factorisation X = QR.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compressed {
     /// `[D × D]` upper triangle, rows of D.
@@ -31,18 +31,18 @@ pub struct Compressed {
     pub rest: f64,
 }
 
-/// Made once per project: the problem and its compression.
+/// Prepared once per project: samples, their compression, and the coupling matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
-    /// None: all nuclei are alike.
+    /// `None`: all nuclei are equal.
     pub problem: Option<Problem>,
-    /// There when there are more samples than inputs.
+    /// Present when there are more samples than inputs.
     pub compressed: Option<Compressed>,
     /// Weights of a nucleus.
     pub dim: usize,
-    /// `[N_max × N_max]` the coupling, when a file gives it.
+    /// `[N_max × N_max]` coupling matrix, when read from a file.
     pub matrix: Option<Vec<f64>>,
-    /// Where it came from.
+    /// Source of the samples.
     pub provenance: String,
 }
 
@@ -52,7 +52,7 @@ impl Problem {
         self.y.len()
     }
 
-    /// Householder reflections, in double precision.
+    /// QR compression by Householder reflections, in double precision.
     pub fn compressed(&self) -> Option<Compressed> {
         let (rows, columns) = (self.samples(), self.inputs);
         if rows <= columns {
@@ -69,7 +69,7 @@ impl Problem {
     }
 }
 
-/// Makes column `k` zero below the diagonal, by a reflection of all rows from `k` on.
+/// Zeroes column `k` below the diagonal by a reflection of all rows from `k` on.
 fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
     let rows = y.len();
     let norm = (k..rows).map(|i| a[i * columns + k].powi(2)).sum::<f64>().sqrt();
@@ -90,65 +90,65 @@ fn reflect(a: &mut [f64], y: &mut [f64], columns: usize, k: usize) {
 }
 
 impl Setup {
-    /// From a problem at hand.
+    /// From given samples.
     pub fn new(problem: Problem, provenance: String) -> Self {
         let (compressed, dim) = (problem.compressed(), problem.inputs);
         Self { compressed, dim, problem: Some(problem), matrix: None, provenance }
     }
 }
 
-/// Most weights of a population: 8 GB in double precision.
-const MOST_WEIGHTS: u64 = 1 << 30;
+/// Maximum number of weights of a population: 8 GB in double precision.
+const MAX_WEIGHTS: u64 = 1 << 30;
 
-/// Reads or generates what the parameters name.
-pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+/// Reads or generates the task, and reads the coupling matrix.
+pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
     let (task, population) = (&params.task, &params.population);
     if population.n_start > population.capacity {
         let (n, most) = (population.n_start, population.capacity);
-        return Err(SimError::Input(format!("population.n_start is {n}, more than population.capacity, {most}")));
+        return Err(SimError::Input(format!("population.n_start is {n}, above population.capacity = {most}")));
     }
     progress.report("task", 0.0)?;
     let mut setup = match task.source {
-        Source::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
-        Source::Toy => Setup::new(toy(task, context.seed), "generated".to_owned()),
-        Source::File => read(task, context)?,
+        TaskSource::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
+        TaskSource::Toy => Setup::new(generate(task, scene.seed), "generated".to_owned()),
+        TaskSource::File => read(task, scene)?,
     };
     let weights = u64::from(population.capacity) * setup.dim as u64;
-    if weights > MOST_WEIGHTS {
+    if weights > MAX_WEIGHTS {
         return Err(SimError::Input(format!(
-            "population.capacity × {} inputs are {weights} weights; at most {MOST_WEIGHTS} are held",
+            "population.capacity × {} inputs is {weights} weights; the maximum is {MAX_WEIGHTS}",
             setup.dim
         )));
     }
     let typed = params.coupling.matrix.0.trim();
     if !typed.is_empty() {
         progress.report("coupling", 0.5)?;
-        let read = samples::square(&context.resolve(typed), "J", population.capacity as usize);
-        setup.matrix = Some(read.map_err(not_read)?);
+        let read = samples::square(&scene.resolve(typed), "J", population.capacity as usize);
+        setup.matrix = Some(read.map_err(read_error)?);
     }
     Ok(setup)
 }
 
-fn not_read(error: DataError) -> SimError {
+fn read_error(error: DataError) -> SimError {
     match error {
         DataError::Cancelled => SimError::Cancelled,
         other => SimError::Input(other.to_string()),
     }
 }
 
-/// y = X w + noise, with w drawn so that the targets have a variance of about 1.
-fn toy(task: &Task, seed: u64) -> Problem {
+/// y = X w + noise, with w drawn such that the variance of the targets is about 1.
+fn generate(task: &Task, seed: u64) -> Problem {
     let (samples, inputs) = (task.n_samples as usize, task.n_inputs as usize);
-    let draw = |stream| Draw { seed, stream, generation: 0 };
+    let draw = |stream| RandomAddress { seed, stream, generation: 0 };
     let mut solution = vec![0.0; inputs];
     let scale = (1.0 / inputs as f64).sqrt();
-    draw(Stream::TaskW).each_normal(0, inputs, |d, x| solution[d] = scale * x);
+    draw(RandomStream::TaskW).each_normal(0, inputs, |d, x| solution[d] = scale * x);
     let mut x = vec![0.0; samples * inputs];
     let mut y = vec![0.0; samples];
     for (b, (row, y)) in x.chunks_exact_mut(inputs).zip(&mut y).enumerate() {
-        draw(Stream::TaskX).each_normal(b as u32, inputs, |d, value| row[d] = value);
+        draw(RandomStream::TaskX).each_normal(b as u32, inputs, |d, value| row[d] = value);
         *y = row.iter().zip(&solution).map(|(x, w)| x * w).sum::<f64>()
-            + task.noise * draw(Stream::TaskNoise).normal(b as u32, 0);
+            + task.noise * draw(RandomStream::TaskNoise).normal(b as u32, 0);
     }
     Problem { x, y, inputs }
 }
@@ -156,10 +156,12 @@ fn toy(task: &Task, seed: u64) -> Problem {
 fn read(task: &Task, context: &BuildContext) -> Result<Setup, SimError> {
     let typed = task.path.0.trim();
     if typed.is_empty() {
-        return Err(SimError::Input("task.path is empty: name a table or a NumPy archive with X and y".to_owned()));
+        return Err(SimError::Input(
+            "task.path is empty: set it to a table or a NumPy archive with X and y".to_owned(),
+        ));
     }
     let watch = |_: &str, _: f32| true;
-    let read = samples::read(&context.resolve(typed), task.target.trim(), &watch).map_err(not_read)?;
+    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(read_error)?;
     Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
 }
 
@@ -174,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn the_compression_is_exact() {
+    fn compression_is_exact() {
         let task = Task { n_samples: 50, n_inputs: 7, noise: 0.3, ..Task::default() };
-        let problem = toy(&task, 3);
+        let problem = generate(&task, 3);
         let Compressed { r, z, rest } = problem.compressed().unwrap();
         for seed in 0..5 {
             let mut w = [0.0; 7];
-            Draw { seed, stream: Stream::InitW, generation: 0 }.each_normal(0, 7, |d, x| w[d] = x);
+            RandomAddress { seed, stream: RandomStream::InitW, generation: 0 }.each_normal(0, 7, |d, x| w[d] = x);
             let rows = r.chunks_exact(7).zip(&z);
             let squares: f64 = rows.map(|(r, z)| (r.iter().zip(&w).map(|(r, w)| r * w).sum::<f64>() - z).powi(2)).sum();
             let (a, b) = (direct(&problem, &w), (squares + rest) / 50.0);

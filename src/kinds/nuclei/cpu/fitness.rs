@@ -1,9 +1,9 @@
-//! Mean squared errors, without ever holding a prediction per sample and nucleus.
+//! Mean squared errors, without storing predictions.
 
-use super::crew::Crew;
+use super::thread_pool::ThreadPool;
 use crate::{
     kinds::nuclei::{
-        Answer, FitnessMethod, Storage, Task,
+        FitnessMethod, OutputFunction, Storage, Task,
         real::Real,
         state::State,
         task::{Problem, Setup},
@@ -11,14 +11,14 @@ use crate::{
     num::halves,
 };
 
-/// Nuclei side by side in a vector.
+/// Nuclei per vector.
 const LANES: usize = 8;
-/// Samples whose squares are summed before they are added to the rest: keeps rounding from growing with the samples.
+/// Samples per partial sum: limits the growth of rounding errors with the number of samples.
 const RUN: usize = 64;
-/// Where a saturating answer saturates.
-const FAR: f64 = 1000.0;
+/// Limit of a saturating output.
+const SATURATION: f64 = 1000.0;
 
-/// Equations a nucleus is held against, in the arithmetic of the state.
+/// Least-squares equations of the task, in the precision of the state.
 #[derive(Clone, Debug, Default)]
 pub struct Equations<T> {
     /// `[rows × inputs]`.
@@ -27,9 +27,9 @@ pub struct Equations<T> {
     pub y: Vec<T>,
     /// Columns of `x`.
     pub inputs: usize,
-    /// Whether row b begins with b zeros.
+    /// Whether row b starts with b zeros.
     pub triangular: bool,
-    /// Sum of squares that no weights can remove.
+    /// Residual sum of squares that is independent of the weights.
     pub rest: T,
     /// Samples, B.
     pub samples: usize,
@@ -42,7 +42,7 @@ impl<T: Real> Equations<T> {
         Self { x, y, inputs: problem.inputs, triangular: false, rest: T::ZERO, samples: problem.samples() }
     }
 
-    /// Compressed, when that is possible.
+    /// Compressed, if the setup is.
     pub fn compressed(setup: &Setup) -> Option<Self> {
         let (problem, of) = (setup.problem.as_ref()?, setup.compressed.as_ref()?);
         let (x, y) = (numbers(&of.r), numbers(&of.z));
@@ -60,22 +60,22 @@ fn numbers<T: Real>(wide: &[f64]) -> Vec<T> {
     wide.iter().map(|x| T::of(*x)).collect()
 }
 
-/// Both forms of a task, and who takes which.
+/// Both forms of a task.
 #[derive(Clone, Debug, Default)]
-pub struct Measured<T> {
+pub struct EquationForms<T> {
     direct: Option<Equations<T>>,
     compressed: Option<Equations<T>>,
 }
 
-impl<T: Real> Measured<T> {
-    /// From what was read or generated.
+impl<T: Real> EquationForms<T> {
+    /// From the prepared task.
     pub fn new(setup: &Setup) -> Self {
         Self { direct: setup.problem.as_ref().map(Equations::direct), compressed: Equations::compressed(setup) }
     }
 
-    /// The equations a task is measured by; none when all nuclei are alike.
-    pub fn of(&self, task: &Task) -> Option<&Equations<T>> {
-        let can = task.answer == Answer::Linear && task.method != FitnessMethod::Direct;
+    /// The equations of a task; `None` when all nuclei are equal.
+    pub fn for_task(&self, task: &Task) -> Option<&Equations<T>> {
+        let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
         self.compressed.as_ref().filter(|_| can).or(self.direct.as_ref())
     }
 
@@ -85,7 +85,7 @@ impl<T: Real> Measured<T> {
     }
 }
 
-/// A weight as it is stored.
+/// A weight rounded to its storage format.
 #[inline]
 fn stored<T: Real>(w: T, storage: Storage) -> T {
     match storage {
@@ -95,27 +95,27 @@ fn stored<T: Real>(w: T, storage: Storage) -> T {
     }
 }
 
-/// Weights of the nuclei of a vector, weight by weight: what a tile needs one of per input.
+/// One weight of each nucleus of a vector.
 pub type Lanes<T> = [T; LANES];
 
-/// f of the nuclei in `idx`, into `out`, in tiles of so many nuclei; the result does not depend on the tile. `room` holds
-/// the weights of one vector per tile.
+/// Writes f of the nuclei in `idx` to `out`, in tiles of `tile` nuclei; the result does not depend on it. `room` is
+/// workspace for the weights of one vector per tile.
 pub fn measure<T: Real>(
     of: &Equations<T>,
     task: &Task,
     state: &State<T>,
     idx: &[u32],
     tile: usize,
-    crew: Crew,
+    pool: ThreadPool,
     room: &mut Vec<Lanes<T>>,
     out: &mut [T],
 ) {
     let work = idx.len() * of.x.len();
     room.resize(idx.len().div_ceil(tile) * of.inputs, [T::ZERO; LANES]);
     let tiles = out.chunks_mut(tile).zip(idx.chunks(tile)).zip(room.chunks_mut(of.inputs));
-    crew.each(work, tiles, |((out, slots), w)| {
+    pool.for_each(work, tiles, |((out, slots), w)| {
         for (out, slots) in out.chunks_mut(LANES).zip(slots.chunks(LANES)) {
-            // Weight by weight, so that the nuclei of a vector lie side by side; the last vector may not be full.
+            // Transposed, so that the nuclei of a vector are contiguous; the last vector may be partial.
             for (lane, slot) in slots.iter().enumerate() {
                 let row = state.row(*slot).iter().zip(&mut *w);
                 row.for_each(|(from, to)| to[lane] = stored(*from, task.storage));
@@ -125,7 +125,7 @@ pub fn measure<T: Real>(
     });
 }
 
-fn errors<T: Real>(of: &Equations<T>, answer: Answer, w: &[[T; LANES]]) -> [T; LANES] {
+fn errors<T: Real>(of: &Equations<T>, answer: OutputFunction, w: &[[T; LANES]]) -> [T; LANES] {
     let mut total = [of.rest; LANES];
     let rows = of.x.chunks_exact(of.inputs).zip(&of.y);
     let mut run = [T::ZERO; LANES];
@@ -137,7 +137,7 @@ fn errors<T: Real>(of: &Equations<T>, answer: Answer, w: &[[T; LANES]]) -> [T; L
                 p[lane] += *x * w[lane];
             }
         }
-        if answer == Answer::Saturating {
+        if answer == OutputFunction::Saturating {
             p = p.map(saturated);
         }
         for lane in 0..LANES {
@@ -152,33 +152,33 @@ fn errors<T: Real>(of: &Equations<T>, answer: Answer, w: &[[T; LANES]]) -> [T; L
 }
 
 fn saturated<T: Real>(p: T) -> T {
-    (p / T::of(FAR)).tanh() * T::of(FAR)
+    (p / T::of(SATURATION)).tanh() * T::of(SATURATION)
 }
 
-/// Error of the mean answer of these nuclei.
-pub fn together<T: Real>(of: &Equations<T>, answer: Answer, state: &State<T>, slots: &[u32]) -> f64 {
+/// Error of the mean output of these nuclei.
+pub fn ensemble_error<T: Real>(of: &Equations<T>, answer: OutputFunction, state: &State<T>, slots: &[u32]) -> f64 {
     let mut total = of.rest.wide();
     for (x, y) in of.x.chunks_exact(of.inputs).zip(&of.y) {
         let answers = slots.iter().map(|slot| {
             let p: T = x.iter().zip(state.row(*slot)).map(|(x, w)| *x * *w).sum();
-            if answer == Answer::Saturating { saturated(p).wide() } else { p.wide() }
+            if answer == OutputFunction::Saturating { saturated(p).wide() } else { p.wide() }
         });
         total += (answers.sum::<f64>() / slots.len() as f64 - y.wide()).powi(2);
     }
     total / of.samples as f64
 }
 
-/// One step down the gradient of a nucleus: w -= (2η/B) Xᵀ(X w - y).
-pub fn learn<T: Real>(of: &Equations<T>, answer: Answer, rate: f64, w: &mut [T], slope: &mut [T]) {
+/// One gradient step of a nucleus: w -= (2η/B) Xᵀ(X w - y).
+pub fn step_gradient<T: Real>(of: &Equations<T>, answer: OutputFunction, rate: f64, w: &mut [T], slope: &mut [T]) {
     slope.fill(T::ZERO);
     for (b, (x, y)) in of.x.chunks_exact(of.inputs).zip(&of.y).enumerate() {
         let from = if of.triangular { b } else { 0 };
         let p: T = x[from..].iter().zip(&w[from..]).map(|(x, w)| *x * *w).sum();
         let miss = match answer {
-            Answer::Linear => p - *y,
-            Answer::Saturating => {
-                let t = (p / T::of(FAR)).tanh();
-                (t * T::of(FAR) - *y) * (T::ONE - t * t)
+            OutputFunction::Linear => p - *y,
+            OutputFunction::Saturating => {
+                let t = (p / T::of(SATURATION)).tanh();
+                (t * T::of(SATURATION) - *y) * (T::ONE - t * t)
             }
         };
         x[from..].iter().zip(&mut slope[from..]).for_each(|(x, s)| *s += *x * miss);
@@ -187,13 +187,13 @@ pub fn learn<T: Real>(of: &Equations<T>, answer: Answer, rate: f64, w: &mut [T],
     w.iter_mut().zip(slope).for_each(|(w, s)| *w = *w - step * *s);
 }
 
-/// H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z: no epsilon, and nothing overflows.
+/// H = ln Z - Σ p (w - max w) with p = e^{w - max w} / Z: no epsilon, no overflow.
 pub fn entropy<T: Real>(w: &[T]) -> T {
     let Some(top) = w.iter().copied().reduce(T::max) else { return T::ZERO };
     let (mut z, mut sum) = (T::ZERO, T::ZERO);
     for w in w {
         let below = *w - top;
-        let e = below.decay();
+        let e = below.exp_neg();
         z += e;
         sum += e * below;
     }

@@ -1,16 +1,16 @@
 //! The quantum-Kuramoto maps: amplitudes beside phases, in discrete time.
 
-use super::phases::Waves;
+use super::phases::Oscillators;
 use crate::kinds::nuclei::{
-    Dynamics, Norm, Phases,
-    draw::{Draw, Stream},
+    CouplingNorm, Dynamics, Phases,
+    random::{RandomAddress, RandomStream},
     real::Real,
     state::State,
 };
 
-/// One spike count more for everybody alive: spike ← Poisson(max(0.5, 0.8 spike)) + 1.
-pub fn spike<T: Real>(state: &mut State<T>, draw: Draw) {
-    let draw = Draw { stream: Stream::Spike, ..draw };
+/// Draws the next spike count of every nucleus: spike ← Poisson(max(0.5, 0.8 spike)) + 1.
+pub fn draw_spikes<T: Real>(state: &mut State<T>, draw: RandomAddress) {
+    let draw = RandomAddress { stream: RandomStream::Spike, ..draw };
     for slot in &state.idx {
         let spike = &mut state.spike[*slot as usize];
         let mean = (0.8 * spike.wide()).max(0.5);
@@ -18,7 +18,7 @@ pub fn spike<T: Real>(state: &mut State<T>, draw: Draw) {
     }
 }
 
-/// By inversion: the count whose distribution function first exceeds `u`.
+/// Poisson number by inversion: the count whose distribution function first exceeds `u`.
 fn poisson(mean: f64, u: f64) -> f64 {
     let (mut count, mut p) = (0.0, (-mean).exp());
     let mut below = p;
@@ -30,9 +30,9 @@ fn poisson(mean: f64, u: f64) -> f64 {
     count
 }
 
-/// One application of a map to the living, whose sums have been evaluated.
-pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, waves: &mut Waves<T>) {
-    let n = waves.phi.len();
+/// Applies a map once, to evaluated sums.
+pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, oscillators: &mut Oscillators<T>) {
+    let n = oscillators.phi.len();
     let living = || state.idx.iter().map(|slot| *slot as usize);
     let most = living().map(|i| state.spike[i].wide()).fold(0.0, f64::max);
     let mean = living().map(|i| state.amp[i].wide()).sum::<f64>() / n.max(1) as f64;
@@ -40,21 +40,22 @@ pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, waves: &mut Waves<T
     let mut norm = 0.0;
     for at in 0..n {
         let i = state.idx[at] as usize;
-        let (cos, sin) = (waves.cos[at].wide(), waves.sin[at].wide());
-        let (re, im, d) = (waves.sums.re[at].wide(), waves.sums.im[at].wide(), waves.sums.d[at].wide());
+        let (cos, sin) = (oscillators.cos[at].wide(), oscillators.sin[at].wide());
+        let (re, im, d) =
+            (oscillators.sums.re[at].wide(), oscillators.sums.im[at].wide(), oscillators.sums.d[at].wide());
         let (amp, delta) = (state.amp[i].wide(), state.spike[i].wide() * scale);
         let new = if phases.dynamics == Dynamics::QkmCompat {
             let own = amp * (1.0 + delta);
             [own * cos + k * re, own * sin + k * im]
         } else {
-            let pull = k * mean / if phases.norm == Norm::Row { d } else { n as f64 };
-            // In the frame of the nucleus, then turned back by its phase and on by its spikes.
+            let pull = k * mean / if phases.norm == CouplingNorm::Row { d } else { n as f64 };
+            // In the frame of the nucleus, then rotated by its phase and by its spike angle.
             let [a, b] = [amp + pull * re, pull * im];
-            turn(turn([a, b], [cos, sin]), [delta.cos(), delta.sin()])
+            rotate(rotate([a, b], [cos, sin]), [delta.cos(), delta.sin()])
         };
         norm += new[0] * new[0] + new[1] * new[1];
         if state.frozen[i] == 0 {
-            waves.phi[at] = T::of(new[1].atan2(new[0]));
+            oscillators.phi[at] = T::of(new[1].atan2(new[0]));
         }
         state.amp[i] = T::of((new[0] * new[0] + new[1] * new[1]).sqrt());
     }
@@ -67,7 +68,7 @@ pub fn apply<T: Real>(phases: &Phases, state: &mut State<T>, waves: &mut Waves<T
     }
 }
 
-fn turn([a, b]: [f64; 2], [cos, sin]: [f64; 2]) -> [f64; 2] {
+fn rotate([a, b]: [f64; 2], [cos, sin]: [f64; 2]) -> [f64; 2] {
     [a * cos - b * sin, a * sin + b * cos]
 }
 
@@ -76,8 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn poisson_numbers_have_their_mean_and_variance() {
-        let draw = Draw { seed: 7, stream: Stream::Spike, generation: 3 };
+    fn poisson_numbers_have_the_right_mean_and_variance() {
+        let draw = RandomAddress { seed: 7, stream: RandomStream::Spike, generation: 3 };
         for mean in [0.5, 4.0] {
             let n = 20_000;
             let counts: Vec<f64> = (0..n).map(|slot| poisson(mean, draw.uniform(slot))).collect();

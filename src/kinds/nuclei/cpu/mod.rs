@@ -1,47 +1,47 @@
-//! The CPU backend: the definition of what a population of nuclei does.
+//! The CPU backend: the definition of the nuclei kind.
 //!
 //! # One generation
 //!
-//! From the state after g generations to that after g + 1; [`Draw`] addresses all random numbers with g:
+//! From the state after g generations to that after g + 1; [`RandomAddress`] addresses all random numbers with g:
 //!
-//! 0. The living are listed by slot, ascending. With a learning rate, their weights go down the gradient once.
-//! 1. f and H of the living ([`fitness`]); T = 1 + the sample standard deviation of f.
-//! 2. The substeps of the phases ([`phases`], [`maps`]), with f and H standing still; then S, d, R_j and r with the final
+//! 0. Nuclei are listed by slot, ascending. With a learning rate, their weights take one gradient step.
+//! 1. f and H of all nuclei ([`fitness`]); T = 1 + the sample standard deviation of f.
+//! 2. The substeps of the phases ([`phases`], [`maps`]), at constant f and H; then S, d, R_j and r with the final
 //!    phases ([`coupling`]).
 //! 3. P(r) and P(R_j).
-//! 4. F: the m living with the highest fusion key, ties to the lower slot; W: the k living with the largest f outside F.
+//! 4. F: the m nuclei with the highest fusion key, ties to the lower slot; W: the k nuclei with the largest f outside F.
 //! 5. j in W decays iff u(Decay, j) < P_j; F fuses iff u(Fuse, 0) < P(r), m ≥ 2 and N - (m - 1) ≥ n_min.
-//! 6. **Fusion**: w* = Σ a w / Σ a, φ* = arg Σ a e^{iφ}, in the lowest slot of F; the others are dead and zero at once.
+//! 6. **Fusion**: w* = Σ a w / Σ a, φ* = arg Σ a e^{iφ}, in the lowest slot of F; the other slots are freed and zeroed.
 //! 7. **Decays** in descending f: the nucleus itself and the next c free slots, ascending, become base + σ·normal(Mut,
-//!    slot), with phases 2π u(PhaseChild, slot). The base `Best` is the row of the fittest as step 6 left it. Without a
-//!    free slot a child is counted as missing; nothing is overwritten.
-//! 8. **Deaths**: of those alive at step 0 and untouched since, j dies iff u(Death, j) < 1 - e^{-λ}, by ascending slot,
-//!    while more than n_min live.
-//! 9. Rows of the dead are zero; the living and the free are listed anew.
+//!    slot), with phases 2π u(PhaseChild, slot). The base `Best` is the row of the fittest after step 6. Without a
+//!    free slot an offspring is counted as missing; no slot is overwritten.
+//! 8. **Deaths**: of the nuclei alive at step 0 that neither fused nor decayed, j dies iff u(Death, j) < 1 - e^{-λ}, by ascending slot,
+//!    while more than n_min remain.
+//! 9. Free rows are zero; the lists of occupied and free slots are rebuilt.
 //!
-//! Nothing depends on threads or batches: sums over nuclei run over pieces of fixed length. Nothing is allocated after the
-//! start, but by threads that are started, by a change of method, and by the method `Naive`.
+//! Results do not depend on threads or batches: sums over nuclei run over chunks of fixed length. After the start, memory is
+//! allocated only by starting threads, by a change of algorithm, and by the algorithm `Naive`.
 
 pub mod coupling;
-pub mod crew;
 pub mod fitness;
 pub mod maps;
 pub mod mixer;
 pub mod phases;
+pub mod population_stats;
 mod simulation;
-pub mod standing;
+pub mod thread_pool;
 pub mod topk;
 pub mod turnover;
 pub mod variants;
 
 use super::{
-    Dynamics, Method, Params, Source,
-    desk::{Desk, lost},
-    draw::{Draw, Stream},
-    events::Standing,
-    fields, mixing,
+    CouplingMethod, Dynamics, Params, TaskSource,
+    events::PopulationStats,
+    fields,
+    host_state::{HostState, non_finite},
+    initial, mixing,
+    random::{RandomAddress, RandomStream},
     real::Real,
-    start,
     state::State,
     task::Setup,
 };
@@ -50,30 +50,30 @@ use crate::{
     sim::{BuildContext, SimError},
 };
 use coupling::{Coupling, Kernel};
-use crew::Crew;
-use fitness::{Lanes, Measured};
-use phases::{Drift, Waves};
+use fitness::{EquationForms, Lanes};
+use phases::{Drift, Oscillators};
 use std::sync::Arc;
-use turnover::{Books, Turnover};
+use thread_pool::ThreadPool;
+use turnover::{Turnover, TurnoverTarget};
 
-/// Nuclei of one tile of fitness.
+/// Nuclei per tile of the fitness evaluation.
 const TILE: usize = 128;
 
 /// A population on the CPU.
 pub struct CpuSim<T> {
-    desk: Desk,
+    host: HostState,
     state: State<T>,
-    crew: Crew,
-    measured: Measured<T>,
+    pool: ThreadPool,
+    equations: EquationForms<T>,
     coupling: Coupling<T>,
-    waves: Waves<T>,
+    oscillators: Oscillators<T>,
     turnover: Turnover<T>,
-    work: Work<T>,
+    scratch: Scratch<T>,
 }
 
-/// Arrays over the living, side by side.
+/// Arrays over the nuclei, in order of slots.
 #[derive(Default)]
-struct Work<T> {
+struct Scratch<T> {
     f: Vec<T>,
     x: Vec<T>,
     h: Vec<T>,
@@ -87,9 +87,9 @@ impl<T: Real> CpuSim<T> {
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, threads: usize) -> Result<Self, SimError> {
         let (capacity, dim) = (params.population.capacity as usize, setup.dim);
         check(params)?;
-        let crew = Crew::new(threads);
+        let pool = ThreadPool::new(threads);
         let room = || Vec::with_capacity(capacity);
-        let work = Work {
+        let scratch = Scratch {
             f: room(),
             x: room(),
             h: room(),
@@ -97,25 +97,25 @@ impl<T: Real> CpuSim<T> {
             slopes: vec![T::ZERO; capacity.div_ceil(TILE) * dim],
             sorted: room(),
         };
-        let state = start::state(params, context.seed, dim);
-        let mut waves = Waves::with_fields(state.fields, capacity);
-        waves.mix(&mixing::matrix(&params.coupling, state.fields, context.seed), params.coupling.sent);
+        let state = initial::state(params, scene.seed, dim);
+        let mut oscillators = Oscillators::with_fields(state.fields, capacity);
+        oscillators.set_mixing(&mixing::matrix(&params.coupling, state.fields, scene.seed), params.coupling.sent);
         Ok(Self {
-            measured: Measured::new(&setup),
-            coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, crew),
-            waves,
+            equations: EquationForms::new(&setup),
+            coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, pool),
+            oscillators,
             turnover: Turnover::new(capacity, dim),
-            desk: Desk::new(params, context, setup, state.n() as u64),
+            host: HostState::new(params, scene, setup, state.n() as u64),
             state,
-            crew,
-            work,
+            pool,
+            scratch,
         })
     }
 
-    /// From a population at hand, which then is that of step `generation`.
+    /// Replaces the population, as that of step `generation`.
     pub fn put(&mut self, state: State<T>, generation: u64) {
         self.state = state;
-        self.desk.begin(generation, &self.state.idx);
+        self.host.begin(generation, &self.state.idx);
     }
 
     /// The population.
@@ -123,13 +123,13 @@ impl<T: Real> CpuSim<T> {
         &self.state
     }
 
-    /// The backend-neutral half.
-    pub const fn desk(&self) -> &Desk {
-        &self.desk
+    /// The backend-independent state.
+    pub const fn host(&self) -> &HostState {
+        &self.host
     }
 
-    fn draw(&self) -> Draw {
-        Draw { seed: self.desk.context.seed, stream: Stream::Mut, generation: self.desk.step as u32 }
+    fn draw(&self) -> RandomAddress {
+        RandomAddress { seed: self.host.scene.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
     }
 
     /// One generation.
@@ -138,143 +138,153 @@ impl<T: Real> CpuSim<T> {
         pass.span("measure", n, || self.measure())?;
         pass.span("plan", n, || self.plan());
         self.move_phases(pass);
-        let standing = pass.span("order", n, || self.stand());
+        let stats = pass.span("order", n, || self.compute_stats());
         let draw = self.draw();
-        let desk = &mut self.desk;
-        let (params, turnover) = (&desk.params, &mut self.turnover);
-        desk.events.clear();
-        let mut books = Books { state: &mut self.state, ledger: &mut desk.ledger, events: &mut desk.events };
-        pass.span("turnover", n, || turnover.take(params, draw, &standing, &mut books));
-        let (state, step) = (&self.state, desk.step + 1);
+        let host = &mut self.host;
+        let (params, turnover) = (&host.params, &mut self.turnover);
+        host.events.clear();
+        let mut target = TurnoverTarget { state: &mut self.state, ledger: &mut host.ledger, events: &mut host.events };
+        pass.span("turnover", n, || turnover.apply(params, draw, &stats, &mut target));
+        let (state, step) = (&self.state, host.step + 1);
         let value = |params: &Params, probe, slot| fields::value(probe, slot, state, params, step);
-        pass.span("record", 1, || desk.end_generation(standing, &value));
+        pass.span("record", 1, || host.end_generation(stats, &value));
         Ok(())
     }
 
     /// Step 1.
     fn measure(&mut self) -> Result<(), SimError> {
-        let (task, work, state) = (&self.desk.params.task, &mut self.work, &mut self.state);
+        let (task, scratch, state) = (&self.host.params.task, &mut self.scratch, &mut self.state);
         let n = state.n();
-        work.f.resize(n, T::ZERO);
-        work.h.resize(n, T::ZERO);
-        if let Some(equations) = self.measured.of(task) {
+        scratch.f.resize(n, T::ZERO);
+        scratch.h.resize(n, T::ZERO);
+        if let Some(equations) = self.equations.for_task(task) {
             if task.learning_rate > 0.0 {
                 let (rate, dim, stride) = (task.learning_rate, state.dim, state.stride);
                 let tiles = state.w.chunks_mut(stride * TILE).zip(state.alive.chunks(TILE));
-                let tiles = tiles.zip(work.slopes.chunks_mut(dim));
-                self.crew.each(2 * n * equations.x.len(), tiles, |((rows, alive), slope)| {
+                let tiles = tiles.zip(scratch.slopes.chunks_mut(dim));
+                self.pool.for_each(2 * n * equations.x.len(), tiles, |((rows, alive), slope)| {
                     let living = rows.chunks_mut(stride).zip(alive).filter(|(_, alive)| **alive != 0);
-                    living.for_each(|(row, _)| fitness::learn(equations, task.answer, rate, &mut row[..dim], slope));
+                    living.for_each(|(row, _)| {
+                        fitness::step_gradient(equations, task.answer, rate, &mut row[..dim], slope)
+                    });
                 });
             }
-            let (tiles, f) = (&mut work.tiles, &mut work.f);
-            fitness::measure(equations, task, state, &state.idx, TILE, self.crew, tiles, f);
-            let pieces = work.h.chunks_mut(TILE).zip(state.idx.chunks(TILE));
-            self.crew.each(10 * n * state.dim, pieces, |(h, slots)| {
+            let (tiles, f) = (&mut scratch.tiles, &mut scratch.f);
+            fitness::measure(equations, task, state, &state.idx, TILE, self.pool, tiles, f);
+            let pieces = scratch.h.chunks_mut(TILE).zip(state.idx.chunks(TILE));
+            self.pool.for_each(10 * n * state.dim, pieces, |(h, slots)| {
                 h.iter_mut().zip(slots).for_each(|(h, slot)| *h = fitness::entropy(state.row(*slot)));
             });
         } else {
-            work.f.fill(T::ZERO);
-            work.h.fill(T::ZERO);
+            scratch.f.fill(T::ZERO);
+            scratch.h.fill(T::ZERO);
         }
         for (at, slot) in state.idx.iter().enumerate() {
-            let (f, h) = (work.f[at], work.h[at]);
+            let (f, h) = (scratch.f[at], scratch.h[at]);
             if !(f.wide() + h.wide()).is_finite() {
-                return Err(lost(&format!("the weights of nucleus {slot}"), self.desk.step));
+                return Err(non_finite(&format!("the weights of nucleus {slot}"), self.host.step));
             }
             (state.f[*slot as usize], state.h[*slot as usize]) = (f, h);
         }
         Ok(())
     }
 
-    /// J of this generation.
+    /// Prepares J of this generation.
     fn plan(&mut self) {
-        let work = &mut self.work;
-        let t = T::of(standing::temperature(&work.f));
-        work.x.clear();
-        work.x.extend(work.f.iter().map(|f| *f / t));
-        match &self.desk.setup.matrix {
-            Some(all) if self.desk.params.coupling.method == Method::Dense => {
-                self.coupling.plan_given(all, self.state.capacity, &self.state.idx);
+        let scratch = &mut self.scratch;
+        let t = T::of(population_stats::temperature(&scratch.f));
+        scratch.x.clear();
+        scratch.x.extend(scratch.f.iter().map(|f| *f / t));
+        match &self.host.setup.matrix {
+            Some(all) if self.host.params.coupling.method == CouplingMethod::Dense => {
+                self.coupling.plan_matrix(all, self.state.capacity, &self.state.idx);
             }
-            _ => self.coupling.plan(Kernel { x: &work.x, h: &work.h }),
+            _ => self.coupling.plan(Kernel { x: &scratch.x, h: &scratch.h }),
         }
     }
 
     /// Step 2.
     fn move_phases(&mut self, pass: &mut Pass) {
-        let (draw, crew, n) = (self.draw(), self.crew, self.state.n() as u64);
-        let (phases, work) = (&self.desk.params.phases, &self.work);
-        let kernel = Kernel { x: &work.x, h: &work.h };
-        let (waves, coupling, state) = (&mut self.waves, &mut self.coupling, &mut self.state);
-        waves.gather(state);
+        let (draw, pool, n) = (self.draw(), self.pool, self.state.n() as u64);
+        let (phases, scratch) = (&self.host.params.phases, &self.scratch);
+        let kernel = Kernel { x: &scratch.x, h: &scratch.h };
+        let (oscillators, coupling, state) = (&mut self.oscillators, &mut self.coupling, &mut self.state);
+        oscillators.gather(state);
         match phases.dynamics {
             Dynamics::Still => {}
             Dynamics::Kuramoto => {
-                let drift = Drift { phases, state, kernel, draw, crew };
+                let drift = Drift { phases, state, kernel, draw, pool };
                 for block in 0..phases.substeps {
-                    pass.span("substep", n, || drift.substep(waves, coupling, block));
+                    pass.span("substep", n, || drift.substep(oscillators, coupling, block));
                 }
             }
             Dynamics::QkmCompat | Dynamics::QkmCovariant => {
-                maps::spike(state, draw);
+                maps::draw_spikes(state, draw);
                 for _ in 0..phases.substeps {
                     pass.span("substep", n, || {
-                        waves.evaluate(kernel, coupling, crew);
-                        maps::apply(phases, state, waves);
+                        oscillators.evaluate(kernel, coupling, pool);
+                        maps::apply(phases, state, oscillators);
                     });
                 }
             }
         }
-        pass.span("coupling", n, || waves.evaluate(kernel, coupling, crew));
-        waves.scatter(state);
+        pass.span("coupling", n, || oscillators.evaluate(kernel, coupling, pool));
+        oscillators.scatter(state);
         for (at, slot) in state.idx.iter().enumerate() {
-            let (i, sums) = (*slot as usize, &waves.sums);
+            let (i, sums) = (*slot as usize, &oscillators.sums);
             (state.s_re[i], state.s_im[i], state.d[i]) = (sums.re[at], sums.im[at], sums.d[at]);
             let size = (sums.re[at] * sums.re[at] + sums.im[at] * sums.im[at]).sqrt();
             state.r_local[i] = if sums.d[at] > T::ZERO { size / sums.d[at] } else { T::ZERO };
         }
     }
 
-    /// The coupling of the last generation in all ways, for the timings.
+    /// Times all algorithms on the coupling of the last generation.
     fn time_variants(&self, pass: &mut Pass) {
-        let kernel = Kernel { x: &self.work.x, h: &self.work.h };
-        variants::time(kernel, self.waves.rotors(0), self.desk.params.coupling.sparse_cutoff, self.crew, pass);
+        let kernel = Kernel { x: &self.scratch.x, h: &self.scratch.h };
+        variants::time(kernel, self.oscillators.phasors(0), self.host.params.coupling.sparse_cutoff, self.pool, pass);
     }
 
-    /// Step 3, and what is known of the population as a whole.
-    fn stand(&mut self) -> Standing {
-        let wanted = self.desk.meter.wanted(self.desk.step + 1);
-        let work = &mut self.work;
-        let (params, state) = (&self.desk.params, &self.state);
-        let mut now = standing::of(params, state, &self.waves, &work.f, &work.h, &mut work.sorted, wanted);
-        if let Some(equations) = self.measured.of(&params.task).filter(|_| wanted) {
+    /// Step 3: order parameters and statistics of the population.
+    fn compute_stats(&mut self) -> PopulationStats {
+        let with_details = self.host.sampler.needs_details(self.host.step + 1);
+        let scratch = &mut self.scratch;
+        let (params, state) = (&self.host.params, &self.state);
+        let mut now = population_stats::of(
+            params,
+            state,
+            &self.oscillators,
+            &scratch.f,
+            &scratch.h,
+            &mut scratch.sorted,
+            with_details,
+        );
+        if let Some(equations) = self.equations.for_task(&params.task).filter(|_| with_details) {
             let fittest = self.turnover.fittest(state, params.measure.ensemble as usize);
-            now.f_ensemble = fitness::together(equations, params.task.answer, state, fittest);
+            now.f_ensemble = fitness::ensemble_error(equations, params.task.answer, state, fittest);
         }
         now
     }
 }
 
-/// The method as chosen; J = 1 when all nuclei are alike.
-fn method(params: &Params) -> Method {
+/// The chosen algorithm; J = 1 when all nuclei are equal.
+fn method(params: &Params) -> CouplingMethod {
     match (params.coupling.method, params.task.source) {
-        (Method::Auto, Source::Nothing) => Method::MeanField,
+        (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,
         (chosen, _) => chosen,
     }
 }
 
-/// Nuclei whose J may be written out: 4 GB in double precision.
-const MOST_DENSE: u32 = 22_000;
+/// Maximum capacity with a dense J: 4 GB in double precision.
+const MAX_DENSE: u32 = 22_000;
 
-/// J of a large population is not written out; maps move one field.
+/// Rejects a dense J of a large population, and maps with several fields.
 fn check(params: &Params) -> Result<(), SimError> {
     mixing::check(params)?;
     let capacity = params.population.capacity;
-    if params.coupling.method == Method::Dense && capacity > MOST_DENSE {
+    if params.coupling.method == CouplingMethod::Dense && capacity > MAX_DENSE {
         return Err(SimError::Input(format!(
-            "coupling.method = Dense holds {capacity} × {capacity} numbers; take Fast, which is as exact, or a \
-             population.capacity of at most {MOST_DENSE}"
+            "coupling.method = Dense stores {capacity} × {capacity} numbers; use Fast, which is also exact, or a \
+             population.capacity of at most {MAX_DENSE}"
         )));
     }
     Ok(())

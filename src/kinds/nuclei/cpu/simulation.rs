@@ -1,18 +1,19 @@
-//! The promises of [`Simulation`].
+//! [`Simulation`] for the CPU backend.
 
-use super::{CpuSim, check, method, standing, turnover};
+use super::{CpuSim, check, method, population_stats, turnover};
 use crate::{
     gpu::Pass,
     kinds::{
         edit::Edit,
         nuclei::{
-            desk::Hand,
-            draw::{Draw, Stream},
-            events::Standing,
-            fields, measure, mixing, predict,
+            events::PopulationStats,
+            fields,
+            host_state::CheckedAction,
+            initial, mixing, predict,
             probes::PROBES,
+            random::{RandomAddress, RandomStream},
             real::{Real, wrapped},
-            saved, start,
+            sampler, saved,
         },
     },
     params::Change,
@@ -22,7 +23,7 @@ use crate::{
     },
 };
 use std::sync::Arc;
-use turnover::{Births, Books};
+use turnover::{Births, TurnoverTarget};
 
 impl<T: Real> Simulation for CpuSim<T> {
     fn probes(&self) -> &'static [ProbeSpec] {
@@ -30,49 +31,49 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        measure::lanes(probe, mixing::fields(&self.desk.params))
+        sampler::lanes(probe, mixing::fields(&self.host.params))
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.desk.sets
+        &self.host.sets
     }
 
     fn clock(&self) -> Clock {
-        self.desk.clock()
+        self.host.clock()
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        match self.desk.edit(change)? {
+        match self.host.edit(change)? {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
                 check(&new)?;
-                if new.coupling != self.desk.params.coupling {
-                    self.coupling.choose(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
-                    let g = mixing::matrix(&new.coupling, self.state.fields, self.desk.context.seed);
-                    self.waves.mix(&g, new.coupling.sent);
+                if new.coupling != self.host.params.coupling {
+                    self.coupling.set_method(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
+                    let g = mixing::matrix(&new.coupling, self.state.fields, self.host.scene.seed);
+                    self.oscillators.set_mixing(&g, new.coupling.sent);
                 }
-                if new.phases.frequencies != self.desk.params.phases.frequencies {
-                    let (seed, places) = (self.desk.context.seed, self.state.capacity);
-                    self.state.omega = start::frequencies(new.phases.frequencies, seed, places);
+                if new.phases.frequencies != self.host.params.phases.frequencies {
+                    let (seed, n_slots) = (self.host.scene.seed, self.state.capacity);
+                    self.state.omega = initial::frequencies(new.phases.frequencies, seed, n_slots);
                 }
-                self.desk.params = *new;
+                self.host.params = *new;
             }
         }
         Ok(Effect::Applied)
     }
 
     fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        let hand = Hand::of(action, self.state.capacity as u32)?;
+        let checked = CheckedAction::parse(action, self.state.capacity as u32)?;
         let mut living: Vec<u32> = action.elements.clone();
         living.retain(|slot| self.state.alive[*slot as usize] != 0);
         living.sort_unstable();
         living.dedup();
         if living.is_empty() {
-            return Err(SimError::Input(format!("{}: nobody lives in the selected places", action.name)));
+            return Err(SimError::Input(format!("{}: the selected slots are free", action.name)));
         }
-        match hand {
-            Hand::Kick(angle) => {
+        match checked {
+            CheckedAction::Kick(angle) => {
                 for slot in living {
                     for field in 0..self.state.fields {
                         let phi = self.state.phase_mut(field, slot);
@@ -80,38 +81,40 @@ impl<T: Real> Simulation for CpuSim<T> {
                     }
                 }
             }
-            Hand::Freeze(still) => living.iter().for_each(|slot| self.state.frozen[*slot as usize] = still.into()),
-            Hand::Fuse if living.len() < 2 => {
-                return Err(SimError::Input("fuse: select at least two nuclei that live".to_owned()));
+            CheckedAction::Freeze(still) => {
+                living.iter().for_each(|slot| self.state.frozen[*slot as usize] = still.into())
             }
-            Hand::Fuse | Hand::Decay => self.births_by_hand(hand, &living)?,
+            CheckedAction::Fuse if living.len() < 2 => {
+                return Err(SimError::Input("fuse: select at least two nuclei".to_owned()));
+            }
+            CheckedAction::Fuse | CheckedAction::Decay => self.manual_births(checked, &living)?,
         }
         Ok(())
     }
 
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.desk.meter.tap(taps, self.desk.step, &self.state.idx)
+        self.host.sampler.tap(taps, self.host.step, &self.state.idx)
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         (0..steps).try_for_each(|_| self.generation(pass))?;
-        if steps > 0 && pass.profiled && self.desk.params.measure.variants {
+        if steps > 0 && pass.profiled && self.host.params.measure.variants {
             self.time_variants(pass);
         }
         Ok(())
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for probe in self.desk.meter.taps() {
+        for probe in self.host.sampler.taps() {
             let shape = PROBES[usize::from(probe)].shape;
             if !frame.wants(shape) {
                 continue;
             }
             let reading = match shape {
                 Shape::Field { .. } => {
-                    Some(Reading::Field(fields::field(probe, &self.state, &self.desk.params, self.desk.step)))
+                    Some(Reading::Field(fields::field(probe, &self.state, &self.host.params, self.host.step)))
                 }
-                _ => self.desk.meter.take(probe),
+                _ => self.host.sampler.take(probe),
             };
             frame.readings.extend(reading.map(|reading| (probe, reading)));
         }
@@ -119,21 +122,21 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(saved::write(&self.desk, &self.state))
+        Ok(saved::write(&self.host, &self.state))
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        self.state = saved::parse(&self.state, bytes)?.restore(&mut self.desk);
+        self.state = saved::parse(&self.state, bytes)?.restore(&mut self.host);
         Ok(())
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.put(start::state(&self.desk.params, self.desk.context.seed, self.state.dim), 0);
+        self.put(initial::state(&self.host.params, self.host.scene.seed, self.state.dim), 0);
         Ok(())
     }
 
     fn digest(&self) -> Digest {
-        self.desk.digest()
+        self.host.digest()
     }
 
     fn memory(&self) -> MemoryByOwner {
@@ -142,42 +145,42 @@ impl<T: Real> Simulation for CpuSim<T> {
         vec![
             ("weights", weights),
             ("nuclei", rest),
-            ("task", self.measured.n_bytes() + self.desk.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
+            ("task", self.equations.n_bytes() + self.host.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
             ("coupling", self.coupling.n_bytes()),
-            ("working space", predict::working_space::<T>(capacity, dim, self.state.fields)),
-            ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),
-            ("measurements", self.desk.meter.n_bytes()),
+            ("workspace", predict::workspace_bytes::<T>(capacity, dim, self.state.fields)),
+            ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
+            ("recording", self.host.sampler.n_bytes()),
         ]
     }
 }
 
 impl<T: Real> CpuSim<T> {
-    /// Fusions and decays between two generations, with random numbers of their own.
-    fn births_by_hand(&mut self, hand: Hand, living: &[u32]) -> Result<(), SimError> {
+    /// Fusion or decay by an action, between two generations, with separate random numbers.
+    fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<(), SimError> {
         self.measure()?;
-        let f = &self.work.f;
-        let now = Standing {
-            temperature: standing::temperature(f),
+        let f = &self.scratch.f;
+        let now = PopulationStats {
+            temperature: population_stats::temperature(f),
             f_mean: f.iter().map(|f| f.wide()).sum::<f64>() / f.len().max(1) as f64,
-            ..Standing::default()
+            ..PopulationStats::default()
         };
         let draw = self.draw();
-        let desk = &mut self.desk;
-        desk.events.clear();
-        let (params, turnover) = (&desk.params, &mut self.turnover);
-        let mut books = Books { state: &mut self.state, ledger: &mut desk.ledger, events: &mut desk.events };
-        if hand == Hand::Fuse {
-            turnover.fuse_these(living, params, &now, draw.generation, &mut books);
+        let host = &mut self.host;
+        host.events.clear();
+        let (params, turnover) = (&host.params, &mut self.turnover);
+        let mut target = TurnoverTarget { state: &mut self.state, ledger: &mut host.ledger, events: &mut host.events };
+        if checked == CheckedAction::Fuse {
+            turnover.fuse_manual(living, params, &now, draw.generation, &mut target);
         } else {
             let births = Births {
-                mutation: Draw { stream: Stream::MutByHand, ..draw },
-                phase: Draw { stream: Stream::PhaseByHand, ..draw },
+                mutation: RandomAddress { stream: RandomStream::MutManual, ..draw },
+                phase: RandomAddress { stream: RandomStream::PhaseManual, ..draw },
                 birth: draw.generation,
             };
-            turnover.decay_these(living, params, &now, births, &mut books);
+            turnover.decay_manual(living, params, &now, births, &mut target);
         }
-        desk.meter.events(desk.step, &desk.events);
-        desk.events.clear();
+        host.sampler.events(host.step, &host.events);
+        host.events.clear();
         Ok(())
     }
 }

@@ -1,36 +1,36 @@
-//! All ways to compute the coupling, side by side on the population as it is.
+//! Timing of all coupling algorithms on the current population.
 
 use super::{
     coupling::{Coupling, Kernel, Sums},
-    crew::Crew,
+    thread_pool::ThreadPool,
 };
 use crate::{
     gpu::Pass,
-    kinds::nuclei::{Method, probes, real::Real},
+    kinds::nuclei::{CouplingMethod, probes, real::Real},
 };
 
-/// Nuclei that take part at most, the first ones: the naive sums over more take longer than anybody waits.
-const MOST: usize = 4096;
+/// Maximum number of nuclei, the first ones: naive sums over more take too long.
+const MAX_NUCLEI: usize = 4096;
 
-/// Ways, the reference first.
-const WAYS: [(&str, Method); 7] = [
-    (probes::VARIANTS[0], Method::Naive),
-    (probes::VARIANTS[1], Method::Tiled),
-    (probes::VARIANTS[2], Method::Fast),
-    (probes::VARIANTS[3], Method::MeanField),
-    (probes::VARIANTS[4], Method::Scan1d),
-    (probes::VARIANTS[5], Method::Sparse),
-    (probes::VARIANTS[6], Method::Dense),
+/// Algorithms, the reference first.
+const ALGORITHMS: [(&str, CouplingMethod); 7] = [
+    (probes::VARIANTS[0], CouplingMethod::Naive),
+    (probes::VARIANTS[1], CouplingMethod::Tiled),
+    (probes::VARIANTS[2], CouplingMethod::Fast),
+    (probes::VARIANTS[3], CouplingMethod::MeanField),
+    (probes::VARIANTS[4], CouplingMethod::Scan1d),
+    (probes::VARIANTS[5], CouplingMethod::Sparse),
+    (probes::VARIANTS[6], CouplingMethod::Dense),
 ];
 
-/// Times each, and says how far it is from the first.
-pub fn time<T: Real>(kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f64, crew: Crew, pass: &mut Pass) {
-    let n = cos.len().min(MOST);
+/// Times each algorithm and compares it with the first.
+pub fn time<T: Real>(kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f64, pool: ThreadPool, pass: &mut Pass) {
+    let n = cos.len().min(MAX_NUCLEI);
     let kernel = Kernel { x: &kernel.x[..n], h: &kernel.h[..n] };
     let (cos, sin) = (&cos[..n], &sin[..n]);
     let mut reference = None;
-    for (name, method) in WAYS {
-        let mut coupling = Coupling::new(method, cutoff, n, crew);
+    for (name, method) in ALGORITHMS {
+        let mut coupling = Coupling::new(method, cutoff, n, pool);
         let mut sums = Sums::with_capacity(n);
         pass.span(name, (n * n) as u64, || {
             coupling.plan(kernel);
@@ -41,7 +41,7 @@ pub fn time<T: Real>(kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f6
     }
 }
 
-/// Largest difference of S and d over the largest d.
+/// Largest difference of S and d, relative to the largest d.
 fn error<T: Real>(sums: &Sums<T>, reference: &Sums<T>) -> f64 {
     let most = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.wide() - b.wide()).abs()).fold(0.0, f64::max);
     let off = most(&sums.re, &reference.re).max(most(&sums.im, &reference.im)).max(most(&sums.d, &reference.d));

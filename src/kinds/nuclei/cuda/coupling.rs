@@ -1,41 +1,41 @@
-//! The coupling of all phases, by either method, on buffers of its own.
+//! Coupling sums on the device.
 
 use super::{
-    couple::{Couple, Fast, FastSizes, tiled_items, tiled_partials},
-    layout::{Census, Climate, Rules},
+    couple_kernels::{CoupleKernels, FastKernels, FastSizes, tiled_items, tiled_partials},
+    layout::{DeviceStats, KernelParams, PopulationCounts},
 };
 use crate::gpu::{Buf, Gpu, GpuError, Pass};
 use std::sync::Arc;
 
-/// How sums over all pairs are made.
+/// Algorithm of the coupling sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Pair by pair from global memory: the reference.
+pub enum Algorithm {
+    /// All pairs from global memory: the reference.
     Naive,
-    /// Pair by pair.
+    /// All pairs, in tiles.
     Tiled,
     /// Exact in O(N log N).
     Fast,
-    /// All weights 1.
+    /// J = 1.
     MeanField,
-    /// All weights from a table: [`Coupling::give`].
-    Given,
+    /// J stored as a matrix: [`Coupling::set_matrix`].
+    Matrix,
 }
 
-/// From how many places on the O(N log N) form is taken: on an H200 it takes 46 us per generation and 18 us per sum for
-/// 16,384 nuclei, where all pairs take 93 us per sum; for 4096 it takes 29 and 16 us against 13.
+/// Number of slots from which the O(N log N) algorithm is used. On an H200 it takes 46 us per generation and 18 us per sum
+/// for 16,384 nuclei, all pairs take 93 us per sum; for 4096 nuclei 29 and 16 us against 13 us.
 pub const FAST_FROM: u32 = 16_384;
 
-impl Way {
-    /// The quicker exact one for a table of this size. It depends on nothing else: both round differently.
-    pub const fn quickest(capacity: u32) -> Self {
+impl Algorithm {
+    /// The faster exact algorithm for a table of this size. It depends on the size only, because rounding differs.
+    pub const fn fastest(capacity: u32) -> Self {
         if capacity >= FAST_FROM { Self::Fast } else { Self::Tiled }
     }
 }
 
-/// Memory of the O(N log N) form.
-struct Sorted {
-    kernels: Fast,
+/// Buffers of the O(N log N) algorithm.
+struct FastSums {
+    kernels: FastKernels,
     sizes: FastSizes,
     keys: Buf<u32>,
     by_x: Buf<u32>,
@@ -47,12 +47,12 @@ struct Sorted {
     offsets: Buf<f32>,
 }
 
-impl Sorted {
+impl FastSums {
     fn new(gpu: &Arc<Gpu>, capacity: u32) -> Result<Self, GpuError> {
         let sizes = FastSizes::new(capacity);
         let room = sizes.room as usize;
         Ok(Self {
-            kernels: Fast::load(gpu)?,
+            kernels: FastKernels::load(gpu)?,
             sizes,
             keys: Buf::zeros(gpu, "sort keys", 2 * room)?,
             by_x: Buf::zeros(gpu, "order by fitness", 2 * room)?,
@@ -65,49 +65,55 @@ impl Sorted {
         })
     }
 
-    /// Both orders, for these fitnesses and entropies.
+    /// Sorts by fitness and by entropy.
     fn order(
         &mut self,
         pass: &mut Pass,
         capacity: u32,
-        census: &Buf<Census>,
+        population: &Buf<PopulationCounts>,
         sites: &Buf<f32>,
     ) -> Result<(), GpuError> {
         let (k, FastSizes { room, levels }) = (&self.kernels, self.sizes);
-        k.sort_blocks(pass, capacity, census, sites, &mut self.keys, &mut self.by_x)?;
+        k.sort_blocks(pass, capacity, population, sites, &mut self.keys, &mut self.by_x)?;
         for bits in 10..room.ilog2() {
-            k.merge_x(pass, capacity, census, room, bits, bits % 2, &mut self.keys, &mut self.by_x)?;
+            k.merge_by_x(pass, capacity, population, room, bits, bits % 2, &mut self.keys, &mut self.by_x)?;
         }
-        self.sort(pass, capacity, census, sites)?;
+        self.sort(pass, capacity, population, sites)?;
         let (k, sorted) = (&self.kernels, &self.sites);
         let (keys, orders, ranks) = (&mut self.keys, &mut self.orders, &mut self.ranks);
-        k.order_blocks(pass, capacity, census, room, sorted, keys, orders, ranks)?;
+        k.sort_blocks_by_h(pass, capacity, population, room, sorted, keys, orders, ranks)?;
         for level in 2..levels {
-            k.merge_h(pass, capacity, census, room, level, keys, orders, ranks)?;
+            k.merge_by_h(pass, capacity, population, room, level, keys, orders, ranks)?;
         }
         Ok(())
     }
 
-    fn sort(&mut self, pass: &mut Pass, capacity: u32, census: &Buf<Census>, sites: &Buf<f32>) -> Result<(), GpuError> {
+    fn sort(
+        &mut self,
+        pass: &mut Pass,
+        capacity: u32,
+        population: &Buf<PopulationCounts>,
+        sites: &Buf<f32>,
+    ) -> Result<(), GpuError> {
         let FastSizes { room, .. } = self.sizes;
         let side = self.sizes.sorted_side();
-        self.kernels.sort_sites(pass, capacity, census, room, side, &self.by_x, sites, &mut self.sites)
+        self.kernels.permute_sites(pass, capacity, population, room, side, &self.by_x, sites, &mut self.sites)
     }
 
     fn couple(
         &mut self,
         pass: &mut Pass,
         capacity: u32,
-        census: &Buf<Census>,
+        population: &Buf<PopulationCounts>,
         sums: &mut Buf<f32>,
     ) -> Result<(), GpuError> {
         let (k, FastSizes { room, levels }, side) = (&self.kernels, self.sizes, self.sizes.sorted_side());
-        k.near(pass, capacity.div_ceil(4), census, &self.sites, &mut self.near)?;
+        k.sum_near(pass, capacity.div_ceil(4), population, &self.sites, &mut self.near)?;
         let (sorted, records, offsets) = (&self.sites, &mut self.records, &mut self.offsets);
-        k.far_scan(pass, levels * room / 2, census, room, sorted, &self.orders, records, offsets)?;
-        k.far_offsets(pass, 256 * self.sizes.halves() as u32, census, room, levels, offsets)?;
+        k.scan_far(pass, levels * room / 2, population, room, sorted, &self.orders, records, offsets)?;
+        k.scan_far_offsets(pass, 256 * self.sizes.halves() as u32, population, room, levels, offsets)?;
         let (by_x, ranks, near) = (&self.by_x, &self.ranks, &self.near);
-        k.far_gather(pass, capacity, census, room, levels, side, by_x, sorted, ranks, records, offsets, near, sums)
+        k.gather_far(pass, capacity, population, room, levels, side, by_x, sorted, ranks, records, offsets, near, sums)
     }
 
     fn n_bytes(&self) -> u64 {
@@ -117,18 +123,18 @@ impl Sorted {
     }
 }
 
-/// The coupling of up to `capacity` nuclei.
+/// Coupling sums of up to `capacity` nuclei.
 pub struct Coupling {
-    /// Which method.
-    pub way: Way,
-    kernels: Couple,
+    /// Algorithm.
+    pub algorithm: Algorithm,
+    kernels: CoupleKernels,
     capacity: u32,
-    /// Work items of `couple_tiled` launched; more wait in line.
+    /// Blocks of `couple_tiled`; they loop over the work items.
     items: u32,
-    sorted: Option<Sorted>,
-    /// What the pairs see of each nucleus, in the order of the list of the living.
+    sorted: Option<FastSums>,
+    /// Site of each nucleus, in order of occupied slots.
     pub sites: Buf<f32>,
-    /// S, d and the local order of each, in the same order.
+    /// S, d and local order of each nucleus, in the same order.
     pub sums: Buf<f32>,
     partials: Buf<f32>,
     parts: Buf<f64>,
@@ -136,96 +142,115 @@ pub struct Coupling {
 }
 
 impl Coupling {
-    /// `blocks` is how many blocks work on pairs at once, if not as many as there are work items; it changes no bit.
-    pub fn new(gpu: &Arc<Gpu>, capacity: u32, way: Way, blocks: Option<u32>) -> Result<Self, GpuError> {
-        let places = capacity as usize;
-        let partials = if way == Way::Tiled { tiled_partials(places) } else { 0 };
+    /// `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results do not depend on it.
+    pub fn new(gpu: &Arc<Gpu>, capacity: u32, algorithm: Algorithm, blocks: Option<u32>) -> Result<Self, GpuError> {
+        let n_slots = capacity as usize;
+        let partials = if algorithm == Algorithm::Tiled { tiled_partials(n_slots) } else { 0 };
         Ok(Self {
-            way,
-            kernels: Couple::load(gpu)?,
+            algorithm,
+            kernels: CoupleKernels::load(gpu)?,
             capacity,
-            items: blocks.unwrap_or(tiled_items(places) as u32),
-            sorted: if way == Way::Fast { Some(Sorted::new(gpu, capacity)?) } else { None },
-            sites: Buf::zeros(gpu, "sites", 4 * places)?,
-            sums: Buf::zeros(gpu, "coupling sums", 4 * places)?,
+            items: blocks.unwrap_or(tiled_items(n_slots) as u32),
+            sorted: if algorithm == Algorithm::Fast { Some(FastSums::new(gpu, capacity)?) } else { None },
+            sites: Buf::zeros(gpu, "sites", 4 * n_slots)?,
+            sums: Buf::zeros(gpu, "coupling sums", 4 * n_slots)?,
             partials: Buf::zeros(gpu, "partial sums", partials)?,
-            parts: Buf::zeros(gpu, "sums of blocks", 5 * places.div_ceil(1024))?,
-            matrix: Buf::zeros(gpu, "given coupling", if way == Way::Given { places * places } else { 0 })?,
+            parts: Buf::zeros(gpu, "sums of blocks", 5 * n_slots.div_ceil(1024))?,
+            matrix: Buf::zeros(
+                gpu,
+                "given coupling",
+                if algorithm == Algorithm::Matrix { n_slots * n_slots } else { 0 },
+            )?,
         })
     }
 
-    /// The weights of all pairs of places, row by row.
-    pub fn give(&mut self, matrix: &[f64]) -> Result<(), GpuError> {
+    /// Sets J of all pairs of slots, row by row.
+    pub fn set_matrix(&mut self, matrix: &[f64]) -> Result<(), GpuError> {
         let matrix: Vec<f32> = matrix.iter().map(|weight| *weight as f32).collect();
         self.matrix.write(&matrix)
     }
 
-    /// Makes the sites of the living, for phases that have changed.
-    pub fn place(
+    /// Builds the sites of all nuclei.
+    pub fn build_sites(
         &mut self,
         pass: &mut Pass,
-        census: &Buf<Census>,
-        climate: &Buf<Climate>,
+        population: &Buf<PopulationCounts>,
+        stats: &Buf<DeviceStats>,
         idx: &Buf<u32>,
         fields: &Buf<f32>,
     ) -> Result<(), GpuError> {
-        self.kernels.place(pass, self.capacity, census, climate, self.capacity, idx, fields, &mut self.sites)
+        self.kernels.build_sites(pass, self.capacity, population, stats, self.capacity, idx, fields, &mut self.sites)
     }
 
-    /// To be called when fitnesses or entropies have changed, before [`Coupling::couple`].
-    pub fn order(&mut self, pass: &mut Pass, census: &Buf<Census>) -> Result<(), GpuError> {
+    /// Sorts the sites; call it after fitness or entropy changed, before [`Coupling::couple`].
+    pub fn order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
-            Some(sorted) => sorted.order(pass, self.capacity, census, &self.sites),
+            Some(sorted) => sorted.order(pass, self.capacity, population, &self.sites),
             None => Ok(()),
         }
     }
 
-    /// To be called instead when only phases have changed.
-    pub fn keep_order(&mut self, pass: &mut Pass, census: &Buf<Census>) -> Result<(), GpuError> {
+    /// Copies the sites in the known order; call it instead when only phases changed.
+    pub fn keep_order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
-            Some(sorted) => sorted.sort(pass, self.capacity, census, &self.sites),
+            Some(sorted) => sorted.sort(pass, self.capacity, population, &self.sites),
             None => Ok(()),
         }
     }
 
-    /// Sums over all pairs.
-    pub fn couple(&mut self, pass: &mut Pass, census: &Buf<Census>, idx: &Buf<u32>) -> Result<(), GpuError> {
-        let (k, n) = (&self.kernels, self.capacity);
-        let (sites, sums) = (&self.sites, &mut self.sums);
-        match (&mut self.sorted, self.way) {
-            (Some(sorted), _) => sorted.couple(pass, n, census, sums),
-            (None, Way::Naive) => k.couple_naive(pass, n, census, sites, sums),
-            (None, Way::Given) => {
-                let threads = n.saturating_mul(32);
-                k.couple_given(pass, threads, census, n, idx, &self.matrix, sites, sums)
-            }
-            (None, Way::MeanField) => {
-                k.sum_rotors(pass, n.div_ceil(4), census, sites, &mut self.parts)?;
-                k.couple_meanfield(pass, n, census, sites, &self.parts, sums)
-            }
-            (None, _) => {
-                k.couple_tiled(pass, 256 * self.items, census, sites, &mut self.partials)?;
-                k.couple_reduce(pass, n, census, sites, &self.partials, sums)
-            }
-        }
-    }
-
-    /// The order of each, into the table, and of the whole.
-    pub fn find_order(
+    /// Computes the coupling sums.
+    pub fn couple(
         &mut self,
         pass: &mut Pass,
-        census: &Buf<Census>,
-        rules: &Buf<Rules>,
+        population: &Buf<PopulationCounts>,
         idx: &Buf<u32>,
-        fields: &mut Buf<f32>,
-        climate: &mut Buf<Climate>,
     ) -> Result<(), GpuError> {
-        let threads = self.capacity.div_ceil(4);
-        self.kernels.sum_order(pass, threads, census, rules, idx, &self.sites, &self.sums, fields, &mut self.parts)?;
-        self.kernels.find_order(pass, 1, census, rules, &self.parts, climate)
+        let (k, n) = (&self.kernels, self.capacity);
+        let (sites, sums) = (&self.sites, &mut self.sums);
+        match (&mut self.sorted, self.algorithm) {
+            (Some(sorted), _) => sorted.couple(pass, n, population, sums),
+            (None, Algorithm::Naive) => k.couple_naive(pass, n, population, sites, sums),
+            (None, Algorithm::Matrix) => {
+                let threads = n.saturating_mul(32);
+                k.couple_matrix(pass, threads, population, n, idx, &self.matrix, sites, sums)
+            }
+            (None, Algorithm::MeanField) => {
+                k.sum_phasors(pass, n.div_ceil(4), population, sites, &mut self.parts)?;
+                k.couple_mean_field(pass, n, population, sites, &self.parts, sums)
+            }
+            (None, _) => {
+                k.couple_tiled(pass, 256 * self.items, population, sites, &mut self.partials)?;
+                k.reduce_tiles(pass, n, population, sites, &self.partials, sums)
+            }
+        }
     }
 
-    /// Levels of the O(N log N) form.
+    /// Writes local orders to the table, and computes the order parameters.
+    pub fn reduce_order(
+        &mut self,
+        pass: &mut Pass,
+        population: &Buf<PopulationCounts>,
+        kernel_params: &Buf<KernelParams>,
+        idx: &Buf<u32>,
+        fields: &mut Buf<f32>,
+        stats: &mut Buf<DeviceStats>,
+    ) -> Result<(), GpuError> {
+        let threads = self.capacity.div_ceil(4);
+        self.kernels.sum_order(
+            pass,
+            threads,
+            population,
+            kernel_params,
+            idx,
+            &self.sites,
+            &self.sums,
+            fields,
+            &mut self.parts,
+        )?;
+        self.kernels.reduce_order(pass, 1, population, kernel_params, &self.parts, stats)
+    }
+
+    /// Levels of the O(N log N) algorithm.
     pub fn levels(&self) -> u32 {
         self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
     }
@@ -234,6 +259,6 @@ impl Coupling {
     pub fn n_bytes(&self) -> u64 {
         let own =
             self.sites.bytes() + self.sums.bytes() + self.partials.bytes() + self.parts.bytes() + self.matrix.bytes();
-        own + self.sorted.as_ref().map_or(0, Sorted::n_bytes)
+        own + self.sorted.as_ref().map_or(0, FastSums::n_bytes)
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{
     coupling::Coupling,
-    events::{Phases as Moves, Select, Turnover},
-    measure::{Measure, Tensor},
+    fitness_kernels::{FitnessKernels, FitnessMmaKernels},
     memory::{Scratch, Table},
     mixer::Mixer,
     task::Task,
+    turnover_kernels::{PhaseKernels, SelectKernels, TurnoverKernels},
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
@@ -19,10 +19,10 @@ const EULER: &[u32] = &[0];
 const RK4: &[u32] = &[1, 2, 3, 4];
 const HEUN: &[u32] = &[5, 6];
 
-/// Blocks that share fusions and decays.
+/// Blocks of the fusion and decay kernels.
 const EVENT_BLOCKS: u32 = 528;
 
-/// Nuclei a block of `fitness` holds.
+/// Nuclei per block of the fitness kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tile {
     /// 32.
@@ -34,7 +34,7 @@ pub enum Tile {
 }
 
 impl Tile {
-    /// So that a device is filled.
+    /// The size that fills a device.
     pub const fn of(capacity: u32) -> Self {
         match capacity {
             0..=16_384 => Self::Small,
@@ -44,110 +44,116 @@ impl Tile {
     }
 }
 
-/// All kernels but those of the coupling.
+/// All kernels except those of the coupling.
 pub struct Kernels {
-    measure: Measure,
-    tensor: Tensor,
-    select: Select,
-    turnover: Turnover,
-    moves: Moves,
+    fitness: FitnessKernels,
+    fitness_mma: FitnessMmaKernels,
+    select: SelectKernels,
+    turnover: TurnoverKernels,
+    phases: PhaseKernels,
 }
 
 impl Kernels {
-    /// Loads them.
+    /// Loads the kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self {
-            measure: Measure::load(gpu)?,
-            tensor: Tensor::load(gpu)?,
-            select: Select::load(gpu)?,
-            turnover: Turnover::load(gpu)?,
-            moves: Moves::load(gpu)?,
+            fitness: FitnessKernels::load(gpu)?,
+            fitness_mma: FitnessMmaKernels::load(gpu)?,
+            select: SelectKernels::load(gpu)?,
+            turnover: TurnoverKernels::load(gpu)?,
+            phases: PhaseKernels::load(gpu)?,
         })
     }
 }
 
-/// What a generation works on.
-pub struct Machine {
-    /// Its kernels.
+/// Kernels and buffers of a generation.
+pub struct Pipeline {
+    /// Kernels.
     pub kernels: Kernels,
     /// The population.
     pub table: Table,
-    /// Working space.
+    /// Workspace.
     pub scratch: Scratch,
-    /// Sums over all pairs.
+    /// Coupling sums.
     pub coupling: Coupling,
-    /// What makes the sums of several fields of phases; none for one.
+    /// Coupling between phase fields; `None` with one field.
     pub mixer: Option<Mixer>,
-    /// What fitness is.
+    /// Fitness task.
     pub task: Option<Task>,
-    /// Nuclei per block of `fitness`.
+    /// Nuclei per block of the fitness kernels.
     pub tile: Tile,
 }
 
-impl Machine {
-    fn places(&self) -> u32 {
-        self.table.rules.value().places
+impl Pipeline {
+    fn n_slots(&self) -> u32 {
+        self.table.kernel_params.value().n_slots
     }
 
-    /// One generation. The median, and what the fittest answer together, are made when they are `wanted`.
-    pub fn generation(&mut self, params: &Params, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
+    /// One generation. Median and ensemble errors are computed `with_details` only.
+    pub fn generation(&mut self, params: &Params, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.couple_generation(params, pass)?;
-        self.end_generation(params, wanted, pass)
+        self.end_generation(params, with_details, pass)
     }
 
-    /// Its first half: fitness and phases, and the sums with the final ones.
+    /// First half: fitness, phases, and coupling sums with the final phases.
     pub fn couple_generation(&mut self, params: &Params, pass: &mut Pass) -> Result<(), GpuError> {
         self.measure(params.task.learning_rate > 0.0, pass)?;
         let t = &self.table;
-        self.coupling.place(pass, &t.census, &t.climate, &t.idx, &t.fields)?;
-        self.coupling.order(pass, &t.census)?;
+        self.coupling.build_sites(pass, &t.population, &t.stats, &t.idx, &t.fields)?;
+        self.coupling.order(pass, &t.population)?;
         self.move_phases(&params.phases, pass)?;
         self.couple(pass)?;
-        self.hand(0, pass)
+        self.gather_field(0, pass)
     }
 
-    /// Its second half: order and events.
-    pub fn end_generation(&mut self, params: &Params, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        self.order_fields(pass)?;
+    /// Second half: order parameters and events.
+    pub fn end_generation(&mut self, params: &Params, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
+        self.order_phase_fields(pass)?;
         let t = &mut self.table;
-        self.coupling.find_order(pass, &t.census, t.rules.buf(), &t.idx, &mut t.fields, &mut t.climate)?;
-        if wanted {
-            self.ask_fittest(params.measure.ensemble, pass)?;
+        self.coupling.reduce_order(pass, &t.population, t.kernel_params.buf(), &t.idx, &mut t.fields, &mut t.stats)?;
+        if with_details {
+            self.evaluate_ensemble(params.measure.ensemble, pass)?;
         }
-        self.select(wanted, pass)?;
-        self.turn_over(params.population.death_rate > 0.0, pass)
+        self.select(with_details, pass)?;
+        self.apply_events(params.population.death_rate > 0.0, pass)
     }
 
     /// Step 1: f, H and T.
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k, tile) = (self.places(), &self.kernels.measure, self.tile);
+        let (n, k, tile) = (self.n_slots(), &self.kernels.fitness, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);
         if let Some(Task { of, x, y, split }) = &self.task {
             if learns {
-                k.learn(pass, n.saturating_mul(32), &t.census, of, &t.idx, x, y, &mut t.w)?;
+                k.step_gradient(pass, n.saturating_mul(32), &t.population, of, &t.idx, x, y, &mut t.w)?;
             }
-            let (census, idx, w, fields) = (&t.census, &t.idx, &t.w, &mut t.fields);
-            let tensor = &self.kernels.tensor;
+            let (population, idx, w, fields) = (&t.population, &t.idx, &t.w, &mut t.fields);
+            let mma = &self.kernels.fitness_mma;
             if let Some(split) = split {
                 let (x, threads) = (&split.x, n.saturating_mul(2));
                 match split.columns {
-                    0..=32 => tensor.fitness_mma_32(pass, threads, census, of, idx, x, y, w, fields)?,
-                    33..=64 => tensor.fitness_mma_64(pass, threads, census, of, idx, x, y, w, fields)?,
-                    _ => tensor.fitness_mma_128(pass, threads, census, of, idx, x, y, w, fields)?,
+                    0..=32 => mma.evaluate_fitness_mma_32(pass, threads, population, of, idx, x, y, w, fields)?,
+                    33..=64 => mma.evaluate_fitness_mma_64(pass, threads, population, of, idx, x, y, w, fields)?,
+                    _ => mma.evaluate_fitness_mma_128(pass, threads, population, of, idx, x, y, w, fields)?,
                 }
             }
             match tile {
                 _ if split.is_some() => {}
-                Tile::Small => k.fitness_32(pass, n.saturating_mul(8), census, of, idx, x, y, w, fields)?,
-                Tile::Middle => k.fitness_64(pass, n.saturating_mul(4), census, of, idx, x, y, w, fields)?,
-                Tile::Large => k.fitness_128(pass, n.saturating_mul(2), census, of, idx, x, y, w, fields)?,
+                Tile::Small => {
+                    k.evaluate_fitness_32(pass, n.saturating_mul(8), population, of, idx, x, y, w, fields)?
+                }
+                Tile::Middle => {
+                    k.evaluate_fitness_64(pass, n.saturating_mul(4), population, of, idx, x, y, w, fields)?
+                }
+                Tile::Large => {
+                    k.evaluate_fitness_128(pass, n.saturating_mul(2), population, of, idx, x, y, w, fields)?
+                }
             }
-            k.entropy(pass, n.saturating_mul(8), census, of, idx, w, fields)?;
+            k.evaluate_entropy(pass, n.saturating_mul(8), population, of, idx, w, fields)?;
         } else {
-            k.equal(pass, n, &t.census, n, &t.idx, &mut t.fields)?;
+            k.zero_fitness(pass, n, &t.population, n, &t.idx, &mut t.fields)?;
         }
-        k.sum_climate(pass, n.div_ceil(4), &t.census, n, &t.idx, &t.fields, &mut s.parts, &mut s.least)?;
-        k.find_climate(pass, 1, &t.census, n, &t.fields, &s.parts, &s.least, &mut t.climate)
+        k.sum_stats(pass, n.div_ceil(4), &t.population, n, &t.idx, &t.fields, &mut s.parts, &mut s.least)?;
+        k.reduce_stats(pass, 1, &t.population, n, &t.fields, &s.parts, &s.least, &mut t.stats)
     }
 
     /// Step 2, but for the last evaluation.
@@ -159,154 +165,263 @@ impl Machine {
             (_, Integrator::Rk4, false) => RK4,
             _ => HEUN,
         };
-        let waves = self.mixer.as_ref().map_or(1, Mixer::fields);
+        let phase_fields = self.mixer.as_ref().map_or(1, Mixer::fields);
         for substep in 0..phases.substeps {
             for stage in stages {
                 self.couple(pass)?;
-                for field in 0..waves {
-                    self.hand(field, pass)?;
+                for field in 0..phase_fields {
+                    self.gather_field(field, pass)?;
                     self.step(*stage, substep, field, pass)?;
                 }
                 if self.mixer.is_none() {
-                    self.coupling.keep_order(pass, &self.table.census)?; // several fields keep it when they send
+                    self.coupling.keep_order(pass, &self.table.population)?; // several fields do so in the mixer
                 }
             }
         }
         Ok(())
     }
 
-    /// One stage of an integrator, for one field of phases.
+    /// One stage of an integrator, for one phase field.
     fn step(&mut self, stage: u32, substep: u32, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        let n = self.places();
+        let n = self.n_slots();
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
-        let (census, rules, idx, tags, fields) = (&t.census, t.rules.buf(), &t.idx, &t.tags, &mut t.fields);
+        let (population, kernel_params, idx, tags, fields) =
+            (&t.population, t.kernel_params.buf(), &t.idx, &t.tags, &mut t.fields);
         let (starts, totals, sites) = (&mut s.starts, &mut s.totals, &mut c.sites);
-        self.kernels.moves.step_phases(
-            pass, n, census, rules, stage, substep, field, idx, &c.sums, tags, fields, starts, totals, sites,
+        self.kernels.phases.update_phases(
+            pass,
+            n,
+            population,
+            kernel_params,
+            stage,
+            substep,
+            field,
+            idx,
+            &c.sums,
+            tags,
+            fields,
+            starts,
+            totals,
+            sites,
         )
     }
 
-    /// Sums over all pairs, of all fields of phases.
+    /// Coupling sums of all phase fields.
     fn couple(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
         let (t, c) = (&self.table, &mut self.coupling);
         match &mut self.mixer {
-            None => c.couple(pass, &t.census, &t.idx),
+            None => c.couple(pass, &t.population, &t.idx),
             Some(mixer) => mixer.couple(pass, c, t),
         }
     }
 
-    /// The sums of one of several fields.
-    fn hand(&mut self, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
+    /// Gathers the coupling sums of one of several phase fields.
+    fn gather_field(&mut self, field: u32, pass: &mut Pass) -> Result<(), GpuError> {
         match &self.mixer {
             None => Ok(()),
-            Some(mixer) => mixer.hand(pass, field, &mut self.coupling, &self.table),
+            Some(mixer) => mixer.gather_field(pass, field, &mut self.coupling, &self.table),
         }
     }
 
-    /// The orders of further fields.
-    fn order_fields(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
+    /// Order parameters of phase fields 2 to F.
+    fn order_phase_fields(&mut self, pass: &mut Pass) -> Result<(), GpuError> {
         let Some(mixer) = &self.mixer else { return Ok(()) };
         let (t, s, threads) = (&self.table, &mut self.scratch, 256 * (mixer.fields() - 1));
-        let (census, rules, log) = (&t.census, t.rules.buf(), s.log.buf());
-        self.kernels.turnover.order_fields(pass, threads, census, rules, log, &t.idx, &t.fields, &mut s.orders)
+        let (population, kernel_params, log) = (&t.population, t.kernel_params.buf(), s.log.buf());
+        self.kernels.turnover.order_phase_fields(
+            pass,
+            threads,
+            population,
+            kernel_params,
+            log,
+            &t.idx,
+            &t.fields,
+            &mut s.orders,
+        )
     }
 
     fn apply_maps(&mut self, substeps: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k) = (self.places(), &self.kernels.moves);
+        let (n, k) = (self.n_slots(), &self.kernels.phases);
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
-        k.spike(pass, n, &t.census, t.rules.buf(), &t.idx, &mut t.fields)?;
+        k.draw_spikes(pass, n, &t.population, t.kernel_params.buf(), &t.idx, &mut t.fields)?;
         for _ in 0..substeps {
-            c.couple(pass, &t.census, &t.idx)?;
-            let (census, rules, idx, quarter) = (&t.census, t.rules.buf(), &t.idx, n.div_ceil(4));
-            k.sum_waves(pass, quarter, census, rules, idx, &t.fields, &mut s.parts)?;
+            c.couple(pass, &t.population, &t.idx)?;
+            let (population, kernel_params, idx, quarter) =
+                (&t.population, t.kernel_params.buf(), &t.idx, n.div_ceil(4));
+            k.sum_amplitudes(pass, quarter, population, kernel_params, idx, &t.fields, &mut s.parts)?;
             let (sites, sums, tags) = (&c.sites, &c.sums, &t.tags);
-            k.apply_map(pass, quarter, census, rules, idx, sites, sums, tags, &s.parts, &mut t.fields, &mut s.norms)?;
-            k.scale_waves(pass, n, census, rules, idx, &s.norms, &mut t.fields, &mut c.sites)?;
-            c.keep_order(pass, &t.census)?;
+            k.apply_map(
+                pass,
+                quarter,
+                population,
+                kernel_params,
+                idx,
+                sites,
+                sums,
+                tags,
+                &s.parts,
+                &mut t.fields,
+                &mut s.norms,
+            )?;
+            k.normalise_amplitudes(pass, n, population, kernel_params, idx, &s.norms, &mut t.fields, &mut c.sites)?;
+            c.keep_order(pass, &t.population)?;
         }
         Ok(())
     }
 
-    /// What so many of the fittest answer together: before selection, whose lists it borrows.
-    fn ask_fittest(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k) = (self.places(), &self.kernels.select);
+    /// Ensemble error of the `most` fittest nuclei; before the selection, whose buffers it uses.
+    fn evaluate_ensemble(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
+        let (n, k) = (self.n_slots(), &self.kernels.select);
         let Some(Task { of, x, y, .. }) = &self.task else { return Ok(()) };
         let (t, s) = (&mut self.table, &mut self.scratch);
-        let (census, idx, keys, choices) = (&t.census, &t.idx, &mut s.keys, &mut s.choices);
-        k.key_fittest(pass, n, census, n, most, idx, &t.fields, keys, choices)?;
+        let (population, idx, keys, top_k) = (&t.population, &t.idx, &mut s.keys, &mut s.top_k);
+        k.make_fittest_keys(pass, n, population, n, most, idx, &t.fields, keys, top_k)?;
         let eighth = n.div_ceil(8);
         for digit in 0..3 {
-            k.count_digits(pass, eighth, census, 0, digit, keys, &mut s.histogram, choices)?;
+            k.count_digits(pass, eighth, population, 0, digit, keys, &mut s.histogram, top_k)?;
         }
         let (tags, chosen, ties) = (&mut t.tags, &mut s.chosen, &mut s.ties);
-        k.collect_above(pass, eighth, census, n, 0, idx, keys, tags, chosen, ties, choices)?;
-        k.collect_ties(pass, eighth, census, n, 0, idx, keys, tags, chosen, ties, choices)?;
-        k.answer_together(pass, 1, of, choices, chosen, x, y, &t.w, &mut s.order, &mut t.climate)
+        k.collect_above(pass, eighth, population, n, 0, idx, keys, tags, chosen, ties, top_k)?;
+        k.collect_ties(pass, eighth, population, n, 0, idx, keys, tags, chosen, ties, top_k)?;
+        k.evaluate_ensemble(pass, 1, of, top_k, chosen, x, y, &t.w, &mut s.order, &mut t.stats)
     }
 
     /// Step 4.
-    pub fn select(&mut self, wanted: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k) = (self.places(), &self.kernels.select);
+    pub fn select(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
+        let (n, k) = (self.n_slots(), &self.kernels.select);
         let (t, s) = (&mut self.table, &mut self.scratch);
-        let (census, rules, idx) = (&t.census, t.rules.buf(), &t.idx);
+        let (population, kernel_params, idx) = (&t.population, t.kernel_params.buf(), &t.idx);
         for which in 0..2 {
-            let (keys, choices) = (&mut s.keys, &mut s.choices);
+            let (keys, top_k) = (&mut s.keys, &mut s.top_k);
             if which == 0 {
-                k.key_fusion(pass, n, census, &t.climate, rules, idx, &t.fields, keys, &mut t.tags, choices)?;
+                k.make_fusion_keys(
+                    pass,
+                    n,
+                    population,
+                    &t.stats,
+                    kernel_params,
+                    idx,
+                    &t.fields,
+                    keys,
+                    &mut t.tags,
+                    top_k,
+                )?;
             } else {
-                k.key_decay(pass, n, census, rules, idx, &t.fields, &t.tags, keys, choices)?;
+                k.make_decay_keys(pass, n, population, kernel_params, idx, &t.fields, &t.tags, keys, top_k)?;
             }
             let eighth = n.div_ceil(8);
             for digit in 0..3 {
-                k.count_digits(pass, eighth, census, which, digit, keys, &mut s.histogram, choices)?;
+                k.count_digits(pass, eighth, population, which, digit, keys, &mut s.histogram, top_k)?;
             }
             let (tags, chosen, ties) = (&mut t.tags, &mut s.chosen, &mut s.ties);
-            k.collect_above(pass, eighth, census, n, which, idx, keys, tags, chosen, ties, choices)?;
-            k.collect_ties(pass, eighth, census, n, which, idx, keys, tags, chosen, ties, choices)?;
+            k.collect_above(pass, eighth, population, n, which, idx, keys, tags, chosen, ties, top_k)?;
+            k.collect_ties(pass, eighth, population, n, which, idx, keys, tags, chosen, ties, top_k)?;
         }
-        if wanted {
-            k.key_fitness(pass, n, census, n, idx, &t.fields, &mut s.keys)?;
+        if with_details {
+            k.make_fitness_keys(pass, n, population, n, idx, &t.fields, &mut s.keys)?;
             for digit in 0..3 {
-                k.count_digits(pass, n.div_ceil(8), census, 2, digit, &s.keys, &mut s.histogram, &mut s.choices)?;
+                k.count_digits(pass, n.div_ceil(8), population, 2, digit, &s.keys, &mut s.histogram, &mut s.top_k)?;
             }
-            k.take_median(pass, 1, census, &s.choices, &mut t.climate)?;
+            k.store_median(pass, 1, population, &s.top_k, &mut t.stats)?;
         }
         Ok(())
     }
 
     /// Steps 5 to 9.
-    pub fn turn_over(&mut self, mortal: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, dim) = (self.places(), self.table.rules.value().dim);
+    pub fn apply_events(&mut self, with_deaths: bool, pass: &mut Pass) -> Result<(), GpuError> {
+        let (n, dim) = (self.n_slots(), self.table.kernel_params.value().dim);
         let quarter = n.div_ceil(4);
         let k = &self.kernels.turnover;
         let (t, s) = (&mut self.table, &mut self.scratch);
-        let rules = t.rules.buf();
-        let (verdict, order, log, words) = (&mut s.verdict, &mut s.order, &mut s.log, &mut s.words);
-        let (census, climate, fields) = (&t.census, &t.climate, &mut t.fields);
-        let (choices, chosen, shares) = (&s.choices, &s.chosen, &mut s.shares);
-        k.decide(pass, 1, census, climate, rules, choices, fields, chosen, order, shares, verdict, log.buf(), words)?;
-        k.blend(pass, dim, rules, verdict, order, shares, &t.w, &mut s.fused)?;
+        let kernel_params = t.kernel_params.buf();
+        let (decision, order, log, words) = (&mut s.decision, &mut s.order, &mut s.log, &mut s.words);
+        let (population, stats, fields) = (&t.population, &t.stats, &mut t.fields);
+        let (top_k, chosen, shares) = (&s.top_k, &s.chosen, &mut s.shares);
+        k.decide_events(
+            pass,
+            1,
+            population,
+            stats,
+            kernel_params,
+            top_k,
+            fields,
+            chosen,
+            order,
+            shares,
+            decision,
+            log.buf(),
+            words,
+        )?;
+        k.blend_weights(pass, dim, kernel_params, decision, order, shares, &t.w, &mut s.fused)?;
         if self.mixer.is_some() {
-            k.blend_fields(pass, 1, rules, verdict, order, shares, fields, &mut s.fused_phases)?;
+            k.blend_phase_fields(pass, 1, kernel_params, decision, order, shares, fields, &mut s.fused_phases)?;
         }
-        k.fuse(pass, 128 * EVENT_BLOCKS, census, rules, verdict, order, &s.fused, &mut t.w, fields, &mut t.tags)?;
+        k.fuse_nuclei(
+            pass,
+            128 * EVENT_BLOCKS,
+            population,
+            kernel_params,
+            decision,
+            order,
+            &s.fused,
+            &mut t.w,
+            fields,
+            &mut t.tags,
+        )?;
         if self.mixer.is_some() {
-            k.host_fields(pass, 1, rules, verdict, &s.fused_phases, fields)?;
+            k.store_host_phases(pass, 1, kernel_params, decision, &s.fused_phases, fields)?;
         }
-        k.take_base(pass, dim, climate, rules, &s.fused, &t.w, &mut s.base)?;
-        k.count_alive(pass, quarter, rules, &t.tags, &mut s.counts)?;
-        k.list_alive(pass, quarter, rules, &t.tags, &s.counts, &mut t.idx, &mut t.free, &mut t.census)?;
-        let (census, idx, free, tags, w) = (&t.census, &t.idx, &t.free, &mut t.tags, &mut t.w);
+        k.copy_base_weights(pass, dim, stats, kernel_params, &s.fused, &t.w, &mut s.base)?;
+        k.count_alive(pass, quarter, kernel_params, &t.tags, &mut s.block_counts)?;
+        k.list_alive(
+            pass,
+            quarter,
+            kernel_params,
+            &t.tags,
+            &s.block_counts,
+            &mut t.idx,
+            &mut t.free,
+            &mut t.population,
+        )?;
+        let (population, idx, free, tags, w) = (&t.population, &t.idx, &t.free, &mut t.tags, &mut t.w);
         let threads = 128 * EVENT_BLOCKS;
-        k.decay(pass, threads, census, rules, verdict, order, free, &s.base, w, fields, tags, log.buf(), words)?;
-        if mortal {
-            let (doomed, counts) = (&mut s.doomed, &mut s.counts);
-            k.count_deaths(pass, quarter, census, rules, idx, tags, doomed, counts)?;
-            k.die(pass, quarter, census, rules, idx, doomed, counts, w, fields, tags, verdict, log.buf(), words)?;
+        k.decay_nuclei(
+            pass,
+            threads,
+            population,
+            kernel_params,
+            decision,
+            order,
+            free,
+            &s.base,
+            w,
+            fields,
+            tags,
+            log.buf(),
+            words,
+        )?;
+        if with_deaths {
+            let (dying, block_counts) = (&mut s.dying, &mut s.block_counts);
+            k.count_deaths(pass, quarter, population, kernel_params, idx, tags, dying, block_counts)?;
+            k.remove_dead(
+                pass,
+                quarter,
+                population,
+                kernel_params,
+                idx,
+                dying,
+                block_counts,
+                w,
+                fields,
+                tags,
+                decision,
+                log.buf(),
+                words,
+            )?;
         }
         let entries = &mut s.entries;
-        k.close_books(pass, 1, rules, climate, verdict, &mut t.census, log.buf_mut(), entries)?;
-        k.count_alive(pass, quarter, rules, &t.tags, &mut s.counts)?;
-        k.list_alive(pass, quarter, rules, &t.tags, &s.counts, &mut t.idx, &mut t.free, &mut t.census)
+        k.finish_ledger(pass, 1, kernel_params, stats, decision, &mut t.population, log.buf_mut(), entries)?;
+        k.count_alive(pass, quarter, kernel_params, &t.tags, &mut s.block_counts)?;
+        k.list_alive(pass, quarter, kernel_params, &t.tags, &s.block_counts, &mut t.idx, &mut t.free, &mut t.population)
     }
 }

@@ -1,10 +1,10 @@
-//! Structs that lie on the device, shared by the modules of this backend.
+//! Structs in device memory, shared by the modules of this backend.
 
 use crate::device_struct;
 
 device_struct! {
-    /// How many there are, and what happened so far. Only kernels write it while a simulation runs.
-    pub struct Census {
+    /// Population size and event totals. Only kernels write them while a simulation runs.
+    pub struct PopulationCounts {
         /// Generations done
         generation: u64,
         /// Fusions
@@ -13,22 +13,22 @@ device_struct! {
         absorbed: u64,
         /// Decays
         decayed: u64,
-        /// Children in places that were free
+        /// Offspring placed in free slots
         children: u64,
-        /// Children for which there was no place
+        /// Offspring without a free slot
         missing: u64,
         /// Deaths
         died: u64,
-        /// Living nuclei
+        /// Number of nuclei
         n: u32,
-        /// Free places
+        /// Free slots
         n_free: u32,
     }
 }
 
 device_struct! {
-    /// What holds for the whole population in this generation.
-    pub struct Climate {
+    /// Statistics of the population in this generation.
+    pub struct DeviceStats {
         /// Mean fitness
         mean_f: f64,
         /// Sample standard deviation of fitness
@@ -51,85 +51,85 @@ device_struct! {
         p: f64,
         /// Mean of the probabilities at the local orders
         p_mean: f64,
-        /// Least fitness
+        /// Lowest error
         min_f: f32,
-        /// Median fitness, when somebody looks
+        /// Median error, if sampled
         median_f: f32,
-        /// Slot of the least fitness, the lowest one
+        /// Slot of the lowest error, the lowest of ties
         best: u32,
-        /// Error of the mean answer of the fittest, when somebody looks
-        together_f: f32,
+        /// Error of the mean output of the ensemble, if sampled
+        ensemble_f: f32,
     }
 }
 
 device_struct! {
-    /// The parameters as kernels read them.
-    pub struct Rules {
+    /// Parameters as read by the kernels.
+    pub struct KernelParams {
         /// Project seed
         seed: u64,
-        /// Share of all that may decay
+        /// Fraction of the population that may decay
         worst_share: f64,
-        /// Spread of what is added to the weights of children
+        /// Standard deviation of mutations
         sigma: f64,
-        /// Probability of radioactive death
+        /// Probability of death
         p_death: f64,
-        /// Attempts per generation; 0 takes probabilities as they are
+        /// Attempts per generation; 0: probabilities are used directly
         attempts: f64,
-        /// Order at which the barrier is open
+        /// Order parameter at which the barrier vanishes
         r_threshold: f64,
-        /// Probability with an open barrier
+        /// Probability without a barrier
         prefactor: f64,
-        /// How readily barriers are crossed
+        /// Effective Planck constant
         hbar: f64,
         /// Width of the barrier
         width: f64,
-        /// Mass of what tunnels
+        /// Mass of the tunnelling particle
         mass: f64,
-        /// Spread of the noise of one substep
+        /// Standard deviation of the noise of one substep
         noise: f64,
-        /// Places in the table
-        places: u32,
+        /// Slots of the table
+        n_slots: u32,
         /// Weights of a nucleus
         dim: u32,
         /// Numbers from one row of weights to the next
         stride: u32,
-        /// Least number of nuclei that may decay
+        /// Minimum decay count
         k_worst: u32,
-        /// Nuclei that become one
+        /// Nuclei per fusion
         m_fuse: u32,
-        /// Children of a decay
+        /// Offspring per decay
         c_new: u32,
-        /// Fewer are not left by fusion or death
+        /// Minimum population
         n_min: u32,
         /// 0 hybrid, 1 entropy, 2 fitness
         fuse_key: u32,
         /// 0 best, 1 fused, 2 parent
         child_base: u32,
-        /// Whether decays look at the local order
-        seen_local: u32,
+        /// Whether decays use the local order
+        uses_local_order: u32,
         /// Whether the barrier is rectangular
         square_root: u32,
         /// Whether coupling sums are divided by d, not by N
         norm_by_row: u32,
-        /// Whether the map is the one that was found
-        as_found: u32,
-        /// Fields of phases
-        waves: u32,
-        /// Whether fields send the double of their phases
+        /// Whether the map is that of the original model
+        compat_map: u32,
+        /// Phase fields
+        phase_fields: u32,
+        /// Whether doubled phases are transmitted
         sends_double: u32,
         /// Strength of the coupling
         coupling: f32,
         /// Time of a substep
         dt: f32,
-        /// Multiplies frequencies
+        /// Factor of the frequencies
         omega_scale: f32,
     }
 }
 
 device_struct! {
-    /// What nuclei are held against. Rows are padded to a multiple of 32, columns to one of 16, with zeros.
-    pub struct Equations {
-        /// Sum of squares that no weights can remove
+    /// Least-squares equations of the task. Rows are zero-padded to a multiple of 32, columns to a multiple of 16.
+    pub struct TaskEquations {
+        /// Residual sum of squares independent of the weights
         rest: f64,
         /// Samples
         samples: f64,
@@ -141,53 +141,53 @@ device_struct! {
         inputs: u32,
         /// Numbers from one row of weights to the next
         stride: u32,
-        /// Places in the table
-        places: u32,
-        /// Whether row b begins with b zeros
+        /// Slots of the table
+        n_slots: u32,
+        /// Whether row b starts with b zeros
         triangular: u32,
-        /// Whether answers saturate
+        /// Whether outputs saturate
         saturating: u32,
-        /// 0 as they are, 1 f16, 2 bf16
+        /// 0 full, 1 f16, 2 bf16
         storage: u32,
-        /// Step down the gradient, over the samples
+        /// Gradient step size over the number of samples
         step: f32,
-        /// Takes back what the split inputs were multiplied by
+        /// Inverse scale of the split inputs
         unscale: f32,
     }
 }
 
 device_struct! {
     /// A selection of the largest keys.
-    pub struct Choice {
-        /// How many
+    pub struct TopK {
+        /// Number of keys to select
         want: u32,
-        /// Upper bits of the threshold, as far as they are known
+        /// Known upper bits of the threshold
         prefix: u32,
         /// Keys above it
         above: u32,
-        /// Keys on it that are wanted
+        /// Keys equal to it to select
         ties: u32,
         /// Keys listed
         count: u32,
-        /// Blocks that have counted
+        /// Blocks that finished counting
         done: u32,
     }
 }
 
 device_struct! {
-    /// What was decided in this generation.
-    pub struct Verdict {
-        /// Sum of the shares of those to fuse
+    /// Events drawn in this generation.
+    pub struct EventDecision {
+        /// Sum of the weights of the fusing nuclei
         total: f64,
-        /// Phase of what they become
+        /// Phase of the fusion product
         phi: f32,
         /// Its amplitude
         amp: f32,
-        /// Whether they do
-        fires: u32,
-        /// How many they are
+        /// Whether the fusion occurs
+        fuses: u32,
+        /// Nuclei selected for fusion
         m: u32,
-        /// The lowest of them
+        /// Lowest of their slots
         host: u32,
         /// Decays
         decays: u32,
@@ -199,8 +199,8 @@ device_struct! {
 }
 
 device_struct! {
-    /// What the host has not read.
-    pub struct Log {
+    /// Fill level of the log.
+    pub struct EventLog {
         /// Words written
         words: u32,
         /// Generations written
@@ -209,26 +209,26 @@ device_struct! {
 }
 
 device_struct! {
-    /// One generation, as the host reads it. Its words are those who fused, the host first; who decayed; child and
-    /// parent of each birth; who died.
-    pub struct Entry {
-        /// How it stood when events were drawn
-        climate: Climate,
-        /// Which generation
+    /// Log entry of one generation. Its words are slots: fused nuclei, the host first; decayed nuclei; offspring and parent
+    /// of each birth; dead nuclei.
+    pub struct LogEntry {
+        /// Statistics when the events were drawn
+        stats: DeviceStats,
+        /// Generation
         generation: u64,
-        /// Living nuclei then
+        /// Number of nuclei then
         n: u32,
-        /// How many fused
+        /// Fused nuclei
         fused: u32,
-        /// How many decayed
+        /// Decayed nuclei
         decayed: u32,
-        /// How many were born, with those that were renewed in their own place
+        /// Births, including decaying nuclei renewed in their own slot
         born: u32,
-        /// Children without a place
+        /// Offspring without a free slot
         missing: u32,
-        /// How many died
+        /// Dead nuclei
         died: u32,
-        /// Where its words begin
+        /// Index of its first word
         words: u32,
         /// Padding to eight bytes
         pad: u32,

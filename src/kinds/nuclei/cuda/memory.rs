@@ -1,8 +1,8 @@
-//! What lies on the device: the table of the population, and what a generation needs beside it.
+//! Device buffers: the table of the population, and the workspace of a generation.
 
 use super::{
-    layout::{Census, Choice, Climate, Entry, Log, Rules, Verdict},
-    rules::MOST_CHOSEN,
+    kernel_params::MAX_SELECTED,
+    layout::{DeviceStats, EventDecision, EventLog, KernelParams, LogEntry, PopulationCounts, TopK},
 };
 use crate::{
     gpu::{Buf, Cell, Gpu, GpuError},
@@ -10,75 +10,75 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Arrays of numbers over the places, in the order of `table.cuh`.
+/// Float arrays over the slots, in the order of `table.cuh`.
 pub const FIELDS: usize = 10;
-/// Arrays of words: alive, frozen, birth, parent, mark.
+/// Integer arrays over the slots: alive, frozen, birth, parent, mark.
 const TAGS: usize = 5;
 
 /// The population.
 pub struct Table {
     /// [places × stride] weights.
     pub w: Buf<f32>,
-    /// [`FIELDS` × places] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then phases of further fields of
-    /// phases.
+    /// [`FIELDS` × places] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then the phases of
+    /// phase fields 2 to F.
     pub fields: Buf<f32>,
     /// [`TAGS` × places].
     pub tags: Buf<u32>,
-    /// Slots of the living, ascending.
+    /// Occupied slots, ascending.
     pub idx: Buf<u32>,
-    /// Slots of the dead, ascending.
+    /// Free slots, ascending.
     pub free: Buf<u32>,
-    /// How many, and totals.
-    pub census: Buf<Census>,
-    /// What holds for the whole.
-    pub climate: Buf<Climate>,
+    /// Population size and totals.
+    pub population: Buf<PopulationCounts>,
+    /// Statistics of the population.
+    pub stats: Buf<DeviceStats>,
     /// Parameters.
-    pub rules: Cell<Rules>,
+    pub kernel_params: Cell<KernelParams>,
 }
 
-/// Fields of phases.
-pub fn waves_of(rules: &Rules) -> usize {
-    (rules.waves as usize).max(1)
+/// Number of phase fields.
+pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
+    (kernel_params.phase_fields as usize).max(1)
 }
 
-/// The arrays of a state in the order of the fields.
+/// The arrays of a state in the order of `table.cuh`.
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]
 }
 
 impl Table {
-    /// Room for a population; nobody lives in it.
-    pub fn new(gpu: &Arc<Gpu>, rules: Rules) -> Result<Self, GpuError> {
-        let places = rules.places as usize;
+    /// An empty table.
+    pub fn new(gpu: &Arc<Gpu>, kernel_params: KernelParams) -> Result<Self, GpuError> {
+        let n_slots = kernel_params.n_slots as usize;
         Ok(Self {
-            w: Buf::zeros(gpu, "weights", places * rules.stride as usize)?,
-            fields: Buf::zeros(gpu, "nuclei", (FIELDS + waves_of(&rules) - 1) * places)?,
-            tags: Buf::zeros(gpu, "tags", TAGS * places)?,
-            idx: Buf::zeros(gpu, "living slots", places)?,
-            free: Buf::zeros(gpu, "free slots", places)?,
-            census: Buf::zeros(gpu, "census", 1)?,
-            climate: Buf::zeros(gpu, "climate", 1)?,
-            rules: Cell::new(gpu, "rules", rules)?,
+            w: Buf::zeros(gpu, "weights", n_slots * kernel_params.stride as usize)?,
+            fields: Buf::zeros(gpu, "nuclei", (FIELDS + phase_fields_of(&kernel_params) - 1) * n_slots)?,
+            tags: Buf::zeros(gpu, "tags", TAGS * n_slots)?,
+            idx: Buf::zeros(gpu, "living slots", n_slots)?,
+            free: Buf::zeros(gpu, "free slots", n_slots)?,
+            population: Buf::zeros(gpu, "population counts", 1)?,
+            stats: Buf::zeros(gpu, "statistics", 1)?,
+            kernel_params: Cell::new(gpu, "parameters", kernel_params)?,
         })
     }
 
-    /// Replaces the population by this one, which is that of generation `step`.
+    /// Replaces the population, as that of generation `step`.
     pub fn upload(&mut self, state: &State<f32>, step: u64, ledger: &Ledger) -> Result<(), GpuError> {
         let mut state = state.clone();
         self.w.write_at(0, &state.w)?;
         let mut fields: Vec<f32> = arrays(&mut state).into_iter().flat_map(|array| array.iter().copied()).collect();
         fields.extend(&state.more);
         self.fields.write_at(0, &fields)?;
-        let places = state.capacity;
+        let n_slots = state.capacity;
         let mut tags: Vec<u32> = state.alive.iter().chain(&state.frozen).map(|x| u32::from(*x)).collect();
         tags.extend(&state.birth);
         tags.extend(state.parent.iter().map(|p| p.cast_unsigned()));
-        tags.resize(TAGS * places, 0);
+        tags.resize(TAGS * n_slots, 0);
         self.tags.write(&tags)?;
         self.idx.write_at(0, &state.idx)?;
         self.free.write_at(0, &state.free)?;
-        self.census.write(&[Census {
+        self.population.write(&[PopulationCounts {
             generation: step,
             fused: ledger.n_fused,
             absorbed: ledger.absorbed,
@@ -91,31 +91,31 @@ impl Table {
         }])
     }
 
-    /// Replaces the natural frequencies of all places.
-    pub fn turn_at(&mut self, omega: &[f32]) -> Result<(), GpuError> {
-        self.fields.write_at(2 * omega.len(), omega) // behind phases and amplitudes
+    /// Replaces the natural frequencies of all slots.
+    pub fn set_frequencies(&mut self, omega: &[f32]) -> Result<(), GpuError> {
+        self.fields.write_at(2 * omega.len(), omega) // after phases and amplitudes
     }
 
-    /// The population, once the kernels so far are done.
+    /// Reads the population after the preceding kernels.
     pub fn download(&self, dim: usize) -> Result<State<f32>, GpuError> {
-        let mut state = self.download_places(dim)?;
+        let mut state = self.download_without_weights(dim)?;
         let w = self.w.read()?;
         let length = state.w.len();
         state.w.copy_from_slice(&w[..length]);
         Ok(state)
     }
 
-    /// The same with weights of 0.
-    pub fn download_places(&self, dim: usize) -> Result<State<f32>, GpuError> {
-        let places = self.rules.value().places as usize;
-        let mut state = State::<f32>::with_fields(places, dim, waves_of(&self.rules.value()));
+    /// Reads the population without weights, which are 0.
+    pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, GpuError> {
+        let n_slots = self.kernel_params.value().n_slots as usize;
+        let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()));
         let fields = self.fields.read()?;
-        for (array, from) in arrays(&mut state).into_iter().zip(fields.chunks_exact(places)) {
+        for (array, from) in arrays(&mut state).into_iter().zip(fields.chunks_exact(n_slots)) {
             array.copy_from_slice(from);
         }
-        state.more.copy_from_slice(&fields[FIELDS * places..]);
+        state.more.copy_from_slice(&fields[FIELDS * n_slots..]);
         let tags = self.tags.read()?;
-        let tag = |which: usize| &tags[which * places..(which + 1) * places];
+        let tag = |which: usize| &tags[which * n_slots..(which + 1) * n_slots];
         state.alive = tag(0).iter().map(|x| *x as u8).collect();
         state.frozen = tag(1).iter().map(|x| *x as u8).collect();
         state.birth.copy_from_slice(tag(2));
@@ -124,30 +124,31 @@ impl Table {
         Ok(state)
     }
 
-    /// Bytes of weights, and of everything else, of a table of that size.
-    pub const fn bytes_of(places: usize, dim: usize, waves: usize) -> (u64, u64) {
-        let words = FIELDS + waves - 1 + TAGS + 2;
-        let rest = 4 * places * words + size_of::<Census>() + size_of::<Climate>() + size_of::<Rules>();
-        ((4 * places * dim.next_multiple_of(4)) as u64, rest as u64)
+    /// Bytes of the weights and of all other arrays, for a table of this size.
+    pub const fn bytes_of(n_slots: usize, dim: usize, phase_fields: usize) -> (u64, u64) {
+        let words = FIELDS + phase_fields - 1 + TAGS + 2;
+        let rest =
+            4 * n_slots * words + size_of::<PopulationCounts>() + size_of::<DeviceStats>() + size_of::<KernelParams>();
+        ((4 * n_slots * dim.next_multiple_of(4)) as u64, rest as u64)
     }
 
-    /// The same.
+    /// Bytes of the weights and of all other arrays.
     pub fn n_bytes(&self) -> (u64, u64) {
         let rest = self.fields.bytes() + self.tags.bytes() + self.idx.bytes() + self.free.bytes();
-        (self.w.bytes(), rest + self.census.bytes() + self.climate.bytes() + size_of::<Rules>() as u64)
+        (self.w.bytes(), rest + self.population.bytes() + self.stats.bytes() + size_of::<KernelParams>() as u64)
     }
 }
 
-/// Generations whose events wait on the device at most.
-const MOST_ENTRIES: usize = 64;
-/// Words of waiting events, roughly, unless one generation may need more.
+/// Maximum generations in the log.
+const MAX_ENTRIES: usize = 64;
+/// Approximate words of the log, unless one generation needs more.
 const LOG_WORDS: usize = 8 << 20;
 
-/// Working space of a generation.
+/// Workspace of a generation.
 pub struct Scratch {
     /// Sums of blocks of 1024.
     pub parts: Buf<f64>,
-    /// The same for norms of waves.
+    /// Norms of blocks of 1024.
     pub norms: Buf<f64>,
     /// The fittest of each block.
     pub least: Buf<u64>,
@@ -155,113 +156,113 @@ pub struct Scratch {
     pub keys: Buf<u32>,
     /// Counts of their digits; zero between launches.
     pub histogram: Buf<u32>,
-    /// Those to fuse, those to decay, the median.
-    pub choices: Buf<Choice>,
-    /// Keys and slots of the first two.
+    /// Selections: for fusion, for decay, and the median.
+    pub top_k: Buf<TopK>,
+    /// Keys and slots of the first two selections.
     pub chosen: Buf<u64>,
     /// Ties of each block.
     pub ties: Buf<u32>,
-    /// Slots of those to fuse, of those who may decay, of those who do.
+    /// Sorted slots: selected for fusion, selected for decay, decaying.
     pub order: Buf<u32>,
-    /// Shares of those to fuse.
+    /// Weights of the fusing nuclei in the mean.
     pub shares: Buf<f64>,
-    /// What was decided.
-    pub verdict: Buf<Verdict>,
-    /// Weights of what fuses.
+    /// Events drawn.
+    pub decision: Buf<EventDecision>,
+    /// Weights of the fusion product.
     pub fused: Buf<f32>,
-    /// Phases of it in further fields of phases.
+    /// Its phases in phase fields 2 to F.
     pub fused_phases: Buf<f32>,
-    /// Weights children vary.
+    /// Weights that offspring are mutated from.
     pub base: Buf<f32>,
-    /// Living, or doomed, of each block.
-    pub counts: Buf<u32>,
-    /// Who dies, four per word.
-    pub doomed: Buf<u32>,
-    /// Phases before a step of an integrator.
+    /// Occupied slots, or deaths, of each block.
+    pub block_counts: Buf<u32>,
+    /// Death flags, four per word.
+    pub dying: Buf<u32>,
+    /// Phases at the start of an integration step.
     pub starts: Buf<f32>,
     /// Weighted slopes of its stages.
     pub totals: Buf<f32>,
-    /// How much of the following is written.
-    pub log: Cell<Log>,
-    /// One per generation.
-    pub entries: Buf<Entry>,
-    /// Orders of further fields of phases, as many per generation.
+    /// Fill level of the following buffers.
+    pub log: Cell<EventLog>,
+    /// One entry per generation.
+    pub entries: Buf<LogEntry>,
+    /// Order parameters of phase fields 2 to F, per generation.
     pub orders: Buf<f64>,
-    /// Who came and went.
+    /// Slots of the logged events.
     pub words: Buf<u32>,
 }
 
 impl Scratch {
-    /// For tables of that size.
-    pub fn new(gpu: &Arc<Gpu>, rules: &Rules) -> Result<Self, GpuError> {
-        let (places, most, dim) = (rules.places as usize, MOST_CHOSEN as usize, rules.dim as usize);
-        let blocks = places.div_ceil(1024);
-        let (entries, more) = (Self::entries(places), waves_of(rules) - 1);
+    /// For tables of this size.
+    pub fn new(gpu: &Arc<Gpu>, kernel_params: &KernelParams) -> Result<Self, GpuError> {
+        let (n_slots, most, dim) = (kernel_params.n_slots as usize, MAX_SELECTED as usize, kernel_params.dim as usize);
+        let blocks = n_slots.div_ceil(1024);
+        let (entries, more) = (Self::entries(n_slots), phase_fields_of(kernel_params) - 1);
         Ok(Self {
             parts: Buf::zeros(gpu, "sums of blocks", 3 * blocks)?,
             norms: Buf::zeros(gpu, "norms of blocks", blocks)?,
             least: Buf::zeros(gpu, "fittest of blocks", blocks)?,
-            keys: Buf::zeros(gpu, "selection keys", places)?,
+            keys: Buf::zeros(gpu, "selection keys", n_slots)?,
             histogram: Buf::zeros(gpu, "digits of keys", 2048)?,
-            choices: Buf::zeros(gpu, "selections", 3)?,
+            top_k: Buf::zeros(gpu, "selections", 3)?,
             chosen: Buf::zeros(gpu, "selected", 2 * most)?,
-            ties: Buf::zeros(gpu, "ties of blocks", places.div_ceil(2048))?,
+            ties: Buf::zeros(gpu, "ties of blocks", n_slots.div_ceil(2048))?,
             order: Buf::zeros(gpu, "selected in order", 3 * most)?,
-            shares: Buf::zeros(gpu, "shares", most)?,
-            verdict: Buf::zeros(gpu, "verdict", 1)?,
+            shares: Buf::zeros(gpu, "fusion weights", most)?,
+            decision: Buf::zeros(gpu, "events", 1)?,
             fused: Buf::zeros(gpu, "fused weights", dim)?,
             fused_phases: Buf::zeros(gpu, "fused phases", more)?,
             base: Buf::zeros(gpu, "weights of children", dim)?,
-            counts: Buf::zeros(gpu, "counts of blocks", blocks)?,
-            doomed: Buf::zeros(gpu, "doomed", 256 * blocks)?,
-            starts: Buf::zeros(gpu, "phases before", (more + 1) * places)?,
-            totals: Buf::zeros(gpu, "slopes", (more + 1) * places)?,
-            log: Cell::new(gpu, "log", Log::default())?,
+            block_counts: Buf::zeros(gpu, "counts of blocks", blocks)?,
+            dying: Buf::zeros(gpu, "death flags", 256 * blocks)?,
+            starts: Buf::zeros(gpu, "phases before", (more + 1) * n_slots)?,
+            totals: Buf::zeros(gpu, "slopes", (more + 1) * n_slots)?,
+            log: Cell::new(gpu, "log", EventLog::default())?,
             entries: Buf::zeros(gpu, "log entries", entries)?,
             orders: Buf::zeros(gpu, "orders of fields", entries * more)?,
-            words: Buf::zeros(gpu, "log words", entries * Self::words_per_generation(places))?,
+            words: Buf::zeros(gpu, "log words", entries * Self::words_per_generation(n_slots))?,
         })
     }
 
-    /// Words the events of one generation fill at most: the chosen, births as pairs, deaths.
-    const fn words_per_generation(places: usize) -> usize {
-        4 * MOST_CHOSEN as usize + 3 * places
+    /// Maximum words of one generation: selected nuclei, births as pairs, deaths.
+    const fn words_per_generation(n_slots: usize) -> usize {
+        4 * MAX_SELECTED as usize + 3 * n_slots
     }
 
-    /// Generations that fit.
-    const fn entries(places: usize) -> usize {
-        let fit = LOG_WORDS / Self::words_per_generation(places);
+    /// Generations that fit into the log.
+    const fn entries(n_slots: usize) -> usize {
+        let fit = LOG_WORDS / Self::words_per_generation(n_slots);
         if fit == 0 {
             1
-        } else if fit < MOST_ENTRIES {
+        } else if fit < MAX_ENTRIES {
             fit
         } else {
-            MOST_ENTRIES
+            MAX_ENTRIES
         }
     }
 
-    /// Bytes on the device, for tables of that size.
-    pub const fn bytes_of(places: usize, dim: usize, waves: usize) -> u64 {
-        let (blocks, most, entries) = (places.div_ceil(1024), MOST_CHOSEN as usize, Self::entries(places));
-        let arrays = (4 + 8 * waves) * places
-            + 12 * (waves - 1)
+    /// Bytes for tables of this size.
+    pub const fn bytes_of(n_slots: usize, dim: usize, phase_fields: usize) -> u64 {
+        let (blocks, most, entries) = (n_slots.div_ceil(1024), MAX_SELECTED as usize, Self::entries(n_slots));
+        let arrays = (4 + 8 * phase_fields) * n_slots
+            + 12 * (phase_fields - 1)
             + 1068 * blocks
-            + 4 * places.div_ceil(2048)
+            + 4 * n_slots.div_ceil(2048)
             + 8 * dim
             + 36 * most
             + 8192;
-        let log = entries * (size_of::<Entry>() + 4 * Self::words_per_generation(places)) + size_of::<Log>();
-        let log = log + 8 * entries * (waves - 1);
-        (arrays + log + 3 * size_of::<Choice>() + size_of::<Verdict>()) as u64
+        let log = entries * (size_of::<LogEntry>() + 4 * Self::words_per_generation(n_slots)) + size_of::<EventLog>();
+        let log = log + 8 * entries * (phase_fields - 1);
+        (arrays + log + 3 * size_of::<TopK>() + size_of::<EventDecision>()) as u64
     }
 
-    /// The same.
+    /// Bytes on the device.
     pub fn n_bytes(&self) -> u64 {
         let numbers = self.parts.bytes() + self.norms.bytes() + self.shares.bytes() + self.fused.bytes();
         let phases = self.base.bytes() + self.starts.bytes() + self.totals.bytes();
-        let selection = self.least.bytes() + self.keys.bytes() + self.histogram.bytes() + self.choices.bytes();
-        let chosen = self.chosen.bytes() + self.ties.bytes() + self.order.bytes() + self.verdict.bytes();
-        let events = self.counts.bytes() + self.doomed.bytes() + self.entries.bytes() + self.words.bytes();
+        let selection = self.least.bytes() + self.keys.bytes() + self.histogram.bytes() + self.top_k.bytes();
+        let chosen = self.chosen.bytes() + self.ties.bytes() + self.order.bytes() + self.decision.bytes();
+        let events = self.block_counts.bytes() + self.dying.bytes() + self.entries.bytes() + self.words.bytes();
         numbers
             + phases
             + selection
@@ -269,6 +270,6 @@ impl Scratch {
             + events
             + self.fused_phases.bytes()
             + self.orders.bytes()
-            + size_of::<Log>() as u64
+            + size_of::<EventLog>() as u64
     }
 }

@@ -1,54 +1,55 @@
-//! The CUDA backend: the generation of [`cpu`](super::cpu) in single precision, without the host in the loop.
+//! The CUDA backend: the generation of [`cpu`](super::cpu) in single precision, without host synchronisation per step.
 //!
 //! # One graph
 //!
-//! A generation is about fifty launches, captured once as a CUDA graph and replayed. How many live, who they are, and
-//! what happened is known on the device only: every kernel is launched for the whole table and looks up how many there
-//! are. Events are appended to a log, which the host reads after some generations and hands to the desk.
+//! A generation is about fifty launches, captured once as a CUDA graph and replayed. Population size, slot lists and
+//! events stay on the device: every kernel is launched for the whole table and reads the population size from memory.
+//! Events are appended to a log, which the host reads after several generations.
 //!
-//! # What agrees with the CPU
+//! # Agreement with the CPU
 //!
-//! Random numbers have the same addresses, keys are compared the same way, ties go to the lower slot, sums over the
-//! population are made in double precision in an order that depends on the number of nuclei only. So decisions are the
-//! same wherever single precision decides them, and a run gives the same bits every time, whatever the launches.
+//! Random numbers have the same addresses, keys compare the same way, ties go to the lower slot, and sums over the
+//! population are in double precision in an order that depends on the population size only. Events are therefore the same
+//! unless rounding changes a decision, and a run gives the same bits for any launch configuration.
 //!
 //! # Coupling
 //!
-//! Pair by pair up to [`coupling::FAST_FROM`] places, in O(N log N) from there on; `kernels/nuclei/fast.cu` says how.
+//! All pairs below [`coupling::FAST_FROM`] slots, O(N log N) from there on; see `kernels/nuclei/fast.cu`.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`layout`] | structs shared with the kernels |
 //! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
-//! | [`coupling`] | sums over all pairs, on buffers of their own |
-//! | [`mixer`] | the same of several fields of phases |
-//! | [`variants`] | the same in all ways, for the timings |
-//! | [`rules`], [`task`] | parameters and task, as the kernels read them |
-//! | [`memory`] | what lies on the device |
-//! | [`generation`] | the launches in their order |
-//! | [`predict`] | how much memory it will hold |
-//! | `simulation` | the promises of a simulation |
+//! | [`coupling`] | coupling sums and their buffers |
+//! | [`mixer`] | coupling sums of several phase fields |
+//! | [`variants`] | timing of all coupling algorithms |
+//! | [`kernel_params`], [`task`] | parameters and task as read by the kernels |
+//! | [`memory`] | device buffers |
+//! | [`generation`] | launches in order |
+//! | [`predict`] | predicted memory |
+//! | `simulation` | implementation of `Simulation` |
 
-pub mod couple;
+pub mod couple_kernels;
 pub mod coupling;
-pub mod events;
+pub mod fitness_kernels;
 pub mod generation;
+pub mod kernel_params;
 pub mod layout;
-pub mod measure;
 pub mod memory;
 pub mod mixer;
 pub mod predict;
-pub mod rules;
 mod simulation;
 pub mod task;
+pub mod turnover_kernels;
 pub mod variants;
 
 use super::{
     Params,
-    desk::{Desk, lost},
-    events::Standing,
+    events::PopulationStats,
+    host_state::{HostState, non_finite},
+    initial,
     ledger::Ledger,
-    mixing, start,
+    mixing,
     state::State,
     task::Setup,
 };
@@ -56,9 +57,9 @@ use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     sim::{BuildContext, SimError},
 };
-use coupling::{Coupling, Way};
-use generation::{Kernels, Machine, Tile};
-use layout::{Entry, Log};
+use coupling::{Algorithm, Coupling};
+use generation::{Kernels, Pipeline, Tile};
+use layout::{EventLog, LogEntry};
 use memory::{Scratch, Table};
 use mixer::Mixer;
 use std::sync::Arc;
@@ -66,43 +67,43 @@ use task::Task;
 
 /// All modules of this backend.
 pub const MODULES: &[ModuleSpec] = &[
-    measure::Measure::SPEC,
-    measure::Tensor::SPEC,
-    couple::Couple::SPEC,
-    couple::Fast::SPEC,
-    events::Phases::SPEC,
-    events::Select::SPEC,
-    events::Turnover::SPEC,
+    fitness_kernels::FitnessKernels::SPEC,
+    fitness_kernels::FitnessMmaKernels::SPEC,
+    couple_kernels::CoupleKernels::SPEC,
+    couple_kernels::FastKernels::SPEC,
+    turnover_kernels::PhaseKernels::SPEC,
+    turnover_kernels::SelectKernels::SPEC,
+    turnover_kernels::TurnoverKernels::SPEC,
 ];
 
-/// Substeps in a captured generation; with more of them what a launch costs the host does not matter.
-const MOST_SUBSTEPS: u32 = 128;
+/// Maximum substeps in a captured graph. Above, launch overhead is negligible.
+const MAX_GRAPH_SUBSTEPS: u32 = 128;
 
-/// Launch shapes, which must not change a bit.
+/// Launch configuration. Results do not depend on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tuning {
-    /// Blocks that work on pairs at once; as many as there is work without.
+    /// Blocks of `couple_tiled`; `None`: one per work item.
     pub pair_blocks: Option<u32>,
-    /// Nuclei per block of fitness; what fills a device without.
+    /// Nuclei per block of the fitness kernels; `None`: chosen by capacity.
     pub tile: Option<Tile>,
-    /// Generations between two readings of the log; as many as fit without.
+    /// Generations between two readings of the log; `None`: as many as fit.
     pub batch: Option<u32>,
-    /// Fitness without tensor cores. This one does change the last bits.
-    pub plain_fitness: bool,
+    /// Fitness without tensor cores. This option changes the last bits.
+    pub without_tensor_cores: bool,
 }
 
 /// A population on an NVIDIA GPU.
 pub struct CudaSim {
-    // Before what it points to, so that it is dropped first.
+    // Declared before the buffers it points to, so that it is dropped first.
     graph: Option<Graph>,
-    /// Whether the graph makes what costs something to know.
+    /// Whether the graph computes the median and ensemble errors.
     is_wanted: bool,
-    desk: Desk,
+    host: HostState,
     gpu: Arc<Gpu>,
-    machine: Machine,
+    pipeline: Pipeline,
     tuning: Tuning,
-    /// Whether chosen nuclei are followed from generation to generation.
-    follows: bool,
+    /// Whether values of chosen nuclei are sampled in every generation.
+    samples_chosen: bool,
 }
 
 impl CudaSim {
@@ -111,7 +112,7 @@ impl CudaSim {
         Self::tuned(params, context, setup, gpu, Tuning::default())
     }
 
-    /// The same with launches of another shape.
+    /// At step 0, with a launch configuration.
     pub fn tuned(
         params: &Params,
         context: &BuildContext,
@@ -119,60 +120,61 @@ impl CudaSim {
         gpu: &Arc<Gpu>,
         tuning: Tuning,
     ) -> Result<Self, SimError> {
-        rules::check(params, &setup)?;
+        kernel_params::check(params, &setup)?;
         let (dim, capacity) = (setup.dim, params.population.capacity);
-        let rules = rules::rules(params, context.seed, dim);
-        let machine = Machine {
+        let kernel_params = kernel_params::kernel_params(params, scene.seed, dim);
+        let pipeline = Pipeline {
             kernels: Kernels::load(gpu)?,
-            table: Table::new(gpu, rules)?,
-            scratch: Scratch::new(gpu, &rules)?,
+            table: Table::new(gpu, kernel_params)?,
+            scratch: Scratch::new(gpu, &kernel_params)?,
             coupling: coupling_of(gpu, params, &setup, &tuning)?,
-            mixer: mixer_of(gpu, params, context.seed)?,
-            task: Task::new(gpu, params, &setup, tuning.plain_fitness)?,
+            mixer: mixer_of(gpu, params, scene.seed)?,
+            task: Task::new(gpu, params, &setup, tuning.without_tensor_cores)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
-        let state = start::state(params, context.seed, dim);
-        let desk = Desk::new(params, context, setup, state.n() as u64);
-        let mut sim = Self { graph: None, is_wanted: false, desk, gpu: gpu.clone(), machine, tuning, follows: false };
-        sim.machine.table.upload(&state, 0, &sim.desk.ledger)?;
+        let state = initial::state(params, scene.seed, dim);
+        let host = HostState::new(params, scene, setup, state.n() as u64);
+        let mut sim =
+            Self { graph: None, is_wanted: false, host, gpu: gpu.clone(), pipeline, tuning, samples_chosen: false };
+        sim.pipeline.table.upload(&state, 0, &sim.host.ledger)?;
         Ok(sim)
     }
 
-    /// From a population at hand, which then is that of step `generation`.
+    /// Replaces the population, as that of step `generation`.
     pub fn put(&mut self, state: &State<f32>, generation: u64) -> Result<(), SimError> {
-        self.desk.begin(generation, &state.idx);
-        Ok(self.machine.table.upload(state, generation, &self.desk.ledger)?)
+        self.host.begin(generation, &state.idx);
+        Ok(self.pipeline.table.upload(state, generation, &self.host.ledger)?)
     }
 
     /// The population, read from the device.
     pub fn state(&self) -> Result<State<f32>, SimError> {
-        Ok(self.machine.table.download(self.desk.setup.dim)?)
+        Ok(self.pipeline.table.download(self.host.setup.dim)?)
     }
 
-    /// The slots of the living, as the device lists them.
+    /// The occupied slots, as listed on the device.
     pub fn living(&self) -> Result<Vec<u32>, SimError> {
-        Ok(self.machine.table.idx.read_range(0..self.desk.ledger.n() as usize)?)
+        Ok(self.pipeline.table.idx.read_range(0..self.host.ledger.n() as usize)?)
     }
 
     /// Whether fitness is computed on tensor cores.
     pub fn on_tensor_cores(&self) -> bool {
-        self.machine.task.as_ref().is_some_and(|task| task.split.is_some())
+        self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Step 1 of a generation: learning, fitness, entropy.
+    /// Step 1 of a generation: gradient step, fitness, entropy.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
-        Ok(self.machine.measure(self.desk.params.task.learning_rate > 0.0, pass)?)
+        Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }
 
-    /// The backend-neutral half.
-    pub const fn desk(&self) -> &Desk {
-        &self.desk
+    /// The backend-independent state.
+    pub const fn host(&self) -> &HostState {
+        &self.host
     }
 
-    /// Generations until the log is read again.
+    /// Generations until the next reading of the log.
     fn batch(&self, left: u32) -> u32 {
-        let fit = self.machine.scratch.entries.len() as u32;
-        let most = if self.follows { 1 } else { self.tuning.batch.unwrap_or(fit).min(fit) };
+        let fit = self.pipeline.scratch.entries.len() as u32;
+        let most = if self.samples_chosen { 1 } else { self.tuning.batch.unwrap_or(fit).min(fit) };
         left.min(most).max(1)
     }
 
@@ -180,43 +182,43 @@ impl CudaSim {
         let (mut left, mut measured) = (steps, !pass.profiled);
         while left > 0 {
             let batch = self.batch(left);
-            let wanted = (1..=u64::from(batch)).any(|i| self.desk.meter.wanted(self.desk.step + i));
-            self.machine.scratch.log.set(Log::default())?;
+            let with_details = (1..=u64::from(batch)).any(|i| self.host.sampler.needs_details(self.host.step + i));
+            self.pipeline.scratch.log.set(EventLog::default())?;
             let mut replayed = batch;
             if !measured {
-                self.generation_in_the_open(wanted, pass)?;
+                self.profiled_generation(with_details, pass)?;
                 (measured, replayed) = (true, batch - 1);
             }
             for _ in 0..replayed {
-                if self.desk.params.phases.substeps <= MOST_SUBSTEPS {
-                    self.graph(wanted)?.launch()?;
+                if self.host.params.phases.substeps <= MAX_GRAPH_SUBSTEPS {
+                    self.graph(with_details)?.launch()?;
                 } else {
-                    self.machine.generation(&self.desk.params, wanted, &mut Pass::default())?;
+                    self.pipeline.generation(&self.host.params, with_details, &mut Pass::default())?;
                 }
             }
-            self.read_log(batch, wanted)?;
+            self.read_log(batch, with_details)?;
             left -= batch;
         }
         Ok(pass.collect()?)
     }
 
-    /// One generation, kernel by kernel, with events between them.
-    fn generation_in_the_open(&mut self, wanted: bool, pass: &mut Pass) -> Result<(), SimError> {
-        let n = self.desk.ledger.n();
-        let (places, levels) = (self.machine.table.rules.value().places, self.machine.coupling.levels());
-        self.machine.couple_generation(&self.desk.params, pass)?;
-        if self.desk.params.measure.variants {
-            self.machine.time_variants(&self.gpu, n, pass)?;
+    /// One generation without a graph, with a timing event after every kernel.
+    fn profiled_generation(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), SimError> {
+        let n = self.host.ledger.n();
+        let (n_slots, levels) = (self.pipeline.table.kernel_params.value().n_slots, self.pipeline.coupling.levels());
+        self.pipeline.couple_generation(&self.host.params, pass)?;
+        if self.host.params.measure.variants {
+            self.pipeline.time_variants(&self.gpu, n, pass)?;
         }
-        self.machine.end_generation(&self.desk.params, wanted, pass)?;
+        self.pipeline.end_generation(&self.host.params, with_details, pass)?;
         pass.items_of(|name| {
             let docs = MODULES.iter().flat_map(|m| m.kernels).find(|k| k.name == name).map_or("", |k| k.docs);
             let items = docs.split("Items: ").nth(1).unwrap_or("").trim();
             match items {
                 "nuclei." => n,
-                "pairs." if name == "near" => 256 * n,
+                "pairs." if name == "sum_near" => 256 * n,
                 "pairs." => n * n,
-                "places." => places.into(),
+                "slots." => n_slots.into(),
                 "sites and levels." => n * u64::from(levels),
                 _ => 0,
             }
@@ -224,46 +226,48 @@ impl CudaSim {
         Ok(())
     }
 
-    fn graph(&mut self, wanted: bool) -> Result<&mut Graph, GpuError> {
-        if self.is_wanted != wanted {
-            (self.graph, self.is_wanted) = (None, wanted);
+    fn graph(&mut self, with_details: bool) -> Result<&mut Graph, GpuError> {
+        if self.is_wanted != with_details {
+            (self.graph, self.is_wanted) = (None, with_details);
         }
         if self.graph.is_none() {
-            let (machine, params) = (&mut self.machine, &self.desk.params);
-            // SAFETY: buffers are only replaced together with the graph (`forget_graph`), which is dropped before them.
-            self.graph = Some(unsafe { Graph::capture(&self.gpu, |pass| machine.generation(params, wanted, pass)) }?);
+            let (pipeline, params) = (&mut self.pipeline, &self.host.params);
+            // SAFETY: buffers are only replaced together with the graph (`drop_graph`), which is dropped before them.
+            self.graph =
+                Some(unsafe { Graph::capture(&self.gpu, |pass| pipeline.generation(params, with_details, pass)) }?);
         }
-        let lost =
+        let not_captured =
             || GpuError::Driver { doing: "launching a generation".to_owned(), why: "it was not captured".to_owned() };
-        self.graph.as_mut().ok_or_else(lost)
+        self.graph.as_mut().ok_or_else(not_captured)
     }
 
-    fn forget_graph(&mut self) {
+    fn drop_graph(&mut self) {
         self.graph = None;
     }
 
-    /// Reads what happened in the last generations, and tells the desk.
-    fn read_log(&mut self, batch: u32, wanted: bool) -> Result<(), SimError> {
-        let entries = self.machine.scratch.entries.read_range(0..batch as usize)?;
+    /// Reads the events and statistics of the last generations into the host state.
+    fn read_log(&mut self, batch: u32, with_details: bool) -> Result<(), SimError> {
+        let entries = self.pipeline.scratch.entries.read_range(0..batch as usize)?;
         let end = entries.last().map_or(0, |e| e.words + length(e));
-        let words = self.machine.scratch.words.read_range(0..end as usize)?;
-        let more = self.machine.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
-        let orders = self.machine.scratch.orders.read_range(0..batch as usize * more)?;
+        let words = self.pipeline.scratch.words.read_range(0..end as usize)?;
+        let more = self.pipeline.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
+        let orders = self.pipeline.scratch.orders.read_range(0..batch as usize * more)?;
         for (at, entry) in entries.iter().enumerate() {
-            let mut standing = standing(entry, wanted);
-            standing.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
-            if self.machine.task.is_none() {
-                standing.f_ensemble = f64::NAN; // nobody is asked anything
+            let mut stats = host_stats(entry, with_details);
+            stats.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
+            if self.pipeline.task.is_none() {
+                stats.f_ensemble = f64::NAN; // there is no task
             }
-            if !(standing.f_mean + standing.h_mean).is_finite() {
-                return Err(lost("the weights of some nucleus", self.desk.step));
+            if !(stats.f_mean + stats.h_mean).is_finite() {
+                return Err(non_finite("the weights of a nucleus", self.host.step));
             }
-            self.desk.events = happened(entry, &words[entry.words as usize..]);
-            add(&mut self.desk.ledger, entry);
-            let dim = self.desk.setup.dim;
-            let followed = if self.follows { Some(self.machine.table.download_places(dim)?) } else { None };
-            let step = self.desk.step + 1;
-            self.desk.end_generation(standing, &|params, probe, slot| match &followed {
+            self.host.events = events_of(entry, &words[entry.words as usize..]);
+            add(&mut self.host.ledger, entry);
+            let dim = self.host.setup.dim;
+            let chosen =
+                if self.samples_chosen { Some(self.pipeline.table.download_without_weights(dim)?) } else { None };
+            let step = self.host.step + 1;
+            self.host.end_generation(stats, &|params, probe, slot| match &chosen {
                 Some(state) => super::fields::value(probe, slot, state, params, step),
                 None => f32::NAN,
             });
@@ -272,31 +276,32 @@ impl CudaSim {
     }
 }
 
-/// Sums over all pairs as the parameters want them.
+/// The coupling algorithm of the parameters.
 fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) -> Result<Coupling, GpuError> {
-    let mut coupling = Coupling::new(gpu, params.population.capacity, rules::way(params), tuning.pair_blocks)?;
-    if let (Way::Given, Some(matrix)) = (coupling.way, &setup.matrix) {
-        coupling.give(matrix)?;
+    let mut coupling =
+        Coupling::new(gpu, params.population.capacity, kernel_params::algorithm(params), tuning.pair_blocks)?;
+    if let (Algorithm::Matrix, Some(matrix)) = (coupling.algorithm, &setup.matrix) {
+        coupling.set_matrix(matrix)?;
     }
     Ok(coupling)
 }
 
-/// What mixes several fields of phases.
+/// The coupling between phase fields; `None` with one field.
 fn mixer_of(gpu: &Arc<Gpu>, params: &Params, seed: u64) -> Result<Option<Mixer>, GpuError> {
     let fields = mixing::fields(params);
     let mut mixer = Mixer::new(gpu, fields, params.population.capacity)?;
     if let Some(mixer) = &mut mixer {
-        mixer.take(&mixing::matrix(&params.coupling, fields, seed))?;
+        mixer.set(&mixing::matrix(&params.coupling, fields, seed))?;
     }
     Ok(mixer)
 }
 
-/// Words of a generation in the log.
-const fn length(e: &Entry) -> u32 {
+/// Words of a log entry.
+const fn length(e: &LogEntry) -> u32 {
     e.fused + e.decayed + 2 * e.born + e.died
 }
 
-fn happened(e: &Entry, words: &[u32]) -> super::events::Events {
+fn events_of(e: &LogEntry, words: &[u32]) -> super::events::Events {
     let (fused, rest) = words.split_at(e.fused as usize);
     let (decayed, rest) = rest.split_at(e.decayed as usize);
     let (born, rest) = rest.split_at(2 * e.born as usize);
@@ -309,7 +314,7 @@ fn happened(e: &Entry, words: &[u32]) -> super::events::Events {
     }
 }
 
-fn add(ledger: &mut Ledger, e: &Entry) {
+fn add(ledger: &mut Ledger, e: &LogEntry) {
     ledger.n_fused += u64::from(e.fused > 0);
     ledger.absorbed += u64::from(e.fused.saturating_sub(1));
     ledger.n_decay += u64::from(e.decayed);
@@ -318,9 +323,9 @@ fn add(ledger: &mut Ledger, e: &Entry) {
     ledger.n_died += u64::from(e.died);
 }
 
-fn standing(e: &Entry, wanted: bool) -> Standing {
-    let c = &e.climate;
-    Standing {
+fn host_stats(e: &LogEntry, with_details: bool) -> PopulationStats {
+    let c = &e.stats;
+    PopulationStats {
         n: e.n.into(),
         r: c.r,
         r_more: Default::default(),
@@ -331,8 +336,8 @@ fn standing(e: &Entry, wanted: bool) -> Standing {
         temperature: c.t,
         f_best: c.min_f.into(),
         f_mean: c.mean_f,
-        f_median: if wanted { c.median_f.into() } else { f64::NAN },
-        f_ensemble: if wanted { c.together_f.into() } else { f64::NAN },
+        f_median: if with_details { c.median_f.into() } else { f64::NAN },
+        f_ensemble: if with_details { c.ensemble_f.into() } else { f64::NAN },
         h_mean: c.mean_h,
     }
 }

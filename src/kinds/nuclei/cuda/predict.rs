@@ -1,52 +1,52 @@
-//! How much memory a population will hold on a GPU, before it is started.
+//! Predicted device memory of a population.
 
 use super::{
-    couple::{FastSizes, tiled_partials},
-    coupling::Way,
+    couple_kernels::{FastSizes, tiled_partials},
+    coupling::Algorithm,
+    kernel_params,
     memory::{Scratch, Table},
     mixer::Mixer,
-    rules,
     task::Task,
 };
 use crate::{
-    kinds::nuclei::{Params, Source, mixing, task::Setup},
-    sim::MemoryByOwner,
+    kinds::nuclei::{Params, TaskSource, mixing, task::Setup},
+    sim::Bytes,
 };
 
-/// What [`CudaSim`](super::CudaSim) holds, by the owners of its `memory`; empty when the task has not been read.
-pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
+/// Memory of [`CudaSim`](super::CudaSim) by owner, as its `memory` reports it; empty when a task file has not been read.
+pub fn predict(params: &Params, setup: Option<&Setup>) -> Bytes {
     let task = &params.task;
     let (samples, dim) = match (setup, task.source) {
         (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),
-        (None, Source::Toy) => (task.n_samples as usize, task.n_inputs as usize),
-        (None, Source::Nothing) => (0, task.n_inputs as usize),
-        (None, Source::File) => return vec![],
+        (None, TaskSource::Toy) => (task.n_samples as usize, task.n_inputs as usize),
+        (None, TaskSource::Nothing) => (0, task.n_inputs as usize),
+        (None, TaskSource::File) => return vec![],
     };
-    let places = params.population.capacity as usize;
-    let waves = mixing::fields(params);
-    let (weights, nuclei) = Table::bytes_of(places, dim, waves);
+    let n_slots = params.population.capacity as usize;
+    let phase_fields = mixing::fields(params);
+    let (weights, nuclei) = Table::bytes_of(n_slots, dim, phase_fields);
     vec![
         ("weights", weights),
         ("population", nuclei),
         ("task", Task::bytes_of(params, samples, dim)),
-        ("coupling", coupling(rules::way(params), places) + Mixer::bytes_of(waves, places)),
-        ("working space", Scratch::bytes_of(places, dim, waves)),
-        ("places", 12 * places as u64),
-        ("measurements", 0),
+        ("coupling", coupling(kernel_params::algorithm(params), n_slots) + Mixer::bytes_of(phase_fields, n_slots)),
+        ("workspace", Scratch::bytes_of(n_slots, dim, phase_fields)),
+        ("slots", 12 * n_slots as u64),
+        ("recording", 0),
     ]
 }
 
-fn coupling(way: Way, places: usize) -> u64 {
-    let own = 32 * places + 40 * places.div_ceil(1024);
-    let sizes = FastSizes::new(places as u32);
-    let more = match way {
-        Way::Tiled => 4 * tiled_partials(places),
-        Way::Fast => {
+fn coupling(algorithm: Algorithm, n_slots: usize) -> u64 {
+    let own = 32 * n_slots + 40 * n_slots.div_ceil(1024);
+    let sizes = FastSizes::new(n_slots as u32);
+    let more = match algorithm {
+        Algorithm::Tiled => 4 * tiled_partials(n_slots),
+        Algorithm::Fast => {
             let words = sizes.orders() + sizes.ranks() + sizes.records() + sizes.offsets();
             4 * words + 48 * sizes.room as usize
         }
-        Way::Given => 4 * places * places,
-        Way::Naive | Way::MeanField => 0,
+        Algorithm::Matrix => 4 * n_slots * n_slots,
+        Algorithm::Naive | Algorithm::MeanField => 0,
     };
     (own + more) as u64
 }

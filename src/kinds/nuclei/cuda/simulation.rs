@@ -1,20 +1,21 @@
-//! The promises of [`Simulation`].
+//! [`Simulation`] for the CUDA backend.
 
-use super::{CudaSim, MODULES, Mixer, Task, rules, standing};
+use super::{CudaSim, MODULES, Mixer, Task, host_stats, kernel_params};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
         edit::Edit,
         nuclei::{
             Params,
-            cpu::turnover::{Births, Books, Turnover},
-            desk::Hand,
-            draw::{Draw, Stream},
-            events::Standing,
-            fields, measure, mixing,
+            cpu::turnover::{Births, Turnover, TurnoverTarget},
+            events::PopulationStats,
+            fields,
+            host_state::CheckedAction,
+            initial, mixing,
             probes::{self, PROBES},
+            random::{RandomAddress, RandomStream},
             real::wrapped,
-            saved, start,
+            sampler, saved,
             state::State,
         },
     },
@@ -32,38 +33,38 @@ impl Simulation for CudaSim {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        measure::lanes(probe, mixing::fields(&self.desk.params))
+        sampler::lanes(probe, mixing::fields(&self.host.params))
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.desk.sets
+        &self.host.sets
     }
 
     fn clock(&self) -> Clock {
-        self.desk.clock()
+        self.host.clock()
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        match self.desk.edit(change)? {
+        match self.host.edit(change)? {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
-            Edit::Live(new) => self.take_up(*new)?,
+            Edit::Live(new) => self.apply_params(*new)?,
         }
         Ok(Effect::Applied)
     }
 
     fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        let hand = Hand::of(action, self.desk.params.population.capacity)?;
+        let checked = CheckedAction::parse(action, self.host.params.population.capacity)?;
         let mut state = self.state()?;
         let mut living: Vec<u32> = action.elements.clone();
         living.retain(|slot| state.alive[*slot as usize] != 0);
         living.sort_unstable();
         living.dedup();
         if living.is_empty() {
-            return Err(SimError::Input(format!("{}: nobody lives in the selected places", action.name)));
+            return Err(SimError::Input(format!("{}: the selected slots are free", action.name)));
         }
-        match hand {
-            Hand::Kick(angle) => {
+        match checked {
+            CheckedAction::Kick(angle) => {
                 for slot in living {
                     for field in 0..state.fields {
                         let phi = state.phase_mut(field, slot);
@@ -71,20 +72,20 @@ impl Simulation for CudaSim {
                     }
                 }
             }
-            Hand::Freeze(still) => living.iter().for_each(|slot| state.frozen[*slot as usize] = still.into()),
-            Hand::Fuse if living.len() < 2 => {
-                return Err(SimError::Input("fuse: select at least two nuclei that live".to_owned()));
+            CheckedAction::Freeze(still) => living.iter().for_each(|slot| state.frozen[*slot as usize] = still.into()),
+            CheckedAction::Fuse if living.len() < 2 => {
+                return Err(SimError::Input("fuse: select at least two nuclei".to_owned()));
             }
-            Hand::Fuse | Hand::Decay => state = self.births_by_hand(hand, &living)?,
+            CheckedAction::Fuse | CheckedAction::Decay => state = self.manual_births(checked, &living)?,
         }
-        Ok(self.machine.table.upload(&state, self.desk.step, &self.desk.ledger)?)
+        Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let living = self.living()?;
-        self.desk.meter.tap(taps, self.desk.step, &living)?;
-        let followed = |t: &Tap| matches!(t.probe, probes::PHASE_OF | probes::FITNESS_OF) && !t.elements.is_empty();
-        self.follows = taps.iter().any(followed);
+        self.host.sampler.tap(taps, self.host.step, &living)?;
+        let is_chosen = |t: &Tap| matches!(t.probe, probes::PHASE_OF | probes::FITNESS_OF) && !t.elements.is_empty();
+        self.samples_chosen = taps.iter().any(is_chosen);
         Ok(())
     }
 
@@ -94,7 +95,7 @@ impl Simulation for CudaSim {
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         let mut state = None;
-        for probe in self.desk.meter.taps() {
+        for probe in self.host.sampler.taps() {
             let shape = PROBES[usize::from(probe)].shape;
             if !frame.wants(shape) {
                 continue;
@@ -103,11 +104,11 @@ impl Simulation for CudaSim {
                 Shape::Field { .. } => {
                     let state = match &mut state {
                         Some(state) => state,
-                        none => none.insert(self.machine.table.download_places(self.desk.setup.dim)?),
+                        none => none.insert(self.pipeline.table.download_without_weights(self.host.setup.dim)?),
                     };
-                    Some(Reading::Field(fields::field(probe, state, &self.desk.params, self.desk.step)))
+                    Some(Reading::Field(fields::field(probe, state, &self.host.params, self.host.step)))
                 }
-                _ => self.desk.meter.take(probe),
+                _ => self.host.sampler.take(probe),
             };
             frame.readings.extend(reading.map(|reading| (probe, reading)));
         }
@@ -115,35 +116,35 @@ impl Simulation for CudaSim {
     }
 
     fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(saved::write(&self.desk, &self.state()?))
+        Ok(saved::write(&self.host, &self.state()?))
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        let (params, dim) = (&self.desk.params, self.desk.setup.dim);
+        let (params, dim) = (&self.host.params, self.host.setup.dim);
         let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params));
-        let state = saved::parse(&like, bytes)?.restore(&mut self.desk);
-        Ok(self.machine.table.upload(&state, self.desk.step, &self.desk.ledger)?)
+        let state = saved::parse(&like, bytes)?.restore(&mut self.host);
+        Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        let state = start::state(&self.desk.params, self.desk.context.seed, self.desk.setup.dim);
+        let state = initial::state(&self.host.params, self.host.scene.seed, self.host.setup.dim);
         self.put(&state, 0)
     }
 
     fn digest(&self) -> Digest {
-        self.desk.digest()
+        self.host.digest()
     }
 
-    fn memory(&self) -> MemoryByOwner {
-        let (weights, rest) = self.machine.table.n_bytes();
+    fn memory(&self) -> Bytes {
+        let (weights, rest) = self.pipeline.table.n_bytes();
         vec![
             ("weights", weights),
             ("population", rest),
-            ("task", self.machine.task.as_ref().map_or(0, Task::n_bytes)),
-            ("coupling", self.machine.coupling.n_bytes() + self.machine.mixer.as_ref().map_or(0, Mixer::n_bytes)),
-            ("working space", self.machine.scratch.n_bytes()),
-            ("places", self.desk.sets.iter().map(|set| set.n_bytes()).sum()),
-            ("measurements", self.desk.meter.n_bytes()),
+            ("task", self.pipeline.task.as_ref().map_or(0, Task::n_bytes)),
+            ("coupling", self.pipeline.coupling.n_bytes() + self.pipeline.mixer.as_ref().map_or(0, Mixer::n_bytes)),
+            ("workspace", self.pipeline.scratch.n_bytes()),
+            ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
+            ("recording", self.host.sampler.n_bytes()),
         ]
     }
 
@@ -154,53 +155,59 @@ impl Simulation for CudaSim {
 }
 
 impl CudaSim {
-    /// Parameters that hold from the next generation on.
-    fn take_up(&mut self, new: Params) -> Result<(), SimError> {
-        rules::check(&new, &self.desk.setup)?;
-        self.forget_graph();
-        if rules::way(&new) != self.machine.coupling.way {
-            self.machine.coupling = super::coupling_of(&self.gpu, &new, &self.desk.setup, &self.tuning)?;
+    /// Applies parameters from the next generation on.
+    fn apply_params(&mut self, new: Params) -> Result<(), SimError> {
+        kernel_params::check(&new, &self.host.setup)?;
+        self.drop_graph();
+        if kernel_params::algorithm(&new) != self.pipeline.coupling.algorithm {
+            self.pipeline.coupling = super::coupling_of(&self.gpu, &new, &self.host.setup, &self.tuning)?;
         }
-        if let (Some(mixer), true) = (&mut self.machine.mixer, new.coupling != self.desk.params.coupling) {
-            mixer.take(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.desk.context.seed))?;
+        if let (Some(mixer), true) = (&mut self.pipeline.mixer, new.coupling != self.host.params.coupling) {
+            mixer.set(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.host.scene.seed))?;
         }
-        if new.phases.frequencies != self.desk.params.phases.frequencies {
-            let (seed, places) = (self.desk.context.seed, new.population.capacity as usize);
-            self.machine.table.turn_at(&start::frequencies(new.phases.frequencies, seed, places))?;
+        if new.phases.frequencies != self.host.params.phases.frequencies {
+            let (seed, n_slots) = (self.host.scene.seed, new.population.capacity as usize);
+            self.pipeline.table.set_frequencies(&initial::frequencies(new.phases.frequencies, seed, n_slots))?;
         }
-        if new.task != self.desk.params.task {
-            self.machine.task = Task::new(&self.gpu, &new, &self.desk.setup, self.tuning.plain_fitness)?;
+        if new.task != self.host.params.task {
+            self.pipeline.task = Task::new(&self.gpu, &new, &self.host.setup, self.tuning.without_tensor_cores)?;
         }
-        self.machine.table.rules.set(rules::rules(&new, self.desk.context.seed, self.desk.setup.dim))?;
-        self.desk.params = new;
+        self.pipeline.table.kernel_params.set(kernel_params::kernel_params(
+            &new,
+            self.host.scene.seed,
+            self.host.setup.dim,
+        ))?;
+        self.host.params = new;
         Ok(())
     }
 
-    /// Fusions and decays between two generations, with random numbers of their own: the host's, on a copy.
-    fn births_by_hand(&mut self, hand: Hand, living: &[u32]) -> Result<State<f32>, SimError> {
+    /// Fusion or decay by an action, between two generations: computed by the CPU backend on a copy of the state, with
+    /// separate random numbers.
+    fn manual_births(&mut self, checked: CheckedAction, living: &[u32]) -> Result<State<f32>, SimError> {
         self.measure(&mut Pass::default())?;
-        let climate = self.machine.table.climate.read()?;
-        let now = climate.first().map_or_else(Standing::default, |c| {
-            standing(&super::Entry { climate: *c, ..super::Entry::default() }, false)
+        let stats = self.pipeline.table.stats.read()?;
+        let now = stats.first().map_or_else(PopulationStats::default, |c| {
+            host_stats(&super::LogEntry { stats: *c, ..super::LogEntry::default() }, false)
         });
         let mut state = self.state()?;
         let mut turnover = Turnover::new(state.capacity, state.dim);
-        let draw = Draw { seed: self.desk.context.seed, stream: Stream::Mut, generation: self.desk.step as u32 };
-        let desk = &mut self.desk;
-        desk.events.clear();
-        let mut books = Books { state: &mut state, ledger: &mut desk.ledger, events: &mut desk.events };
-        if hand == Hand::Fuse {
-            turnover.fuse_these(living, &desk.params, &now, draw.generation, &mut books);
+        let draw =
+            RandomAddress { seed: self.host.scene.seed, stream: RandomStream::Mut, generation: self.host.step as u32 };
+        let host = &mut self.host;
+        host.events.clear();
+        let mut target = TurnoverTarget { state: &mut state, ledger: &mut host.ledger, events: &mut host.events };
+        if checked == CheckedAction::Fuse {
+            turnover.fuse_manual(living, &host.params, &now, draw.generation, &mut target);
         } else {
             let births = Births {
-                mutation: Draw { stream: Stream::MutByHand, ..draw },
-                phase: Draw { stream: Stream::PhaseByHand, ..draw },
+                mutation: RandomAddress { stream: RandomStream::MutManual, ..draw },
+                phase: RandomAddress { stream: RandomStream::PhaseManual, ..draw },
                 birth: draw.generation,
             };
-            turnover.decay_these(living, &desk.params, &now, births, &mut books);
+            turnover.decay_manual(living, &host.params, &now, births, &mut target);
         }
-        desk.meter.events(desk.step, &desk.events);
-        desk.events.clear();
+        host.sampler.events(host.step, &host.events);
+        host.events.clear();
         Ok(state)
     }
 }

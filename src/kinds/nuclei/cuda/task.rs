@@ -1,47 +1,47 @@
-//! The task on the device: samples or their compression, and split into 16-bit numbers for tensor cores.
+//! The task on the device: samples or their QR compression, and inputs split into 16-bit numbers for tensor cores.
 
-use super::layout::Equations;
+use super::layout::TaskEquations;
 use crate::{
     gpu::{Buf, Gpu, GpuError},
-    kinds::nuclei::{Answer, FitnessMethod, Params, Storage, task::Setup},
+    kinds::nuclei::{FitnessMethod, OutputFunction, Params, Storage, task::Setup},
     num::halves,
 };
 use std::sync::Arc;
 
-/// One of the two forms of a task.
+/// A task on the device.
 pub struct Task {
-    /// What kind of equations.
-    pub of: Buf<Equations>,
+    /// Sizes and flags of the equations.
+    pub of: Buf<TaskEquations>,
     /// [columns × rows] inputs.
     pub x: Buf<f32>,
     /// [rows] targets.
     pub y: Buf<f32>,
-    /// For tensor cores, where they pay.
-    pub split: Option<Split>,
+    /// Inputs for tensor cores, where they are faster.
+    pub split: Option<SplitInputs>,
 }
 
 /// Inputs as two 16-bit numbers each.
-pub struct Split {
-    /// [2 × rows × columns]: the first numbers, then what they lost.
+pub struct SplitInputs {
+    /// [2 × rows × columns]: the rounded inputs, then their rounding errors.
     pub x: Buf<u16>,
     /// 32, 64 or 128.
     pub columns: usize,
 }
 
-/// Compute capability from which the tensor cores are of the kind that is used.
-const TENSOR_CORES: u32 = 80;
-/// Inputs and rows for which they pay.
-const PAYS: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
+/// Minimum compute capability of the tensor core instructions.
+const MIN_CAPABILITY: u32 = 80;
+/// Inputs and minimum rows for which tensor cores are faster.
+const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
 
 impl Task {
-    /// As the parameters want it; none when all nuclei are alike. `plain`: without tensor cores.
+    /// The task of the parameters; `None` when all nuclei are equal. `plain`: without tensor cores.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, plain: bool) -> Result<Option<Self>, GpuError> {
         let Some(problem) = &setup.problem else { return Ok(None) };
         let task = &params.task;
-        let can = task.answer == Answer::Linear && task.method != FitnessMethod::Direct;
+        let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
         let compressed = setup.compressed.as_ref().filter(|_| can);
         let (x, y) = compressed.map_or((&problem.x, &problem.y), |c| (&c.r, &c.z));
-        let splits = pays(task.storage, y.len(), setup.dim) && !plain && gpu.capability >= TENSOR_CORES;
+        let splits = tensor_cores_pay(task.storage, y.len(), setup.dim) && !plain && gpu.capability >= MIN_CAPABILITY;
         let rows = y.len().next_multiple_of(if splits { 64 } else { 32 });
         let columns = setup.dim.next_multiple_of(16);
         let mut turned = vec![0.0; rows * columns];
@@ -51,16 +51,16 @@ impl Task {
         let mut targets: Vec<f32> = y.iter().map(|y| *y as f32).collect();
         targets.resize(rows, 0.0);
         let scale = if task.storage == Storage::F16 { scale_of(x) } else { 1.0 };
-        let of = Equations {
+        let of = TaskEquations {
             rest: compressed.map_or(0.0, |c| c.rest),
             samples: problem.samples() as f64,
             rows: rows as u32,
             columns: columns as u32,
             inputs: setup.dim as u32,
             stride: setup.dim.next_multiple_of(4) as u32,
-            places: params.population.capacity,
+            n_slots: params.population.capacity,
             triangular: u32::from(compressed.is_some()),
-            saturating: u32::from(task.answer == Answer::Saturating),
+            saturating: u32::from(task.answer == OutputFunction::Saturating),
             storage: match task.storage {
                 Storage::Full => 0,
                 Storage::F16 => 1,
@@ -69,7 +69,7 @@ impl Task {
             step: (2.0 * task.learning_rate / problem.samples() as f64) as f32,
             unscale: (1.0 / scale) as f32,
         };
-        let split = if splits { Some(Split::new(gpu, x, setup.dim, rows, task.storage, scale)?) } else { None };
+        let split = if splits { Some(SplitInputs::new(gpu, x, setup.dim, rows, task.storage, scale)?) } else { None };
         Ok(Some(Self {
             of: Buf::from_slice(gpu, "task", &[of])?,
             x: Buf::from_slice(gpu, "inputs", &turned)?,
@@ -78,39 +78,39 @@ impl Task {
         }))
     }
 
-    /// Bytes on the device, of so many samples and weights.
+    /// Bytes on the device, for this number of samples and weights.
     pub fn bytes_of(params: &Params, samples: usize, dim: usize) -> u64 {
         if samples == 0 {
             return 0;
         }
         let task = &params.task;
-        let compressed = task.answer == Answer::Linear && task.method != FitnessMethod::Direct && samples > dim;
+        let compressed = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct && samples > dim;
         let equations = if compressed { dim } else { samples };
-        let splits = pays(task.storage, equations, dim);
+        let splits = tensor_cores_pay(task.storage, equations, dim);
         let rows = equations.next_multiple_of(if splits { 64 } else { 32 });
         let split = if splits { 4 * rows * dim.next_power_of_two() } else { 0 };
-        (4 * rows * (dim.next_multiple_of(16) + 1) + split + size_of::<Equations>()) as u64
+        (4 * rows * (dim.next_multiple_of(16) + 1) + split + size_of::<TaskEquations>()) as u64
     }
 
-    /// The same.
+    /// Bytes on the device.
     pub fn n_bytes(&self) -> u64 {
         let split = self.split.as_ref().map_or(0, |split| split.x.bytes());
         self.of.bytes() + self.x.bytes() + self.y.bytes() + split
     }
 }
 
-/// Whether tensor cores pay for so many equations.
-fn pays(storage: Storage, equations: usize, dim: usize) -> bool {
-    storage != Storage::Full && PAYS.0.contains(&dim) && equations >= PAYS.1
+/// Whether tensor cores are faster for this number of equations.
+fn tensor_cores_pay(storage: Storage, equations: usize, dim: usize) -> bool {
+    storage != Storage::Full && TENSOR_CORE_SIZES.0.contains(&dim) && equations >= TENSOR_CORE_SIZES.1
 }
 
-/// The power of two that brings the largest input to about a thousand, so that what an f16 loses is one, too.
+/// The power of two that scales the largest input to about a thousand, so that f16 rounding errors are normal numbers.
 fn scale_of(x: &[f64]) -> f64 {
     let top = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if top > 0.0 && top.is_finite() { (10.0 - top.log2().ceil()).clamp(-100.0, 100.0).exp2() } else { 1.0 }
 }
 
-impl Split {
+impl SplitInputs {
     fn new(
         gpu: &Arc<Gpu>,
         x: &[f64],
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_input_comes_to_about_a_thousand() {
+    fn the_largest_input_is_scaled_to_about_a_thousand() {
         for top in [1e-9, 0.3, 1.0, 5.0, 1e9] {
             let scaled = scale_of(&[-top, 0.1 * top]) * top;
             assert!((500.0..=1024.0).contains(&scaled), "{top}: {scaled}");

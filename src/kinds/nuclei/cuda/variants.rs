@@ -1,8 +1,8 @@
-//! All ways to compute the coupling, side by side on the population as it is.
+//! Timing of all coupling algorithms on the current population.
 
 use super::{
-    coupling::{Coupling, Way},
-    generation::Machine,
+    coupling::{Algorithm, Coupling},
+    generation::Pipeline,
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
@@ -10,27 +10,27 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Ways, the reference first.
-const WAYS: [(&str, Way); 4] = [
-    (probes::VARIANTS[0], Way::Naive),
-    (probes::VARIANTS[1], Way::Tiled),
-    (probes::VARIANTS[2], Way::Fast),
-    (probes::VARIANTS[3], Way::MeanField),
+/// Algorithms, the reference first.
+const ALGORITHMS: [(&str, Algorithm); 4] = [
+    (probes::VARIANTS[0], Algorithm::Naive),
+    (probes::VARIANTS[1], Algorithm::Tiled),
+    (probes::VARIANTS[2], Algorithm::Fast),
+    (probes::VARIANTS[3], Algorithm::MeanField),
 ];
 
-impl Machine {
-    /// Times each, sorting and all, on buffers of its own, and says how far it is from the first. To be called when the
-    /// sums of a generation are made, before its events.
+impl Pipeline {
+    /// Times each algorithm, including sorting, on separate buffers and compares it with the first. Call it after the
+    /// coupling sums of a generation, before its events.
     pub fn time_variants(&self, gpu: &Arc<Gpu>, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
-        let (t, places) = (&self.table, self.table.rules.value().places);
+        let (t, n_slots) = (&self.table, self.table.kernel_params.value().n_slots);
         let mut reference: Option<Vec<f32>> = None;
-        for (name, way) in WAYS {
-            let mut coupling = Coupling::new(gpu, places, way, None)?;
+        for (name, algorithm) in ALGORITHMS {
+            let mut coupling = Coupling::new(gpu, n_slots, algorithm, None)?;
             let quiet = &mut Pass::default();
-            coupling.place(quiet, &t.census, &t.climate, &t.idx, &t.fields)?;
+            coupling.build_sites(quiet, &t.population, &t.stats, &t.idx, &t.fields)?;
             pass.device_span(gpu, name, || {
-                coupling.order(quiet, &t.census)?;
-                coupling.couple(quiet, &t.census, &t.idx)
+                coupling.order(quiet, &t.population)?;
+                coupling.couple(quiet, &t.population, &t.idx)
             })?;
             pass.last_items(n * n);
             let sums = coupling.sums.read_range(0..4 * n as usize)?;
@@ -41,7 +41,7 @@ impl Machine {
     }
 }
 
-/// Largest difference of S and d over the largest d.
+/// Largest difference of S and d, relative to the largest d.
 fn error(sums: &[f32], reference: &[f32]) -> f64 {
     let off = |(a, b): (&[f32], &[f32])| (0..3).map(|c| (f64::from(a[c]) - f64::from(b[c])).abs()).fold(0.0, f64::max);
     let most = reference.chunks_exact(4).map(|sum| f64::from(sum[2])).fold(f64::MIN_POSITIVE, f64::max);

@@ -1,7 +1,7 @@
-//! J written out.
+//! Coupling sums with a stored matrix J.
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
 
 /// `[N × N]` weights of pairs.
 #[derive(Default)]
@@ -10,36 +10,36 @@ pub struct Dense<T> {
 }
 
 impl<T: Real> Dense<T> {
-    /// Makes room.
+    /// Reserves memory for up to `most` nuclei.
     pub fn reserve(&mut self, most: usize) {
         self.j.reserve_exact((most * most).saturating_sub(self.j.len()));
     }
 
-    /// Writes J of a kernel.
-    pub fn plan(&mut self, kernel: Kernel<'_, T>, crew: Crew) {
+    /// Computes J of a kernel.
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, pool: ThreadPool) {
         let n = kernel.x.len();
         self.j.resize(n * n, T::ZERO);
-        crew.each(8 * n * n, self.j.chunks_mut(n.max(1)).enumerate(), |(j, row)| {
+        pool.for_each(8 * n * n, self.j.chunks_mut(n.max(1)).enumerate(), |(j, row)| {
             row.iter_mut().enumerate().for_each(|(k, w)| *w = kernel.pair(j, k));
         });
     }
 
-    /// Takes J of the places `idx` from that of all places.
-    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
+    /// Takes J of the slots `idx` from the matrix of all slots.
+    pub fn plan_matrix(&mut self, all: &[f64], n_slots: usize, idx: &[u32]) {
         let n = idx.len();
         self.j.resize(n * n, T::ZERO);
         for (row, j) in self.j.chunks_mut(n.max(1)).zip(idx) {
-            let from = &all[*j as usize * places..][..places];
+            let from = &all[*j as usize * n_slots..][..n_slots];
             row.iter_mut().zip(idx).for_each(|(w, k)| *w = T::of(from[*k as usize]));
         }
     }
 
     /// J times [cos, sin, 1], row by row.
-    pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+    pub fn sums(&self, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
         let n = cos.len();
         let rows = self.j.chunks(n.max(1)).zip(cos.iter().zip(sin));
         let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).zip(rows);
-        crew.each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
+        pool.for_each(3 * n * n, pieces, |(((re, im), d), (row, (c, s)))| {
             let mut sums = [0.0; 3];
             for ((w, cos), sin) in row.iter().zip(cos).zip(sin) {
                 sums[0] += (*w * *cos).wide();

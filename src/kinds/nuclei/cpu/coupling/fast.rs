@@ -1,62 +1,63 @@
-//! The exact sums in N log N steps.
+//! Exact coupling sums in O(N log N).
 //!
-//! e^{-|a - b|} factors on a line: seen from a point c between them, e^{-|a - c|} e^{-|c - b|}. J is the product of two such
-//! factors, in x = f/T and in H. Sorted by x, any two nuclei meet exactly once as members of neighbouring blocks L and R of
-//! a binary tree; there the factor in x splits at the smallest x of R. The factor in H splits at the least H of all, into
-//! e^{H} and e^{-H}, when L and R are merged by H, once upwards and once downwards (divide and conquer after Langrené & Warin
-//! 2020). Exponents in x are never positive, so f may be spread as wide as it likes; those in H are at most ln D for entropies
-//! of D weights, and beyond [`WIDEST`] sums are taken pair by pair. Ties belong to the order, so each pair counts once.
+//! e^{-|a - b|} factorises at any point c between a and b: e^{-|a - c|} e^{-|c - b|}. J is the product of two such factors, in
+//! x = f/T and in H. In the binary tree over the nuclei sorted by x, any two nuclei belong to exactly one pair of
+//! neighbouring blocks L and R. There the factor in x splits at the smallest x of R. When L and R are merged by H, the factor
+//! in H splits at the smallest H of all into e^{H} and e^{-H}, once upwards and once downwards (divide and conquer after
+//! Langrené & Warin 2020). Exponents in x are never positive, so the range of f is not limited. Exponents in H are at most
+//! ln D for entropies of D weights; above [`MAX_H_RANGE`] all pairs are summed. Ties follow the sort order, so each pair counts
+//! once.
 //!
-//! The origin of the method carries sums along and fades them from element to element; N roundings of factors just below 1
-//! then add up. Splitting at one point leaves a handful, and carried sums are in double precision.
+//! Langrené & Warin attenuate running sums from element to element, which accumulates N roundings of factors just below 1.
+//! Splitting at one point needs a few roundings only, and running sums are in double precision.
 //!
-//! What depends on f and H alone is kept: which side each element comes from, and its two factors.
+//! The plan keeps what depends on f and H only: the block each element comes from, and its two factors.
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
 use std::mem::swap;
 
 /// [cos, sin, 1, 0] of a nucleus, or sums of them.
 type Four<T> = [T; 4];
 
-/// Widest range of H, e^40 being far from what single precision holds.
-pub const WIDEST: f64 = 40.0;
+/// Maximum range of H; e^40 is well within single precision.
+pub const MAX_H_RANGE: f64 = 40.0;
 
-/// A nucleus on its way up the tree.
+/// A nucleus during the merges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node<T> {
     x: T,
     h: T,
-    /// e^{least H - H}.
+    /// e^{min H - H}.
     falling: T,
     index: u32,
 }
 
-/// What the merge of one element needs.
+/// Factors of one element in a merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link<T> {
-    /// e^{-distance in x to the first of the right block}, times e^{H - least H}.
+    /// e^{-distance in x to the first of the right block} times e^{H - min H}.
     rising: T,
-    /// The same times e^{least H - H}.
+    /// The same times e^{min H - H}.
     falling: T,
 }
 
-/// The tree of one population, and room for the largest.
+/// The merge tree of a population, with its workspace.
 #[derive(Default)]
 pub struct Fast<T> {
-    /// Levels that are climbed in pieces, and the length of a piece.
+    /// Levels merged within chunks, and the length of a chunk.
     local: (usize, usize),
     /// Levels.
     levels: usize,
-    /// By x: who.
+    /// Indices sorted by x.
     order: Vec<(u64, u32)>,
-    /// By x: x.
+    /// Sorted x.
     xs: Vec<T>,
     nodes: [Vec<Node<T>>; 2],
-    /// [levels × N]; local levels piece by piece.
+    /// `[levels × N]`; local levels chunk by chunk.
     from_right: Vec<u8>,
     links: Vec<Link<T>>,
-    /// By H: who.
+    /// Indices sorted by H.
     last: Vec<u32>,
     w: [Vec<Four<T>>; 2],
     out: [Vec<Four<T>>; 2],
@@ -72,7 +73,7 @@ fn fit<X: Clone + Default>(array: &mut Vec<X>, len: usize) {
 }
 
 impl<T: Real> Fast<T> {
-    /// Makes room.
+    /// Reserves memory for up to `most` nuclei.
     pub fn reserve(&mut self, most: usize) {
         let levels = levels_of(most);
         fit(&mut self.order, most);
@@ -84,10 +85,10 @@ impl<T: Real> Fast<T> {
         self.w.iter_mut().chain(&mut self.out).for_each(|four| fit(four, most));
     }
 
-    /// Sorts, merges, and keeps the factors.
-    pub fn plan(&mut self, kernel: Kernel<'_, T>, crew: Crew) {
+    /// Sorts, merges, and stores the factors.
+    pub fn plan(&mut self, kernel: Kernel<'_, T>, pool: ThreadPool) {
         let n = kernel.x.len();
-        self.cut(n, crew.threads());
+        self.choose_chunks(n, pool.threads());
         for (i, (slot, x)) in self.order.iter_mut().zip(kernel.x).enumerate() {
             *slot = (x.ordered(), i as u32);
         }
@@ -96,7 +97,7 @@ impl<T: Real> Fast<T> {
         let [nodes, spare] = &mut self.nodes;
         for ((node, at), (_, index)) in nodes.iter_mut().zip(&mut self.xs).zip(&self.order[..n]) {
             let (x, h) = (kernel.x[*index as usize], kernel.h[*index as usize]);
-            *node = Node { x, h, falling: (least - h).decay(), index: *index };
+            *node = Node { x, h, falling: (least - h).exp_neg(), index: *index };
             *at = x;
         }
         let (local, piece) = self.local;
@@ -105,7 +106,7 @@ impl<T: Real> Fast<T> {
         let (links, high_links) = self.links[..self.levels * n].split_at_mut(split);
         let pieces = nodes[..n].chunks_mut(piece).zip(spare[..n].chunks_mut(piece)).zip(self.xs[..n].chunks(piece));
         let pieces = pieces.zip(sides.chunks_mut(local.max(1) * piece).zip(links.chunks_mut(local.max(1) * piece)));
-        crew.each(25 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
+        pool.for_each(25 * split, pieces, |(((mut nodes, mut spare), xs), (sides, links))| {
             let of = nodes.len();
             for (level, (sides, links)) in sides.chunks_mut(of).zip(links.chunks_mut(of)).enumerate() {
                 merge(1 << level, nodes, spare, xs, sides, links);
@@ -113,30 +114,30 @@ impl<T: Real> Fast<T> {
             }
         });
         for level in local..self.levels {
-            let (from, to) = ends(&mut self.nodes, level);
+            let (from, to) = source_and_target(&mut self.nodes, level);
             let at = (level - local) * n..(level - local + 1) * n;
             let (sides, links) = (&mut high_sides[at.clone()], &mut high_links[at]);
             merge(1 << level, &from[..n], &mut to[..n], &self.xs[..n], sides, links);
         }
-        let (sorted, _) = ends(&mut self.nodes, self.levels);
+        let (sorted, _) = source_and_target(&mut self.nodes, self.levels);
         self.last[..n].iter_mut().zip(sorted).for_each(|(last, node)| *last = node.index);
     }
 
-    /// Levels below, and pieces, so that every thread has one.
-    fn cut(&mut self, n: usize, threads: usize) {
+    /// Chooses the chunk length such that every thread has a chunk.
+    fn choose_chunks(&mut self, n: usize, threads: usize) {
         self.levels = levels_of(n);
         let parts = threads.next_power_of_two().ilog2() as usize;
         let local = self.levels.saturating_sub(parts);
         self.local = (local, 1 << local);
     }
 
-    /// S and d from the factors kept.
-    pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+    /// S and d from the stored factors.
+    pub fn sums(&mut self, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
         let n = cos.len();
         let (local, piece) = self.local;
         for ((w, sum), (_, index)) in self.w[0].iter_mut().zip(&mut self.out[0]).zip(&self.order[..n]) {
             *w = [cos[*index as usize], sin[*index as usize], T::ONE, T::ZERO];
-            *sum = *w; // each with itself
+            *sum = *w; // every nucleus with itself
         }
         let split = local * n;
         let (sides, high_sides) = self.from_right[..self.levels * n].split_at(split);
@@ -145,21 +146,22 @@ impl<T: Real> Fast<T> {
         let pieces = w[..n].chunks_mut(piece).zip(spare_w[..n].chunks_mut(piece));
         let pieces = pieces.zip(sum[..n].chunks_mut(piece).zip(spare_sum[..n].chunks_mut(piece)));
         let pieces = pieces.zip(sides.chunks(local.max(1) * piece).zip(links.chunks(local.max(1) * piece)));
-        crew.each(16 * split, pieces, |(((mut w, mut spare_w), (mut sum, mut spare_sum)), (sides, links))| {
+        pool.for_each(16 * split, pieces, |(((mut w, mut spare_w), (mut sum, mut spare_sum)), (sides, links))| {
             let of = w.len();
             for (level, (sides, links)) in sides.chunks(of).zip(links.chunks(of)).enumerate() {
-                sweep(1 << level, (w, sum), (spare_w, spare_sum), sides, links);
+                sum_level(1 << level, (w, sum), (spare_w, spare_sum), sides, links);
                 swap(&mut w, &mut spare_w);
                 swap(&mut sum, &mut spare_sum);
             }
         });
         for level in local..self.levels {
-            let ((w, to_w), (sum, to_sum)) = (ends(&mut self.w, level), ends(&mut self.out, level));
+            let ((w, to_w), (sum, to_sum)) =
+                (source_and_target(&mut self.w, level), source_and_target(&mut self.out, level));
             let at = (level - local) * n..(level - local + 1) * n;
             let (sides, links) = (&high_sides[at.clone()], &high_links[at]);
-            sweep(1 << level, (&w[..n], &sum[..n]), (&mut to_w[..n], &mut to_sum[..n]), sides, links);
+            sum_level(1 << level, (&w[..n], &sum[..n]), (&mut to_w[..n], &mut to_sum[..n]), sides, links);
         }
-        let (sums, _) = ends(&mut self.out, self.levels);
+        let (sums, _) = source_and_target(&mut self.out, self.levels);
         for (i, [re, im, d, _]) in self.last[..n].iter().map(|i| *i as usize).zip(&*sums) {
             (out.re[i], out.im[i]) = turned(*re, *im, cos[i], sin[i]);
             out.d[i] = *d;
@@ -175,7 +177,7 @@ impl<T: Real> Fast<T> {
         (per_level + nodes + four + orders) as u64
     }
 
-    /// The same, beforehand.
+    /// Bytes for up to `most` nuclei.
     pub const fn bytes_of(most: usize) -> u64 {
         let per_level = 1 + size_of::<Link<T>>();
         let fixed = 2 * size_of::<Node<T>>() + 4 * size_of::<Four<T>>() + 16 + 4 + T::BYTES;
@@ -183,13 +185,13 @@ impl<T: Real> Fast<T> {
     }
 }
 
-/// Where a level finds its elements, and where it puts them.
-fn ends<X>(pair: &mut [Vec<X>; 2], level: usize) -> (&mut [X], &mut [X]) {
+/// Source and destination buffer of a level.
+fn source_and_target<X>(pair: &mut [Vec<X>; 2], level: usize) -> (&mut [X], &mut [X]) {
     let [even, odd] = pair;
     if level.is_multiple_of(2) { (even, odd) } else { (odd, even) }
 }
 
-/// Merges neighbouring blocks of `half` by H, the left one first where they are equal.
+/// Merges neighbouring blocks of `half` by H; the left element first on ties.
 fn merge<T: Real>(
     half: usize,
     from: &[Node<T>],
@@ -216,20 +218,20 @@ fn merge<T: Real>(
             *link = Link { rising: node.x - edge, falling: node.falling };
             *to = node;
         }
-        decay(links);
+        multiply_factors(links);
     }
 }
 
-/// From distances in x and factors in H to their products.
-fn decay<T: Real>(links: &mut [Link<T>]) {
+/// Replaces distances in x and factors in H by their products.
+fn multiply_factors<T: Real>(links: &mut [Link<T>]) {
     for link in links {
-        let near = (-link.rising.abs()).decay();
-        *link = Link { rising: near / link.falling, falling: near * link.falling };
+        let factor = (-link.rising.abs()).exp_neg();
+        *link = Link { rising: factor / link.falling, falling: factor * link.falling };
     }
 }
 
-/// One level of all sums: elements and sums move into the merged order, and L and R hear of each other.
-fn sweep<T: Real>(
+/// One level of all sums: moves elements and sums into the merged order and adds the sums between L and R.
+fn sum_level<T: Real>(
     half: usize,
     (w, sum): (&[Four<T>], &[Four<T>]),
     (to_w, to_sum): (&mut [Four<T>], &mut [Four<T>]),
@@ -245,19 +247,26 @@ fn sweep<T: Real>(
             to_sum.copy_from_slice(sum);
             continue;
         }
-        up(half, (w, sum), (to_w, to_sum), sides, links);
-        down(to_w, to_sum, sides, links);
+        sum_upwards(half, (w, sum), (to_w, to_sum), sides, links);
+        sum_downwards(to_w, to_sum, sides, links);
     }
 }
 
-/// Sums over what has passed of the left and of the right block.
-type Carry = [[f64; 4]; 2];
+/// Running sums over the left and the right block.
+type RunningSums = [[f64; 4]; 2];
 
-/// One element hears of the other block, and its own block takes it in: with the one factor in, with the other out.
+/// Adds the running sum of the other block to an element, and the element to the running sum of its own block.
 #[inline(always)]
-fn pass<T: Real>(carry: &mut Carry, inward: T, outward: T, is_right: bool, w: &Four<T>, sum: &mut Four<T>) {
+fn add_element<T: Real>(
+    carry: &mut RunningSums,
+    inward: T,
+    outward: T,
+    is_right: bool,
+    w: &Four<T>,
+    sum: &mut Four<T>,
+) {
     let [left, right] = carry;
-    // Products with 0 instead of a branch that nobody can foresee.
+    // Products with 0 instead of an unpredictable branch.
     let (in_left, in_right) = if is_right { (T::ZERO, inward) } else { (inward, T::ZERO) };
     let (from_left, from_right) = if is_right { (outward, T::ZERO) } else { (T::ZERO, outward) };
     for i in 0..4 {
@@ -267,14 +276,14 @@ fn pass<T: Real>(carry: &mut Carry, inward: T, outward: T, is_right: bool, w: &F
     }
 }
 
-fn up<T: Real>(
+fn sum_upwards<T: Real>(
     half: usize,
     (w, sum): (&[Four<T>], &[Four<T>]),
     (to_w, to_sum): (&mut [Four<T>], &mut [Four<T>]),
     sides: &[u8],
     links: &[Link<T>],
 ) {
-    let mut carry = Carry::default();
+    let mut carry = RunningSums::default();
     let (mut left, mut right) = (0, half);
     for (((to_w, to_sum), side), link) in to_w.iter_mut().zip(to_sum).zip(sides).zip(links) {
         let is_right = *side != 0;
@@ -282,13 +291,13 @@ fn up<T: Real>(
         left += usize::from(!is_right);
         right += usize::from(is_right);
         (*to_w, *to_sum) = (w[at], sum[at]);
-        pass(&mut carry, link.rising, link.falling, is_right, to_w, to_sum);
+        add_element(&mut carry, link.rising, link.falling, is_right, to_w, to_sum);
     }
 }
 
-fn down<T: Real>(w: &[Four<T>], sum: &mut [Four<T>], sides: &[u8], links: &[Link<T>]) {
-    let mut carry = Carry::default();
+fn sum_downwards<T: Real>(w: &[Four<T>], sum: &mut [Four<T>], sides: &[u8], links: &[Link<T>]) {
+    let mut carry = RunningSums::default();
     for (((w, sum), side), link) in w.iter().zip(sum).zip(sides).zip(links).rev() {
-        pass(&mut carry, link.falling, link.rising, *side != 0, w, sum);
+        add_element(&mut carry, link.falling, link.rising, *side != 0, w, sum);
     }
 }

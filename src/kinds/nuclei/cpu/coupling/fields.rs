@@ -1,18 +1,18 @@
-//! Several fields of phases on the same nuclei, ψ ∈ ℂ^{N×F}, with coupling G between fields:
+//! Reference of the coupling of several phase fields, ψ ∈ ℂ^{N×F}, with coupling G between fields:
 //!
 //! ```text
 //! S_j^a = Σ_k Σ_b G_ab J_jk^{ab} e^{i(φ_k^b - φ_j^a)} A_k^b      J_jk^{ab} = e^{-|f_j^a - f_k^b|/T} e^{-|H_j^a - H_k^b|}
 //! ```
 //!
-//! A = |ψ| commutes with rotating all phases; A = ψ is what was found in the origin, and couples second harmonics. When f
-//! and H do not depend on the field, J factors out, and the sum over nuclei is that of one field.
+//! A = |ψ| is invariant under rotation of all phases. A = ψ is the rule of the original model, which couples second
+//! harmonics. When f and H do not depend on the field, J factors out and is applied once per field.
 
 use crate::kinds::nuclei::real::Real;
 
 /// A complex number.
 pub type Complex<T> = [T; 2];
 
-/// Fields over nuclei, [N × F] each, row by row.
+/// Values of all nuclei and fields, `[N × F]`, row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a, T> {
     /// f / T.
@@ -27,13 +27,13 @@ pub struct Fields<'a, T> {
     pub fields: usize,
 }
 
-/// What of ψ_k enters the sum beside its phase.
+/// Factor of ψ_k in the sum in addition to its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amplitude {
     /// |ψ_k|.
     Covariant,
-    /// ψ_k itself.
-    AsFound,
+    /// ψ_k, as in the original model.
+    Compat,
 }
 
 fn times<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
@@ -42,28 +42,28 @@ fn times<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
 
 impl<T: Real> Fields<'_, T> {
     /// e^{iφ} and A e^{iφ} of every nucleus and field.
-    fn waves(&self, amplitude: Amplitude) -> (Vec<Complex<T>>, Vec<Complex<T>>) {
+    fn oscillators(&self, amplitude: Amplitude) -> (Vec<Complex<T>>, Vec<Complex<T>>) {
         let wave = |psi: &Complex<T>| {
             let size = (psi[0] * psi[0] + psi[1] * psi[1]).sqrt();
             let z = if size > T::ZERO { [psi[0] / size, psi[1] / size] } else { [T::ONE, T::ZERO] };
             let sent = match amplitude {
                 Amplitude::Covariant => [z[0] * size, z[1] * size],
-                Amplitude::AsFound => times(z, *psi),
+                Amplitude::Compat => times(z, *psi),
             };
             (z, sent)
         };
         self.psi.iter().map(wave).unzip()
     }
 
-    /// S by the formula, pair by pair and field by field.
+    /// S by the formula, over all pairs and fields.
     pub fn sums(&self, amplitude: Amplitude) -> Vec<Complex<T>> {
-        let (z, sent) = self.waves(amplitude);
+        let (z, sent) = self.oscillators(amplitude);
         let sum = |j: usize| {
             let row = &self.g[j % self.fields * self.fields..][..self.fields];
             let mut sum = [T::ZERO; 2];
             for (k, sent) in sent.iter().enumerate() {
                 let apart = (self.x[j] - self.x[k]).abs() + (self.h[j] - self.h[k]).abs();
-                let w = row[k % self.fields] * (-apart).decay();
+                let w = row[k % self.fields] * (-apart).exp_neg();
                 sum = [sum[0] + w * sent[0], sum[1] + w * sent[1]];
             }
             times(sum, [z[j][0], -z[j][1]])
@@ -71,9 +71,9 @@ impl<T: Real> Fields<'_, T> {
         (0..self.psi.len()).map(sum).collect()
     }
 
-    /// The same when f and H do not depend on the field: J is passed once for all fields, then G.
+    /// S when f and H do not depend on the field: J is applied first, then G.
     pub fn factored(&self, amplitude: Amplitude) -> Vec<Complex<T>> {
-        let (z, sent) = self.waves(amplitude);
+        let (z, sent) = self.oscillators(amplitude);
         let f = self.fields;
         let mut out = vec![[T::ZERO; 2]; self.psi.len()];
         let mut passed = vec![[T::ZERO; 2]; f];
@@ -81,7 +81,7 @@ impl<T: Real> Fields<'_, T> {
             passed.fill([T::ZERO; 2]);
             for (k, sent) in sent.chunks(f).enumerate() {
                 let apart = (self.x[j * f] - self.x[k * f]).abs() + (self.h[j * f] - self.h[k * f]).abs();
-                let w = (-apart).decay();
+                let w = (-apart).exp_neg();
                 passed.iter_mut().zip(sent).for_each(|(p, s)| *p = [p[0] + w * s[0], p[1] + w * s[1]]);
             }
             for (a, out) in out.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
-//! Sums over all pairs: S_j = conj(z_j) Σ_k J_jk z_k and d_j = Σ_k J_jk, with z = e^{iφ}, in several ways.
+//! Coupling sums S_j = conj(z_j) Σ_k J_jk z_k and d_j = Σ_k J_jk with z = e^{iφ}, by several algorithms.
 //!
-//! Fitness and entropy stand still during the substeps of a generation, and J with them: what depends on them alone (an
-//! order, factors, d) is made once by [`Coupling::plan`] and used by every [`Coupling::sums`].
+//! Fitness and entropy, and thus J, are constant during the substeps of a generation. [`Coupling::plan`] computes the
+//! quantities that depend on J only (sort order, factors, d) for all following [`Coupling::sums`].
 
 mod dense;
 mod fast;
@@ -9,23 +9,23 @@ pub mod fields;
 mod pairs;
 mod sorted;
 
-use super::crew::Crew;
-use crate::kinds::nuclei::{Method, real::Real};
+use super::thread_pool::ThreadPool;
+use crate::kinds::nuclei::{CouplingMethod, real::Real};
 use dense::Dense;
 use fast::Fast;
 use sorted::Sorted;
 
-/// Below this many nuclei the plain sum over pairs is quicker than sorting.
-const FEW: usize = 48;
-/// Nuclei of one piece of work.
-const GRAIN: usize = 4096;
+/// Below this number of nuclei the sum over all pairs is faster than sorting.
+const MIN_FAST: usize = 48;
+/// Nuclei per partial sum.
+const CHUNK: usize = 4096;
 
-/// Who acts how much on whom.
+/// The coupling kernel J.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'a, T> {
-    /// f / T of the living.
+    /// f / T of all nuclei.
     pub x: &'a [T],
-    /// H of the living.
+    /// H of all nuclei.
     pub h: &'a [T],
 }
 
@@ -33,11 +33,11 @@ impl<T: Real> Kernel<'_, T> {
     /// J of a pair.
     #[inline(always)]
     pub fn pair(&self, j: usize, k: usize) -> T {
-        (-((self.x[j] - self.x[k]).abs() + (self.h[j] - self.h[k]).abs())).decay()
+        (-((self.x[j] - self.x[k]).abs() + (self.h[j] - self.h[k]).abs())).exp_neg()
     }
 }
 
-/// Sums of the living; what [`Coupling::sums`] fills.
+/// Coupling sums of all nuclei, the result of [`Coupling::sums`].
 #[derive(Clone, Debug, Default)]
 pub struct Sums<T> {
     /// Real parts of S.
@@ -49,7 +49,7 @@ pub struct Sums<T> {
 }
 
 impl<T: Real> Sums<T> {
-    /// Room for so many.
+    /// With capacity for `n` nuclei.
     pub fn with_capacity(n: usize) -> Self {
         let room = || Vec::with_capacity(n);
         Self { re: room(), im: room(), d: room() }
@@ -62,25 +62,25 @@ impl<T: Real> Sums<T> {
     }
 }
 
-/// The coupling of one generation, and room for that of the largest population.
+/// A coupling algorithm with its workspace.
 pub struct Coupling<T> {
-    method: Method,
+    method: CouplingMethod,
     cutoff: T,
-    crew: Crew,
+    pool: ThreadPool,
     fast: Fast<T>,
     sorted: Sorted,
     dense: Dense<T>,
-    /// H is spread too wide for `fast`.
+    /// Whether the range of H is too large for `fast`.
     is_wide: bool,
 }
 
 impl<T: Real> Coupling<T> {
-    /// For populations of up to so many.
-    pub fn new(method: Method, cutoff: f64, most: usize, crew: Crew) -> Self {
+    /// For up to `most` nuclei.
+    pub fn new(method: CouplingMethod, cutoff: f64, most: usize, pool: ThreadPool) -> Self {
         let mut new = Self {
             method,
             cutoff: T::of(cutoff),
-            crew,
+            pool,
             fast: Fast::default(),
             sorted: Sorted::default(),
             dense: Dense::default(),
@@ -90,60 +90,60 @@ impl<T: Real> Coupling<T> {
         new
     }
 
-    /// Takes another method from now on.
-    pub fn choose(&mut self, method: Method, cutoff: f64, most: usize) {
+    /// Changes the algorithm.
+    pub fn set_method(&mut self, method: CouplingMethod, cutoff: f64, most: usize) {
         (self.method, self.cutoff) = (method, T::of(cutoff));
         self.reserve(most);
     }
 
     fn reserve(&mut self, most: usize) {
         match self.method {
-            Method::Auto | Method::Fast => self.fast.reserve(most),
-            Method::Scan1d | Method::Sparse => self.sorted.reserve(most),
-            Method::Dense => self.dense.reserve(most),
-            Method::Naive | Method::Tiled | Method::MeanField => {}
+            CouplingMethod::Auto | CouplingMethod::Fast => self.fast.reserve(most),
+            CouplingMethod::Scan1d | CouplingMethod::Sparse => self.sorted.reserve(most),
+            CouplingMethod::Dense => self.dense.reserve(most),
+            CouplingMethod::Naive | CouplingMethod::Tiled | CouplingMethod::MeanField => {}
         }
     }
 
-    /// The method that is used for so many.
-    pub const fn method_for(&self, n: usize) -> Method {
+    /// The algorithm for `n` nuclei.
+    pub const fn method_for(&self, n: usize) -> CouplingMethod {
         match self.method {
-            Method::Auto if n < FEW => Method::Tiled,
-            Method::Auto | Method::Fast if self.is_wide => Method::Tiled,
-            Method::Auto => Method::Fast,
+            CouplingMethod::Auto if n < MIN_FAST => CouplingMethod::Tiled,
+            CouplingMethod::Auto | CouplingMethod::Fast if self.is_wide => CouplingMethod::Tiled,
+            CouplingMethod::Auto => CouplingMethod::Fast,
             other => other,
         }
     }
 
-    /// Prepares for sums with this kernel.
+    /// Prepares sums with this kernel.
     pub fn plan(&mut self, kernel: Kernel<'_, T>) {
         let ends = kernel.h.iter().map(|h| h.wide()).fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(h), b.max(h)));
-        self.is_wide = ends.1 - ends.0 > fast::WIDEST;
+        self.is_wide = ends.1 - ends.0 > fast::MAX_H_RANGE;
         match self.method_for(kernel.x.len()) {
-            Method::Fast => self.fast.plan(kernel, self.crew),
-            Method::Scan1d | Method::Sparse => self.sorted.plan(kernel.x),
-            Method::Dense => self.dense.plan(kernel, self.crew),
+            CouplingMethod::Fast => self.fast.plan(kernel, self.pool),
+            CouplingMethod::Scan1d | CouplingMethod::Sparse => self.sorted.plan(kernel.x),
+            CouplingMethod::Dense => self.dense.plan(kernel, self.pool),
             _ => {}
         }
     }
 
-    /// Prepares for sums with J given for all places, of which these live; the method is [`Method::Dense`].
-    pub fn plan_given(&mut self, all: &[f64], places: usize, idx: &[u32]) {
-        self.dense.plan_given(all, places, idx);
+    /// Prepares sums with a coupling matrix over all slots, of which `idx` are occupied; for [`CouplingMethod::Dense`].
+    pub fn plan_matrix(&mut self, all: &[f64], n_slots: usize, idx: &[u32]) {
+        self.dense.plan_matrix(all, n_slots, idx);
     }
 
-    /// S and d for these e^{iφ}, as cosines and sines; the kernel is the one that was planned.
+    /// S and d for e^{iφ} given as cosines and sines; `kernel` is the planned one.
     pub fn sums(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         out.resize(cos.len());
-        let crew = self.crew;
+        let pool = self.pool;
         match self.method_for(cos.len()) {
-            Method::Naive => pairs::naive(kernel, cos, sin, out, crew),
-            Method::MeanField => pairs::mean_field(cos, sin, out),
-            Method::Fast => self.fast.sums(cos, sin, out, crew),
-            Method::Scan1d => self.sorted.scan(kernel, cos, sin, out),
-            Method::Sparse => self.sorted.sparse(kernel, self.cutoff, cos, sin, out, crew),
-            Method::Dense => self.dense.sums(cos, sin, out, crew),
-            Method::Tiled | Method::Auto => pairs::tiled(kernel, cos, sin, out, crew),
+            CouplingMethod::Naive => pairs::naive(kernel, cos, sin, out, pool),
+            CouplingMethod::MeanField => pairs::mean_field(cos, sin, out),
+            CouplingMethod::Fast => self.fast.sums(cos, sin, out, pool),
+            CouplingMethod::Scan1d => self.sorted.scan(kernel, cos, sin, out),
+            CouplingMethod::Sparse => self.sorted.sparse(kernel, self.cutoff, cos, sin, out, pool),
+            CouplingMethod::Dense => self.dense.sums(cos, sin, out, pool),
+            CouplingMethod::Tiled | CouplingMethod::Auto => pairs::tiled(kernel, cos, sin, out, pool),
         }
     }
 
@@ -152,18 +152,18 @@ impl<T: Real> Coupling<T> {
         self.fast.n_bytes() + self.sorted.n_bytes() + self.dense.n_bytes()
     }
 
-    /// The same, beforehand.
-    pub fn bytes_of(method: Method, most: usize) -> u64 {
+    /// Bytes for up to `most` nuclei.
+    pub fn bytes_of(method: CouplingMethod, most: usize) -> u64 {
         match method {
-            Method::Auto | Method::Fast => Fast::<T>::bytes_of(most),
-            Method::Scan1d | Method::Sparse => Sorted::bytes_of(most),
-            Method::Dense => (most * most * T::BYTES) as u64,
-            Method::Naive | Method::Tiled | Method::MeanField => 0,
+            CouplingMethod::Auto | CouplingMethod::Fast => Fast::<T>::bytes_of(most),
+            CouplingMethod::Scan1d | CouplingMethod::Sparse => Sorted::bytes_of(most),
+            CouplingMethod::Dense => (most * most * T::BYTES) as u64,
+            CouplingMethod::Naive | CouplingMethod::Tiled | CouplingMethod::MeanField => 0,
         }
     }
 }
 
-/// From Σ J z to S: turned back by the own phase.
+/// From Σ J z to S: rotates by minus the own phase.
 #[inline(always)]
 pub fn turned<T: Real>(re: T, im: T, cos: T, sin: T) -> (T, T) {
     (re * cos + im * sin, im * cos - re * sin)

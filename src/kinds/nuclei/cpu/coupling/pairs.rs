@@ -1,17 +1,17 @@
-//! Sums pair by pair, and their limit in which all pairs are alike.
+//! Coupling sums over all pairs, and the mean-field limit J = 1.
 
-use super::{GRAIN, Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+use super::{CHUNK, Kernel, Sums, turned};
+use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
 
-/// Nuclei whose sums are taken side by side.
+/// Nuclei per vector.
 const LANES: usize = 16;
 
-/// As the formula stands: the sine and cosine of every phase difference.
-pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+/// The formula evaluated literally: sine and cosine of every phase difference.
+pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
     let n = cos.len();
     let phase: Vec<T> = cos.iter().zip(sin).map(|(c, s)| s.atan2(*c)).collect();
     let pieces = out.re.iter_mut().zip(&mut out.im).zip(&mut out.d).enumerate();
-    crew.each(40 * n * n, pieces, |(j, ((re, im), d))| {
+    pool.for_each(40 * n * n, pieces, |(j, ((re, im), d))| {
         let mut sums = [0.0; 3];
         for k in 0..n {
             let (sin, cos) = (phase[k] - phase[j]).sin_cos();
@@ -23,10 +23,10 @@ pub fn naive<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
 }
 
 /// With e^{iφ} computed once: one exponential per pair.
-pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, crew: Crew) {
+pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>, pool: ThreadPool) {
     let n = cos.len();
     let pieces = out.re.chunks_mut(LANES).zip(out.im.chunks_mut(LANES)).zip(out.d.chunks_mut(LANES)).enumerate();
-    crew.each(8 * n * n, pieces, |(at, ((re, im), d))| {
+    pool.for_each(8 * n * n, pieces, |(at, ((re, im), d))| {
         let first = at * LANES;
         let sums = tile(kernel, cos, sin, first, re.len());
         for lane in 0..re.len() {
@@ -37,7 +37,7 @@ pub fn tiled<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sum
     });
 }
 
-/// Runs of k whose sums are added up before they join the rest, in double precision: keeps rounding from growing with the population.
+/// Nuclei per partial sum, accumulated in double precision: limits the growth of rounding errors with the population.
 const RUN: usize = 256;
 
 fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
@@ -55,7 +55,7 @@ fn tile_avx2<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     tile_body(kernel, cos, sin, first, len)
 }
 
-/// Indices and arrays in memory, because that is what becomes vectors.
+/// Written with indices and arrays, because this form is vectorised.
 #[inline(always)]
 fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     let (mut x, mut h) = ([T::ZERO; LANES], [T::ZERO; LANES]);
@@ -67,7 +67,7 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
         let (mut re, mut im, mut d) = ([T::ZERO; LANES], [T::ZERO; LANES], [T::ZERO; LANES]);
         for (((xk, hk), ck), sk) in xs.iter().zip(hs).zip(cs).zip(ss) {
             for lane in 0..LANES {
-                let w = (-((x[lane] - *xk).abs() + (h[lane] - *hk).abs())).decay();
+                let w = (-((x[lane] - *xk).abs() + (h[lane] - *hk).abs())).exp_neg();
                 re[lane] += w * *ck;
                 im[lane] += w * *sk;
                 d[lane] += w;
@@ -82,9 +82,9 @@ fn tile_body<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize,
     total
 }
 
-/// J = 1: every sum is the same.
+/// J = 1: all sums are equal.
 pub fn mean_field<T: Real>(cos: &[T], sin: &[T], out: &mut Sums<T>) {
-    let total = |of: &[T]| of.chunks(GRAIN).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
+    let total = |of: &[T]| of.chunks(CHUNK).map(|run| run.iter().map(|x| x.wide()).sum::<f64>()).sum::<f64>();
     let (re, im) = (T::of(total(cos)), T::of(total(sin)));
     for j in 0..cos.len() {
         (out.re[j], out.im[j]) = turned(re, im, cos[j], sin[j]);

@@ -1,12 +1,12 @@
-//! Sums in the order of fitness: entropy ignored, or far pairs left out.
+//! Coupling sums in order of fitness: without entropy (scan), or without distant pairs (sparse).
 
 use super::{Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::crew::Crew, real::Real};
+use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
 
-/// Nuclei of one piece of work.
-const PIECE: usize = 256;
+/// Nuclei per chunk.
+const CHUNK: usize = 256;
 
-/// The living in the order of f, ties by index.
+/// Nuclei in order of f, ties by index.
 #[derive(Default)]
 pub struct Sorted {
     order: Vec<u32>,
@@ -14,7 +14,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Makes room.
+    /// Reserves memory for up to `most` nuclei.
     pub fn reserve(&mut self, most: usize) {
         self.order.reserve_exact(most.saturating_sub(self.order.len()));
         self.carried.reserve_exact(most.saturating_sub(self.carried.len()));
@@ -27,20 +27,20 @@ impl Sorted {
         self.order.sort_unstable_by_key(|i| (x[*i as usize].ordered(), *i));
     }
 
-    /// One linear recurrence up, one down, in double precision.
+    /// One linear recurrence upwards and one downwards, in double precision.
     pub fn scan<T: Real>(&mut self, kernel: Kernel<'_, T>, cos: &[T], sin: &[T], out: &mut Sums<T>) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let own = |i: usize| [cos[i].wide(), sin[i].wide(), 1.0];
         let (mut carry, mut before) = ([0.0; 3], None);
         for i in self.order.iter().map(|i| *i as usize) {
-            fade(&mut carry, before.map(|b: usize| kernel.x[i] - kernel.x[b]));
+            attenuate(&mut carry, before.map(|b: usize| kernel.x[i] - kernel.x[b]));
             self.carried[i] = carry;
             add(&mut carry, own(i));
             before = Some(i);
         }
         (carry, before) = ([0.0; 3], None);
         for i in self.order.iter().rev().map(|i| *i as usize) {
-            fade(&mut carry, before.map(|b| kernel.x[b] - kernel.x[i]));
+            attenuate(&mut carry, before.map(|b| kernel.x[b] - kernel.x[i]));
             let mut sums = self.carried[i];
             add(&mut sums, carry);
             add(&mut sums, own(i));
@@ -60,7 +60,7 @@ impl Sorted {
         cos: &[T],
         sin: &[T],
         out: &mut Sums<T>,
-        crew: Crew,
+        pool: ThreadPool,
     ) {
         self.carried.resize(cos.len(), [0.0; 3]);
         let reach = -cutoff.ln();
@@ -72,22 +72,22 @@ impl Sorted {
         let sum = |at: usize| {
             let j = order[at] as usize;
             let mut sums = [cos[j], sin[j], T::ONE].map(T::wide);
-            let mut meet = |k: u32| {
+            let mut add_pair = |k: u32| {
                 let k = k as usize;
                 let Some(apart) = near(j, k) else { return false };
                 if apart <= reach {
-                    let w = (-apart).decay();
+                    let w = (-apart).exp_neg();
                     sums.iter_mut().zip([w * cos[k], w * sin[k], w]).for_each(|(sum, x)| *sum += x.wide());
                 }
                 true
             };
-            let _ = order[..at].iter().rev().all(|k| meet(*k));
-            let _ = order[at + 1..].iter().all(|k| meet(*k));
+            let _ = order[..at].iter().rev().all(|k| add_pair(*k));
+            let _ = order[at + 1..].iter().all(|k| add_pair(*k));
             sums
         };
         let n = cos.len();
-        crew.each(8 * n * n, self.carried.chunks_mut(PIECE).enumerate(), |(piece, rows)| {
-            rows.iter_mut().enumerate().for_each(|(i, row)| *row = sum(piece * PIECE + i));
+        pool.for_each(8 * n * n, self.carried.chunks_mut(CHUNK).enumerate(), |(piece, rows)| {
+            rows.iter_mut().enumerate().for_each(|(i, row)| *row = sum(piece * CHUNK + i));
         });
         for (i, sums) in order.iter().map(|i| *i as usize).zip(&self.carried) {
             let sums = sums.map(T::of);
@@ -101,15 +101,15 @@ impl Sorted {
         (self.order.capacity() * 4 + self.carried.capacity() * 24) as u64
     }
 
-    /// The same, beforehand.
+    /// Bytes for up to `most` nuclei.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * (4 + 24)) as u64
     }
 }
 
-fn fade<T: Real>(carry: &mut [f64; 3], apart: Option<T>) {
+fn attenuate<T: Real>(carry: &mut [f64; 3], apart: Option<T>) {
     if let Some(apart) = apart {
-        let decay = (-apart.wide()).decay();
+        let decay = (-apart.wide()).exp_neg();
         carry.iter_mut().for_each(|c| *c *= decay);
     }
 }

@@ -1,26 +1,26 @@
-//! Where random numbers come from: Philox 4×32-10 with counter (slot, block, generation, stream) and the seed as key.
-//! A draw depends on who needs it and what for, never on what was drawn before.
+//! Addressed random numbers: Philox 4×32-10 with counter (slot, block, generation, stream) and the seed as key. A draw
+//! depends on its address only, never on earlier draws.
 
 use crate::num::{exact, rng::philox4x32};
 use std::f64::consts::TAU;
 
-/// What a draw is for.
+/// Purpose of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Stream {
-    /// Weights at the start.
+pub enum RandomStream {
+    /// Initial weights.
     InitW = 1,
-    /// Phases at the start; block: field.
+    /// Initial phases; block: field.
     InitPhase = 2,
     /// Natural frequencies.
     InitOmega = 3,
     /// Whether a nucleus decays.
     Decay = 4,
-    /// Whether the fusion takes place; slot 0.
+    /// Whether the fusion occurs; slot 0.
     Fuse = 5,
-    /// Weights of children.
+    /// Weights of offspring.
     Mut = 6,
-    /// Phases of children; block: field.
+    /// Phases of offspring; block: field.
     PhaseChild = 7,
     /// Noise of the phases; block: substep, with the field above 16 bits.
     Noise = 8,
@@ -30,30 +30,30 @@ pub enum Stream {
     Death = 10,
     /// Inputs of the generated task; slot: sample.
     TaskX = 16,
-    /// Weights that solve the generated task.
+    /// Solution weights of the generated task.
     TaskW = 17,
     /// Noise of its targets; slot: sample.
     TaskNoise = 18,
-    /// Weights of children of a decay by hand.
-    MutByHand = 19,
-    /// Phases of children of a decay by hand.
-    PhaseByHand = 20,
-    /// Where fields of phases lie; slot: field.
-    FieldPlace = 21,
+    /// Weights of the offspring of the action `decay`.
+    MutManual = 19,
+    /// Phases of the offspring of the action `decay`.
+    PhaseManual = 20,
+    /// Embedding vectors of phase fields; slot: field.
+    FieldPosition = 21,
 }
 
-/// The address of a draw, but for who needs it.
+/// The address of a draw, except for the slot and block.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw {
+pub struct RandomAddress {
     /// Project seed.
     pub seed: u64,
-    /// What for.
-    pub stream: Stream,
-    /// Which generation, modulo 2³².
+    /// Purpose.
+    pub stream: RandomStream,
+    /// Generation, modulo 2³².
     pub generation: u32,
 }
 
-impl Draw {
+impl RandomAddress {
     /// The four words of a block.
     pub const fn words(self, slot: u32, block: u32) -> [u32; 4] {
         philox4x32([slot, block, self.generation, self.stream as u32], [self.seed as u32, (self.seed >> 32) as u32])
@@ -64,7 +64,7 @@ impl Draw {
         self.uniform_of(slot, 0)
     }
 
-    /// The same of any block.
+    /// Uniform in (0, 1) from any block.
     pub fn uniform_of(self, slot: u32, block: u32) -> f64 {
         exact::unit(self.words(slot, block)[0]).into()
     }
@@ -86,7 +86,7 @@ impl Draw {
         self.normals(slot, block)[0]
     }
 
-    /// Hands out standard normal numbers: number 4b + i is number i of block b.
+    /// Calls `take` with `count` standard normal numbers: number 4b + i is number i of block b.
     pub fn each_normal(self, slot: u32, count: usize, mut take: impl FnMut(usize, f64)) {
         for block in 0..count.div_ceil(4) {
             let normals = self.normals(slot, block as u32);

@@ -1,4 +1,4 @@
-// Addressed random numbers of the nuclei: counter (slot, block, generation, stream), key the seed; draw.rs.
+// Addressed random numbers: counter (slot, block, generation, stream) and the seed as key; see random.rs.
 #pragma once
 #include "common/philox.cuh"
 #include "common/exact.cuh"
@@ -13,7 +13,7 @@ __device__ inline double uniform(unsigned long long seed, unsigned int stream, u
     return exact::unit(words(seed, stream, generation, slot, 0).x);
 }
 
-// Two standard normal numbers of two words (Box-Muller), in double precision like the definition.
+// Two standard normal numbers from two words (Box-Muller), in double precision as on the CPU.
 __device__ inline double2 normal_pair(unsigned int a, unsigned int b) {
     double sine, cosine;
     sincospi(2.0 * exact::unit(b), &sine, &cosine);

@@ -1,4 +1,4 @@
-// Counting within a block of 256.
+// Prefix sums over a block of 256 threads.
 #pragma once
 
 // Sum over the threads before this one, and over all.
@@ -22,9 +22,9 @@ __device__ inline Scan scan_block(unsigned int x, unsigned int* warps) {
     return scan;
 }
 
-// Sum of the first so many counts, for all threads.
-__device__ inline unsigned int sum_before(const unsigned int* counts, unsigned int blocks, unsigned int* warps) {
+// Sum of the counts of the first `blocks` blocks, in all threads.
+__device__ inline unsigned int sum_before(const unsigned int* block_counts, unsigned int blocks, unsigned int* warps) {
     unsigned int sum = 0;
-    for (unsigned int b = threadIdx.x; b < blocks; b += 256) sum += counts[b];
+    for (unsigned int b = threadIdx.x; b < blocks; b += 256) sum += block_counts[b];
     return scan_block(sum, warps).all;
 }

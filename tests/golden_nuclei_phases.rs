@@ -7,20 +7,21 @@ mod golden;
 
 use golden::Golden;
 use neuropil::kinds::nuclei::{
-    Answer, Barrier, Dynamics, FitnessMethod, Integrator, Method, Norm, Phases, Storage, Task, Tunnelling,
+    Barrier, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Integrator, OutputFunction, Phases, Storage, Task,
+    Tunnelling,
     cpu::{
         coupling::{Coupling, Kernel, Sums},
-        crew::Crew,
         fitness::{self, Measured},
         maps,
-        phases::{Drift, Waves},
-        standing,
+        phases::{Drift, Oscillators},
+        stats,
+        thread_pool::ThreadPool,
     },
-    draw::{Draw, Stream},
+    random::{RandomAddress, RandomStream},
     real::Real,
     state::State,
     task::{Problem, Setup},
-    tunnel,
+    tunnelling,
 };
 
 fn numbers<T: Real>(wide: &[f64]) -> Vec<T> {
@@ -40,7 +41,7 @@ fn arithmetic<T>() -> &'static str {
     std::any::type_name::<T>()
 }
 
-/// Nobody but nuclei in the first places, with these phases.
+/// Nuclei in all slots, with these phases.
 fn population<T: Real>(phi: &[f64], dim: usize) -> State<T> {
     let mut state = State::empty(phi.len(), dim);
     state.alive.fill(1);
@@ -60,9 +61,9 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
         state.row_mut(slot as u32).copy_from_slice(&numbers::<T>(golden.row("W", slot)));
     }
     let measure = |method, storage, tile| {
-        let task = Task { method, storage, answer: Answer::Linear, ..Task::default() };
+        let task = Task { method, storage, answer: OutputFunction::Linear, ..Task::default() };
         let (equations, mut f) = (measured.of(&task).expect("a task"), vec![T::ZERO; n]);
-        fitness::measure(equations, &task, &state, &state.idx, tile, Crew::new(2), &mut vec![], &mut f);
+        fitness::measure(equations, &task, &state, &state.idx, tile, ThreadPool::new(2), &mut vec![], &mut f);
         f
     };
     for (method, key) in [(FitnessMethod::Direct, "fitness"), (FitnessMethod::Compressed, "fitness_qr")] {
@@ -86,7 +87,7 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
     assert!(far <= 2e-6, "{far:.2e}");
     let rest = setup.compressed.expect("more samples than inputs").rest;
     assert!((rest / golden.one("res2") - 1.0).abs() < 1e-12);
-    let t = standing::temperature(&numbers::<f64>(&golden.get("fitness")[4..]));
+    let t = population_stats::temperature(&numbers::<f64>(&golden.get("fitness")[4..]));
     assert!((t - golden.one("T")).abs() < 1e-12 * t);
 }
 
@@ -98,9 +99,9 @@ fn golden_nuclei_fitness_and_entropy() {
     }
 }
 
-fn sums<T: Real>(method: Method, x: &[T], h: &[T], phi: &[f64], threads: usize) -> Sums<T> {
+fn sums<T: Real>(method: CouplingMethod, x: &[T], h: &[T], phi: &[f64], threads: usize) -> Sums<T> {
     let (sin, cos): (Vec<T>, Vec<T>) = phi.iter().map(|p| p.sin_cos()).map(|(s, c)| (T::of(s), T::of(c))).unzip();
-    let mut coupling = Coupling::new(method, 1e-9, x.len(), Crew::new(threads));
+    let mut coupling = Coupling::new(method, 1e-9, x.len(), ThreadPool::new(threads));
     let (kernel, mut out) = (Kernel { x, h }, Sums::default());
     coupling.plan(kernel);
     coupling.sums(kernel, &cos, &sin, &mut out);
@@ -111,17 +112,24 @@ fn sums<T: Real>(method: Method, x: &[T], h: &[T], phi: &[f64], threads: usize) 
 fn pairs<T: Real>(golden: &Golden, tolerance: f64) {
     let [f, h, phi] = ["fitness", "entropy", "phi"].map(|key| golden.get(key));
     let t = golden.one("T");
-    assert!((standing::temperature(f) - t).abs() < 1e-12 * t);
+    assert!((population_stats::temperature(f) - t).abs() < 1e-12 * t);
     let (x, h) = (f.iter().map(|f| T::of(f / t)).collect::<Vec<T>>(), numbers::<T>(h));
     let top = golden.get("rowsum").iter().copied().fold(0.0, f64::max);
-    for method in [Method::Naive, Method::Tiled, Method::Fast, Method::Dense, Method::Sparse, Method::Auto] {
+    for method in [
+        CouplingMethod::Naive,
+        CouplingMethod::Tiled,
+        CouplingMethod::Fast,
+        CouplingMethod::Dense,
+        CouplingMethod::Sparse,
+        CouplingMethod::Auto,
+    ] {
         for threads in [1, 3] {
             let got = sums(method, &x, &h, phi, threads);
             let far = [(&got.re, "S_re"), (&got.im, "S_im"), (&got.d, "rowsum")]
                 .map(|(a, key)| worst(a, golden.get(key)) / top);
             let most = far.iter().copied().fold(0.0, f64::max);
-            // Left out: up to N · cutoff.
-            let slack = if method == Method::Sparse { 1e-9 * f.len() as f64 / top } else { 0.0 };
+            // Skipped pairs: up to N · cutoff.
+            let slack = if method == CouplingMethod::Sparse { 1e-9 * f.len() as f64 / top } else { 0.0 };
             assert!(most <= tolerance + slack, "{} {method:?}: {most:.2e}", golden.name);
             let (im, d) = (got.im.iter().map(|x| x.wide()).sum::<f64>(), got.d.iter().map(|x| x.wide()).sum::<f64>());
             assert!(im.abs() / d <= 1e-6, "{method:?}: Im Σ S / Σ d = {:.2e}", im / d);
@@ -136,13 +144,13 @@ fn pairs<T: Real>(golden: &Golden, tolerance: f64) {
         }
     }
     if golden.has("S1d_re") {
-        let got = sums(Method::Scan1d, &x, &h, phi, 1);
+        let got = sums(CouplingMethod::Scan1d, &x, &h, phi, 1);
         for (a, key) in [(&got.re, "S1d_re"), (&got.im, "S1d_im"), (&got.d, "rowsum1d")] {
             assert!(worst(a, golden.get(key)) / top <= tolerance, "Scan1d {key}");
         }
     }
     if golden.has("R_J") {
-        let got = sums(Method::Fast, &x, &h, phi, 1);
+        let got = sums(CouplingMethod::Fast, &x, &h, phi, 1);
         let (re, d) = (got.re.iter().map(|x| x.wide()).sum::<f64>(), got.d.iter().map(|x| x.wide()).sum::<f64>());
         assert!(((re / d).sqrt() - golden.one("R_J")).abs() <= tolerance);
         let local = got.re.iter().zip(&got.im).zip(&got.d).map(|((re, im), d)| re.wide().hypot(im.wide()) / d.wide());
@@ -162,13 +170,13 @@ fn golden_nuclei_couplings() {
 struct Run<'a> {
     golden: &'a Golden,
     phases: Phases,
-    method: Method,
+    method: CouplingMethod,
     frequencies: bool,
 }
 
 impl Run<'_> {
     /// Calls `look(step, phases)` before the first step and after every one.
-    fn run<T: Real>(&self, mut look: impl FnMut(u64, &Waves<T>)) {
+    fn run<T: Real>(&self, mut look: impl FnMut(u64, &Oscillators<T>)) {
         let (golden, t) = (self.golden, self.golden.one("T"));
         let x: Vec<T> = golden.get("fitness").iter().map(|f| T::of(f / t)).collect();
         let h = numbers::<T>(golden.get("entropy"));
@@ -176,17 +184,17 @@ impl Run<'_> {
         if self.frequencies {
             state.omega = numbers(golden.get("omega"));
         }
-        let (kernel, crew) = (Kernel { x: &x, h: &h }, Crew::new(1));
-        let mut coupling = Coupling::new(self.method, 0.0, x.len(), crew);
+        let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
+        let mut coupling = Coupling::new(self.method, 0.0, x.len(), pool);
         coupling.plan(kernel);
-        let draw = Draw { seed: 0, stream: Stream::Noise, generation: 0 };
-        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, crew };
-        let mut waves = Waves::with_capacity(x.len());
-        waves.gather(&state);
-        look(0, &waves);
+        let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
+        let drift = Drift { phases: &self.phases, state: &state, kernel, draw, pool };
+        let mut oscillators = Oscillators::with_capacity(x.len());
+        oscillators.gather(&state);
+        look(0, &oscillators);
         for step in 0..golden.one("steps") as u64 {
-            drift.substep(&mut waves, &mut coupling, step as u32);
-            look(step + 1, &waves);
+            drift.substep(&mut oscillators, &mut coupling, step as u32);
+            look(step + 1, &oscillators);
         }
     }
 }
@@ -200,20 +208,20 @@ fn apart(a: f64, b: f64) -> f64 {
 fn trajectories<T: Real>(golden: &Golden, tolerance: f64) {
     let every = golden.one("save_every") as u64;
     for (name, method, norm) in [
-        ("mf", Method::MeanField, Norm::Number),
-        ("dense_row", Method::Fast, Norm::Row),
-        ("dense_N", Method::Tiled, Norm::Number),
+        ("mf", CouplingMethod::MeanField, CouplingNorm::Number),
+        ("dense_row", CouplingMethod::Fast, CouplingNorm::Row),
+        ("dense_N", CouplingMethod::Tiled, CouplingNorm::Number),
     ] {
         for (suffix, integrator) in [("euler", Integrator::Euler), ("rk4", Integrator::Rk4)] {
             let (dt, coupling) = (golden.one("h"), golden.one(&format!("K_{name}")));
             let phases = Phases { dt, coupling, norm, integrator, omega_scale: 1.0, ..Phases::default() };
             let (phi, r) = (format!("{name}_{suffix}_phi"), format!("{name}_{suffix}_r"));
             let (mut far, mut far_r) = (0.0_f64, 0.0_f64);
-            Run { golden, phases, method, frequencies: true }.run::<T>(|step, waves| {
-                let (sin, cos): (Vec<f64>, Vec<f64>) = waves.phi.iter().map(|p| p.wide().sin_cos()).unzip();
-                far_r = far_r.max((standing::order(&cos, &sin).0 - golden.get(&r)[step as usize]).abs());
+            Run { golden, phases, method, frequencies: true }.run::<T>(|step, oscillators| {
+                let (sin, cos): (Vec<f64>, Vec<f64>) = oscillators.phi.iter().map(|p| p.wide().sin_cos()).unzip();
+                far_r = far_r.max((population_stats::order(&cos, &sin).0 - golden.get(&r)[step as usize]).abs());
                 if step.is_multiple_of(every) {
-                    let pairs = waves.phi.iter().zip(golden.row(&phi, (step / every) as usize));
+                    let pairs = oscillators.phi.iter().zip(golden.row(&phi, (step / every) as usize));
                     far = pairs.map(|(a, b)| apart(a.wide(), *b)).fold(far, f64::max);
                 }
             });
@@ -223,12 +231,12 @@ fn trajectories<T: Real>(golden: &Golden, tolerance: f64) {
     }
 }
 
-/// With equal frequencies and a symmetric coupling the energy falls and the mean phase rests.
+/// With equal frequencies and symmetric coupling the energy decreases and the mean phase is constant.
 fn gradient_flow(golden: &Golden) {
     let phases = Phases {
         dt: golden.one("h"),
         coupling: golden.one("K_mf"),
-        norm: Norm::Number,
+        norm: CouplingNorm::Number,
         integrator: Integrator::Rk4,
         ..Phases::default()
     };
@@ -236,8 +244,8 @@ fn gradient_flow(golden: &Golden) {
     let t = golden.one("T");
     let (mut energies, mut mean, mut before) = (vec![], vec![], golden.get("phi0").to_vec());
     let mut unwrapped = before.clone();
-    Run { golden, phases, method: Method::Fast, frequencies: false }.run::<f64>(|step, waves| {
-        for (at, phi) in waves.phi.iter().enumerate() {
+    Run { golden, phases, method: CouplingMethod::Fast, frequencies: false }.run::<f64>(|step, oscillators| {
+        for (at, phi) in oscillators.phi.iter().enumerate() {
             let moved =
                 (phi - before[at] + std::f64::consts::PI).rem_euclid(std::f64::consts::TAU) - std::f64::consts::PI;
             unwrapped[at] += moved;
@@ -277,18 +285,19 @@ fn map(golden: &Golden, prefix: &str, phases: &Phases) -> (f64, f64) {
     let mut state = population::<f64>(&psi(0).iter().map(|(re, im)| im.atan2(*re)).collect::<Vec<_>>(), 1);
     state.amp = psi(0).iter().map(|(re, im)| re.hypot(*im)).collect();
     state.spike = golden.get("spike").to_vec();
-    let t = standing::temperature(golden.get("fitness"));
+    let t = population_stats::temperature(golden.get("fitness"));
     let x: Vec<f64> = golden.get("fitness").iter().map(|f| f / t).collect();
-    let (kernel, crew) = (Kernel { x: &x, h: golden.get("entropy") }, Crew::new(1));
-    let mut coupling = Coupling::new(Method::Auto, 0.0, n, crew);
+    let (kernel, pool) = (Kernel { x: &x, h: golden.get("entropy") }, ThreadPool::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::Auto, 0.0, n, pool);
     coupling.plan(kernel);
-    let mut waves = Waves::with_capacity(n);
-    waves.gather(&state);
+    let mut oscillators = Oscillators::with_capacity(n);
+    oscillators.gather(&state);
     let (mut far, mut far_r) = (0.0_f64, 0.0_f64);
     for step in 0..golden.shape(&format!("{prefix}_psi_re"))[0] - 1 {
-        waves.evaluate(kernel, &mut coupling, crew);
-        maps::apply(phases, &mut state, &mut waves);
-        let got: Vec<(f64, f64)> = state.amp.iter().zip(&waves.phi).map(|(a, p)| (a * p.cos(), a * p.sin())).collect();
+        oscillators.evaluate(kernel, &mut coupling, pool);
+        maps::apply(phases, &mut state, &mut oscillators);
+        let got: Vec<(f64, f64)> =
+            state.amp.iter().zip(&oscillators.phi).map(|(a, p)| (a * p.cos(), a * p.sin())).collect();
         far = got.iter().zip(psi(step + 1)).map(|(a, b)| (a.0 - b.0).hypot(a.1 - b.1)).fold(far, f64::max);
         let total = got.iter().fold((0.0, 0.0), |sum, z| (sum.0 + z.0, sum.1 + z.1));
         let (key, norm) = if prefix == "cov" { ("cov_R", (n as f64).sqrt()) } else { ("compat_Rq", 1.0) };
@@ -304,7 +313,7 @@ fn golden_nuclei_qkm_maps() {
         let covariant = Phases {
             dynamics: Dynamics::QkmCovariant,
             coupling: golden.one("cov_K"),
-            norm: Norm::Row,
+            norm: CouplingNorm::Row,
             ..Phases::default()
         };
         for (prefix, phases) in [("compat", compat), ("cov", covariant)] {
@@ -332,7 +341,7 @@ fn golden_nuclei_tunnelling() {
             for (column, l) in golden.get("L").iter().enumerate() {
                 let law = Tunnelling { r_threshold: v, width: *l, barrier: Barrier::SquareRoot, ..base.clone() };
                 assert!((law.probability(*e) / golden.row("wkb", row)[column] - 1.0).abs() < 1e-12);
-                let exact = tunnel::rectangular(v, *e, *l);
+                let exact = tunnelling::rectangular(v, *e, *l);
                 assert!((exact / golden.row("exact", row)[column] - 1.0).abs() < 1e-12);
                 let kappa = (2.0 * (v - e)).sqrt();
                 if kappa * l > 4.0 {
@@ -350,21 +359,21 @@ fn two(difference: f64, start: f64, k: f64, dt: f64, steps: usize) -> Vec<f64> {
     let phases = Phases {
         dt,
         coupling: k,
-        norm: Norm::Number,
+        norm: CouplingNorm::Number,
         integrator: Integrator::Rk4,
         omega_scale: 1.0,
         ..Phases::default()
     };
-    let (kernel, crew) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, Crew::new(1));
-    let mut coupling = Coupling::new(Method::MeanField, 0.0, 2, crew);
-    let draw = Draw { seed: 0, stream: Stream::Noise, generation: 0 };
-    let mut waves = Waves::with_capacity(2);
-    waves.gather(&state);
-    let drift = Drift { phases: &phases, state: &state, kernel, draw, crew };
+    let (kernel, pool) = (Kernel { x: &[0.0; 2], h: &[0.0; 2] }, ThreadPool::new(1));
+    let mut coupling = Coupling::new(CouplingMethod::MeanField, 0.0, 2, pool);
+    let draw = RandomAddress { seed: 0, stream: RandomStream::Noise, generation: 0 };
+    let mut oscillators = Oscillators::with_capacity(2);
+    oscillators.gather(&state);
+    let drift = Drift { phases: &phases, state: &state, kernel, draw, pool };
     (0..steps)
         .map(|step| {
-            let now = waves.phi[1] - waves.phi[0];
-            drift.substep(&mut waves, &mut coupling, step as u32);
+            let now = oscillators.phi[1] - oscillators.phi[0];
+            drift.substep(&mut oscillators, &mut coupling, step as u32);
             now
         })
         .collect()
@@ -382,7 +391,7 @@ fn golden_nuclei_two_oscillators() {
         for (t, want) in golden.get("t").iter().zip(golden.get("dphi_dw0")) {
             assert!((falls[(t / dt).round() as usize] - want).abs() < 1e-9, "at {t}");
         }
-        // Without locking the difference comes back after 2π / √(Δω² - K²).
+        // Without locking the difference is periodic with 2π / √(Δω² - K²).
         let slips = two(2.0, 0.0, k, 1e-3, 20_000);
         let mut turns = 0;
         let crossings: Vec<usize> = (1..slips.len())

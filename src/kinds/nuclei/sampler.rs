@@ -1,8 +1,8 @@
-//! Curves, events and fingerprint: the same for both backends, fed generation by generation.
+//! Sampling of probes and the run's hash, generation by generation; shared by both backends.
 
 use super::{
     Measure,
-    events::{Events, Standing},
+    events::{Events, PopulationStats},
     ledger::Ledger,
     lineage::Lineage,
     probes,
@@ -13,8 +13,8 @@ use crate::{
 };
 use std::fmt::Write as _;
 
-/// Probes whose readings grow with every sample, in the order of `Meter::series`.
-const GROWING: [ProbeId; 9] = [
+/// Series probes, in the order of `ProbeSampler::series`.
+const SERIES_PROBES: [ProbeId; 9] = [
     probes::ORDER,
     probes::ALIVE,
     probes::EVENTS,
@@ -26,7 +26,7 @@ const GROWING: [ProbeId; 9] = [
     probes::FITNESS_OF,
 ];
 
-/// Names of the lanes of a curve, with so many fields of phases.
+/// Lane names of a series, for this number of phase fields.
 pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     let names: &[&str] = match probe {
         probes::ORDER => {
@@ -41,16 +41,16 @@ pub fn lanes(probe: ProbeId, fields: usize) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Counts, hashes and samples; holds samples until they are read.
-pub struct Meter {
+/// Samples tapped probes and hashes all events; keeps samples until they are read.
+pub struct ProbeSampler {
     tapped: [bool; probes::PROBES.len()],
     capacity: u32,
     fields: usize,
     every: u64,
-    series: [Series; GROWING.len()],
+    series: [Series; SERIES_PROBES.len()],
     /// Totals at the last sample.
     pub sampled: Ledger,
-    /// Fingerprint of all events, and of r in every generation.
+    /// Hash of all events, and of r in every generation.
     pub hash: StreamHash,
     births: Vec<Spike>,
     deaths: Vec<Spike>,
@@ -58,8 +58,8 @@ pub struct Meter {
     log: String,
 }
 
-impl Meter {
-    /// Nothing tapped.
+impl ProbeSampler {
+    /// Without taps.
     pub fn new(measure: &Measure, capacity: u32, fields: usize, ledger: Ledger) -> Self {
         Self {
             tapped: [false; probes::PROBES.len()],
@@ -76,25 +76,25 @@ impl Meter {
         }
     }
 
-    /// Takes up another interval.
+    /// Sets the sample interval.
     pub fn configure(&mut self, measure: &Measure) {
         self.every = u64::from(measure.every).max(1);
     }
 
-    /// What will be read from now on. What was tapped before goes on without a gap; `living` are the founders of a
-    /// lineage that begins.
+    /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the founders of a new
+    /// lineage.
     pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
         }
         if let Some(beyond) = taps.iter().flat_map(|t| &t.elements).find(|e| **e >= self.capacity) {
-            return Err(SimError::Input(format!("there is no place {beyond}; the last one is {}", self.capacity - 1)));
+            return Err(SimError::Input(format!("there is no slot {beyond}; the last slot is {}", self.capacity - 1)));
         }
         let before = std::mem::replace(&mut self.tapped, [false; probes::PROBES.len()]);
         for tap in taps {
             let probe = usize::from(tap.probe);
             self.tapped[probe] = true;
-            let Some(i) = GROWING.iter().position(|p| *p == tap.probe) else { continue };
+            let Some(i) = SERIES_PROBES.iter().position(|p| *p == tap.probe) else { continue };
             let over_nuclei = matches!(tap.probe, probes::PHASE_OF | probes::FITNESS_OF);
             let elements = if over_nuclei { tap.elements.clone() } else { vec![] };
             if self.series[i].elements != elements || !before[probe] {
@@ -104,9 +104,9 @@ impl Meter {
         if self.is_tapped(probes::LINEAGE) && !before[usize::from(probes::LINEAGE)] {
             self.lineage.begin(step, self.capacity, living);
         }
-        for (probe, waiting) in [(probes::BIRTHS, &mut self.births), (probes::DEATHS, &mut self.deaths)] {
+        for (probe, pending) in [(probes::BIRTHS, &mut self.births), (probes::DEATHS, &mut self.deaths)] {
             if !self.tapped[usize::from(probe)] {
-                *waiting = vec![];
+                *pending = vec![];
             }
         }
         Ok(())
@@ -116,18 +116,18 @@ impl Meter {
         self.tapped[usize::from(probe)]
     }
 
-    /// The probes that are tapped.
+    /// Tapped probes.
     pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
         let tapped = self.tapped;
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
     }
 
-    /// Whether what costs something to know is asked for after so many completed generations.
-    pub fn wanted(&self, completed: u64) -> bool {
+    /// Whether the median and ensemble errors are sampled after `completed` generations.
+    pub fn needs_details(&self, completed: u64) -> bool {
         completed.is_multiple_of(self.every) && (self.is_tapped(probes::FITNESS) || self.is_tapped(probes::BARRIER))
     }
 
-    /// Takes what happened in generation `step`.
+    /// Records the events of generation `step`.
     pub fn events(&mut self, step: u64, events: &Events) {
         for (word, slots) in [(1, &events.fused), (2, &events.decayed), (3, &events.died)] {
             slots.iter().for_each(|slot| self.hash.push_spike((step as u32) << 2 | word, *slot));
@@ -135,10 +135,10 @@ impl Meter {
         if self.is_tapped(probes::BIRTHS) {
             let host = events.fused.first();
             let born = host.into_iter().chain(events.born.iter().map(|(child, _)| child));
-            ascending(&mut self.births, step, born);
+            push_sorted(&mut self.births, step, born);
         }
         if self.is_tapped(probes::DEATHS) {
-            ascending(&mut self.deaths, step, events.fused.iter().skip(1).chain(&events.died));
+            push_sorted(&mut self.deaths, step, events.fused.iter().skip(1).chain(&events.died));
         }
         if self.is_tapped(probes::LINEAGE) {
             self.lineage.events(step, events);
@@ -148,16 +148,16 @@ impl Meter {
         }
     }
 
-    /// Ends a generation; `value` reads a chosen nucleus.
-    pub fn end(&mut self, completed: u64, now: &Standing, ledger: &Ledger, value: &dyn Fn(ProbeId, u32) -> f32) {
+    /// Ends a generation; `value` reads the value of a probe in one slot.
+    pub fn end(&mut self, completed: u64, now: &PopulationStats, ledger: &Ledger, value: &dyn Fn(ProbeId, u32) -> f32) {
         let bits = now.r.to_bits();
         self.hash.push_spike((bits >> 32) as u32, bits as u32);
         if !completed.is_multiple_of(self.every) {
             return;
         }
-        let happened = ledger.since(&self.sampled);
+        let counts = ledger.since(&self.sampled);
         self.sampled = *ledger;
-        for (i, probe) in GROWING.into_iter().enumerate().filter(|(_, probe)| self.tapped[usize::from(*probe)]) {
+        for (i, probe) in SERIES_PROBES.into_iter().enumerate().filter(|(_, probe)| self.tapped[usize::from(*probe)]) {
             let series = &mut self.series[i];
             let before = series.values.len();
             match probe {
@@ -166,9 +166,9 @@ impl Meter {
                     series.values.extend(now.r_more[..self.fields - 1].iter().map(|r| *r as f32));
                 }
                 probes::ALIVE => series.values.push(ledger.n() as f32),
-                probes::EVENTS => series.values.extend(
-                    [happened.n_fused, happened.n_decay, happened.n_died, happened.overflow].map(|count| count as f32),
-                ),
+                probes::EVENTS => series
+                    .values
+                    .extend([counts.n_fused, counts.n_decay, counts.n_died, counts.overflow].map(|count| count as f32)),
                 probes::FITNESS => {
                     series.values.extend([now.f_best, now.f_median, now.f_mean, now.f_ensemble].map(|x| x as f32))
                 }
@@ -182,7 +182,7 @@ impl Meter {
         }
     }
 
-    /// The reading of a tapped history; none for fields.
+    /// Takes the reading of a tapped series, event or text probe; `None` for fields.
     pub fn take(&mut self, probe: ProbeId) -> Option<Reading> {
         Some(match probe {
             probes::BIRTHS => Reading::Spikes(std::mem::take(&mut self.births)),
@@ -190,7 +190,7 @@ impl Meter {
             probes::LINEAGE => Reading::Lineage(self.lineage.take()),
             probes::LOG => Reading::Text(std::mem::take(&mut self.log)),
             _ => {
-                let series = &mut self.series[GROWING.iter().position(|p| *p == probe)?];
+                let series = &mut self.series[SERIES_PROBES.iter().position(|p| *p == probe)?];
                 let lanes = match probe {
                     probes::PHASE_OF | probes::FITNESS_OF => series.elements.len() as u32,
                     _ => lanes(probe, self.fields).len().max(1) as u32,
@@ -201,7 +201,7 @@ impl Meter {
         })
     }
 
-    /// Starts over at a state in which these live; taps stay. Unread samples are dropped: they belong to another past.
+    /// Restarts from a state with these nuclei; taps stay. Unread samples are dropped because they belong to another run.
     pub fn resume(&mut self, hash: StreamHash, sampled: Ledger, step: u64, living: &[u32]) {
         (self.hash, self.sampled) = (hash, sampled);
         for series in &mut self.series {
@@ -224,8 +224,8 @@ impl Meter {
     }
 }
 
-/// Adds one generation of events, by place.
-fn ascending<'a>(to: &mut Vec<Spike>, step: u64, slots: impl Iterator<Item = &'a u32>) {
+/// Appends the events of one generation, sorted by slot.
+fn push_sorted<'a>(to: &mut Vec<Spike>, step: u64, slots: impl Iterator<Item = &'a u32>) {
     let first = to.len();
     to.extend(slots.map(|lane| Spike { step: step as u32, lane: *lane }));
     to[first..].sort_unstable();

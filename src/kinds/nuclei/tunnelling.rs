@@ -1,4 +1,4 @@
-//! How likely a barrier is crossed, given the order.
+//! Probability of crossing the barrier as a function of the order parameter.
 
 use super::{Barrier, Population, Tunnelling};
 
@@ -15,24 +15,24 @@ impl Tunnelling {
 }
 
 impl Population {
-    /// The probability of an event in one generation, from that of one attempt.
+    /// Probability of an event per generation, from the probability `p` of one attempt.
     pub fn in_a_step(&self, p: f64) -> f64 {
         if self.attempts_per_step > 0.0 { -(-self.attempts_per_step * p).exp_m1() } else { p }
     }
 
-    /// Probability of radioactive death in one generation.
+    /// Probability of death per generation.
     pub fn p_death(&self) -> f64 {
         -(-self.death_rate).exp_m1()
     }
 
-    /// How many of `n` nuclei may decay in a generation.
+    /// Number of `n` nuclei that may decay in a generation.
     pub fn k_of(&self, n: usize) -> usize {
         (self.k_worst as usize).max((self.worst_share * n as f64).ceil() as usize)
     }
 }
 
-/// Exact transmission through a rectangular barrier of height `v` and length `l` at energy `e` below it, for mass and ħ
-/// of 1: what the square-root law approximates for long barriers.
+/// Exact transmission through a rectangular barrier of height `v` and length `l` at energy `e` < `v`, for mass and ħ of 1.
+/// The square-root law approximates it for long barriers.
 pub fn rectangular(v: f64, e: f64, l: f64) -> f64 {
     let kappa = (2.0 * (v - e)).sqrt();
     let sinh = (kappa * l).sinh();

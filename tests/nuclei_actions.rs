@@ -1,4 +1,4 @@
-//! What is done to a running population of nuclei: actions, edits, learning, and what goes wrong.
+//! Actions, parameter changes, gradient steps and divergence of running nuclei simulations.
 
 #[path = "support/nuclei.rs"]
 mod population;
@@ -16,9 +16,9 @@ fn action(name: &str, elements: &[u32], values: &[Value]) -> Action {
     Action { name: name.to_owned(), elements: elements.to_vec(), values: values.to_vec() }
 }
 
-/// All ways side by side in a measured batch: exact ones agree, others say by how much they are off, and nothing changes.
+/// All coupling algorithms in a profiled batch: exact ones agree, approximations report their error, the run is unchanged.
 #[test]
-fn variants_of_the_coupling_are_timed_with_their_errors() {
+fn coupling_algorithms_are_timed_with_their_errors() {
     let mut params = Params::default();
     params.measure.variants = true;
     let mut sim = cpu::<f32>(&params, 1, 2);
@@ -29,7 +29,7 @@ fn variants_of_the_coupling_are_timed_with_their_errors() {
     assert_eq!(sim.digest(), plain.digest(), "measuring changes nothing");
     let row = |name: &str| pass.timings.iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no {name}"));
     for name in probes::VARIANTS {
-        let (row, n) = (row(name), sim.desk().standing.n);
+        let (row, n) = (row(name), sim.host().stats.n);
         let (off, rate) = (row.off.expect("compared"), row.per_sec(row.items).expect("timed"));
         println!("{name:<20} {:>8.1} us  {:.2e} pairs/s  error {off:.1e}", row.mean_nanos() / 1e3, rate);
         assert_eq!((row.launches, row.items), (1, n * n), "{name}: once per batch");
@@ -47,7 +47,7 @@ fn variants_of_the_coupling_are_timed_with_their_errors() {
 }
 
 #[test]
-fn actions_do_what_they_say() {
+fn actions_change_the_selected_nuclei() {
     let mut params = Params::default();
     (params.population.k_worst, params.population.m_fuse, params.population.death_rate) = (0, 0, 0.0);
     let mut sim = cpu::<f64>(&params, 1, 1);
@@ -70,7 +70,7 @@ fn actions_do_what_they_say() {
 
     let was = sim.state().clone();
     sim.act(&action("fuse", &[20, 10, 30], &[])).expect("fused");
-    let (state, ledger) = (sim.state(), sim.desk().ledger);
+    let (state, ledger) = (sim.state(), sim.host().ledger);
     assert_eq!((ledger.n(), state.n(), ledger.absorbed, ledger.n_fused), (126, 126, 2, 1));
     let (low, high) = (
         [10, 20, 30].map(|s| was.row(s)[0]).into_iter().fold(f64::INFINITY, f64::min),
@@ -80,12 +80,12 @@ fn actions_do_what_they_say() {
 
     sim.act(&action("decay", &[40], &[])).expect("decayed");
     let state = sim.state();
-    assert_eq!((sim.desk().ledger.n(), sim.desk().ledger.n_decay), (129, 1));
+    assert_eq!((sim.host().ledger.n(), sim.host().ledger.n_decay), (129, 1));
     assert_eq!([20, 30, 128].map(|s: usize| state.parent[s]), [40; 3], "free places, ascending");
     for (wrong, part) in [
         (action("fuse", &[5], &[]), "at least two"),
-        (action("kick", &[900], &[Value::Real(1.0)]), "nobody lives"),
-        (action("kick", &[5000], &[Value::Real(1.0)]), "no place 5000"),
+        (action("kick", &[900], &[Value::Real(1.0)]), "slots are free"),
+        (action("kick", &[5000], &[Value::Real(1.0)]), "no slot 5000"),
         (action("kick", &[5], &[Value::Real(f64::NAN)]), "angle"),
         (action("split", &[5], &[]), "no such action"),
     ] {
@@ -118,7 +118,7 @@ fn change(params: &Params, text: &str) -> Change {
 }
 
 #[test]
-fn edits_take_effect_between_generations() {
+fn parameter_changes_take_effect_between_generations() {
     let params = Params::default();
     let mut sim = cpu::<f32>(&params, 1, 1);
     advance(&mut sim, 3);
@@ -136,10 +136,10 @@ fn edits_take_effect_between_generations() {
         assert_eq!(sim.set(&change(&params, text)).expect("taken"), Effect::Applied, "{text}");
         advance(&mut sim, 2);
     }
-    let quantiles = start::frequencies::<f32>(Frequencies::LorentzQuantiles, 1, 1024);
-    assert_eq!(sim.state().omega, quantiles, "places have other frequencies from then on");
+    let quantiles = initial::frequencies::<f32>(Frequencies::LorentzQuantiles, 1, 1024);
+    assert_eq!(sim.state().omega, quantiles, "slots have the new frequencies");
     for text in ["population.capacity=2048", "task.n_inputs=3", "population.precision=F64"] {
-        assert_eq!(sim.set(&change(&params, text)).expect("heard"), Effect::NeedsRebuild, "{text}");
+        assert_eq!(sim.set(&change(&params, text)).expect("accepted"), Effect::NeedsRebuild, "{text}");
     }
     let mut large = Params::default();
     large.population.capacity = 100_000;
@@ -149,9 +149,9 @@ fn edits_take_effect_between_generations() {
     advance(&mut sim, 1);
 }
 
-/// What says how it begins is taken up at once and shows at the next rewind, as if it had been built with it.
+/// Parameters of the initial state are accepted at once and take effect at the next rewind.
 #[test]
-fn the_beginning_is_edited_for_the_next_rewind() {
+fn initial_parameters_take_effect_at_the_next_rewind() {
     let params = Params::default();
     let mut sim = cpu::<f64>(&params, 1, 1);
     advance(&mut sim, 3);
@@ -174,7 +174,7 @@ fn the_beginning_is_edited_for_the_next_rewind() {
 }
 
 #[test]
-fn what_diverges_says_so() {
+fn divergence_is_reported_with_step_and_remedy() {
     let mut params = Params::default();
     params.task.learning_rate = 100.0;
     let mut sim = cpu::<f32>(&params, 1, 1);
@@ -186,7 +186,7 @@ fn what_diverges_says_so() {
 }
 
 #[test]
-fn learning_by_gradient_learns() {
+fn gradient_steps_reach_the_noise_floor() {
     let mut params = Params::default();
     params.task.learning_rate = 0.1;
     (params.population.k_worst, params.population.m_fuse) = (0, 0);

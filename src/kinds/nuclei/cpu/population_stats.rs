@@ -1,16 +1,16 @@
-//! What is known of the population as a whole. Sums run over pieces of fixed length, in double precision.
+//! Statistics of the population. Sums run over chunks of fixed length, in double precision.
 
-use super::phases::Waves;
-use crate::kinds::nuclei::{Params, events::Standing, real::Real, state::State};
+use super::phases::Oscillators;
+use crate::kinds::nuclei::{Params, events::PopulationStats, real::Real, state::State};
 
-/// Nuclei whose values are summed before they join the rest.
+/// Nuclei per partial sum.
 const RUN: usize = 4096;
 
 fn sum<T: Real>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
     values.chunks(RUN).map(|run| run.iter().map(|x| of(x.wide())).sum::<f64>()).sum()
 }
 
-/// T = 1 + sample standard deviation; 1 for less than two.
+/// T = 1 + sample standard deviation; 1 for fewer than two values.
 pub fn temperature<T: Real>(f: &[T]) -> f64 {
     if f.len() < 2 {
         return 1.0;
@@ -26,25 +26,27 @@ pub fn order<T: Real>(cos: &[T], sin: &[T]) -> (f64, f64) {
     (re.hypot(im), im.atan2(re))
 }
 
-/// Of the living, whose waves have just been evaluated. What is not `wanted` is left out where it costs something.
+/// Statistics of all nuclei after an evaluation of the coupling sums. The median error is computed `with_details` only.
 pub fn of<T: Real>(
     params: &Params,
     state: &State<T>,
-    waves: &Waves<T>,
+    oscillators: &Oscillators<T>,
     f: &[T],
     h: &[T],
     sorted: &mut Vec<T>,
-    wanted: bool,
-) -> Standing {
+    with_details: bool,
+) -> PopulationStats {
     let n = f.len();
-    let at = |field: usize| waves.rotors(field);
+    let at = |field: usize| oscillators.phasors(field);
     let (r, mean_phase) = order(at(0).0, at(0).1);
-    let (re, d) = (sum(&waves.sums.re[..n], |x| x), sum(&waves.sums.d, |x| x));
+    let (re, d) = (sum(&oscillators.sums.re[..n], |x| x), sum(&oscillators.sums.d, |x| x));
     let tunnelling = &params.tunnelling;
-    let mut standing = Standing {
+    let mut stats = PopulationStats {
         n: n as u64,
         r,
-        r_more: std::array::from_fn(|i| if i + 1 < waves.fields { order(at(i + 1).0, at(i + 1).1).0 } else { 0.0 }),
+        r_more: std::array::from_fn(
+            |i| if i + 1 < oscillators.fields { order(at(i + 1).0, at(i + 1).1).0 } else { 0.0 },
+        ),
         r_j: if d > 0.0 { (re / d).max(0.0).sqrt() } else { 0.0 },
         mean_phase,
         p_dec: tunnelling.probability(r),
@@ -56,13 +58,13 @@ pub fn of<T: Real>(
         f_ensemble: f64::NAN,
         h_mean: sum(h, |x| x) / n.max(1) as f64,
     };
-    if wanted && n > 0 {
+    if with_details && n > 0 {
         let p = |slot: &u32| tunnelling.probability(state.r_local[*slot as usize].wide());
-        standing.p_mean = state.idx.chunks(RUN).map(|run| run.iter().map(p).sum::<f64>()).sum::<f64>() / n as f64;
+        stats.p_mean = state.idx.chunks(RUN).map(|run| run.iter().map(p).sum::<f64>()).sum::<f64>() / n as f64;
         sorted.clear();
         sorted.extend_from_slice(f);
         let (_, middle, _) = sorted.select_nth_unstable_by(n / 2, |a, b| a.wide().total_cmp(&b.wide()));
-        standing.f_median = middle.wide();
+        stats.f_median = middle.wide();
     }
-    standing
+    stats
 }
