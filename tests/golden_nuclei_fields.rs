@@ -67,7 +67,7 @@ fn check_simulation(golden: &Golden, n: usize, fields: usize) {
         let mut coupling = Coupling::new(CouplingMethod::Fast, 0.0, n, pool);
         coupling.plan(kernel);
         let mut oscillators = Oscillators::with_fields(fields, n);
-        oscillators.mix(golden.get("G"), sent);
+        oscillators.set_mixing(golden.get("G"), sent);
         oscillators.gather(&state);
         oscillators.evaluate(kernel, &mut coupling, pool);
         for (i, want) in formula.sums(amplitude).iter().enumerate() {

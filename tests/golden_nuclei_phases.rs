@@ -11,7 +11,7 @@ use neuropil::kinds::nuclei::{
     Tunnelling,
     cpu::{
         coupling::{Coupling, Kernel, Sums},
-        fitness::{self, Measured},
+        fitness::{self, EquationForms},
         maps,
         phases::{Drift, Oscillators},
         stats,
@@ -55,14 +55,14 @@ fn evaluation<T: Real>(golden: &Golden, tolerance: f64) {
     let [n, dim] = golden.shape("W")[..] else { panic!("a matrix") };
     let (x, y) = (golden.get("X").to_vec(), golden.get("y").to_vec());
     let setup = Setup::new(Problem { x, y, inputs: dim }, String::new());
-    let measured = Measured::<T>::new(&setup);
+    let measured = EquationForms::<T>::new(&setup);
     let mut state = population::<T>(&vec![0.0; n], dim);
     for slot in 0..n {
         state.row_mut(slot as u32).copy_from_slice(&numbers::<T>(golden.row("W", slot)));
     }
     let measure = |method, storage, tile| {
         let task = Task { method, storage, answer: OutputFunction::Linear, ..Task::default() };
-        let (equations, mut f) = (measured.of(&task).expect("a task"), vec![T::ZERO; n]);
+        let (equations, mut f) = (measured.for_task(&task).expect("a task"), vec![T::ZERO; n]);
         fitness::measure(equations, &task, &state, &state.idx, tile, ThreadPool::new(2), &mut vec![], &mut f);
         f
     };

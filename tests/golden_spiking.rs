@@ -6,7 +6,7 @@
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{Params, Precision, Source, SpikingKind, probes, setup::Setup},
-    sim::{Device, Frame, Kind, Progress, Reading, Scene, Simulation, Spike, Tap},
+    sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, Tap},
 };
 use npyz::npz::NpzArchive;
 use std::{
@@ -43,11 +43,11 @@ fn params(folder: &Path) -> Params {
 }
 
 fn prepare(params: &Params) -> Arc<Setup> {
-    Arc::new(SpikingKind::prepare(params, &Scene::default(), &Progress::default()).expect("the network reads"))
+    Arc::new(SpikingKind::prepare(params, &BuildContext::default(), &Progress::default()).expect("the network reads"))
 }
 
 fn start(params: &Params, setup: &Arc<Setup>, seed: u64, threads: usize) -> Box<dyn Simulation> {
-    let scene = Scene { seed, ..Scene::default() };
+    let scene = BuildContext { seed, ..BuildContext::default() };
     let mut sim = SpikingKind::start(params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("spikes can be tapped");
     sim

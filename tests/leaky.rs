@@ -152,7 +152,7 @@ fn batches_threads_rewind_save_and_load() {
     for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
         assert_eq!(digest_of(&mut *fresh(threads), 2000, batch), want, "{threads} threads, batches of {batch}");
     }
-    let other = Scene { seed: SEED + 1, ..Scene::default() };
+    let other = BuildContext { seed: SEED + 1, ..BuildContext::default() };
     let mut other = SpikingKind::start(&busy(), &other, setup.clone(), &Device::Cpu { threads: 1 }).expect("it starts");
     assert_ne!(digest_of(&mut *other, 2000, 2000), want, "the seed matters");
     let mut sim = fresh(2);

@@ -5,7 +5,7 @@ mod population;
 
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, probes, start},
+    kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, initial, probes},
     params::{Change, Value, path},
     sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
 };

@@ -3,7 +3,7 @@
 use neuropil::{
     gpu::Pass,
     kinds::nuclei::{CouplingMethod, Params, cpu::CpuSim, task},
-    sim::{Progress, Scene, Simulation},
+    sim::{BuildContext, Progress, Simulation},
 };
 use std::{
     alloc::{GlobalAlloc, Layout, System},

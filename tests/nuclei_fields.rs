@@ -69,7 +69,7 @@ fn off<T: Real>(n: usize, fields: usize, method: CouplingMethod, sent: SentPhase
     let mut coupling = Coupling::new(method, 0.0, n, pool);
     coupling.plan(kernel);
     let mut oscillators = Oscillators::<T>::with_fields(fields, n);
-    oscillators.mix(&g, sent);
+    oscillators.set_mixing(&g, sent);
     let mut state = State::with_fields(n, 1, fields);
     state.alive.fill(1);
     state.compact();

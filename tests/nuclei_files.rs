@@ -5,7 +5,7 @@ use neuropil::{
     data::samples::{self, Samples},
     gpu::Pass,
     kinds::nuclei::{CouplingMethod, Params, TaskSource, cpu::CpuSim, task},
-    sim::{Progress, Scene, SimError, Simulation},
+    sim::{BuildContext, Progress, SimError, Simulation},
 };
 use npyz::{WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{

@@ -109,7 +109,7 @@ fn batches_threads_rewind_save_and_load() {
     for precision in [Precision::F64, Precision::F32] {
         let mut params = busy();
         params.lif.precision = precision;
-        let scene = Scene { seed: 3, ..Scene::default() };
+        let scene = BuildContext { seed: 3, ..BuildContext::default() };
         let fresh =
             |threads| SpikingKind::start(&params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
         let want = digest_of(&mut *fresh(1), 3000, 3000);

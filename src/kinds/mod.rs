@@ -33,9 +33,9 @@ struct PreparedKind<K: Kind> {
 }
 
 impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
-    fn prepare(params: &K::Params, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-        let setup = Arc::new(K::prepare(params, scene, progress)?);
-        Ok(Box::new(Self { params: params.clone(), scene: scene.clone(), setup }))
+    fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        let setup = Arc::new(K::prepare(params, context, progress)?);
+        Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 }
 
@@ -110,7 +110,7 @@ macro_rules! kinds {
             }
 
             /// What rows of its timings move and compute per work item.
-            pub fn work(&self) -> &'static [Work] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
+            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
@@ -123,7 +123,7 @@ macro_rules! kinds {
 
             /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
             /// they do not.
-            pub fn predict(&self, on: Place) -> Bytes {
+            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
                 match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
@@ -133,8 +133,8 @@ macro_rules! kinds {
             }
 
             /// The heavy half of [`Model::build`], to be started as often as one likes.
-            pub fn prepare(&self, scene: &Scene, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, scene, progress), )* }
+            pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
             }
         }
 

@@ -91,7 +91,7 @@ impl Many {
         let mut coupling = Coupling::new(gpu, n_slots as u32, algorithm, None).expect("it starts");
         let mut mixer =
             Mixer::new(gpu, phase_fields as usize, n_slots as u32).expect("it starts").expect("several fields");
-        mixer.take(&self.g).expect("it is taken");
+        mixer.set(&self.g).expect("it is taken");
         let pass = &mut Pass::default();
         let Table { population, stats, idx, fields, .. } = &table;
         coupling.build_sites(pass, population, stats, idx, fields).expect("places");

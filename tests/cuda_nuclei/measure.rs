@@ -34,7 +34,7 @@ fn sim(params: &Params, state: &State<f32>, setup: &Arc<Setup>, tile: Option<Til
     let mut params = params.clone();
     (params.population.capacity, params.population.n_start) = (state.capacity as u32, 1);
     let tuning = Tuning { tile, ..Tuning::default() };
-    let mut sim = CudaSim::tuned(&params, &Scene::default(), setup.clone(), &gpu, tuning).expect("it starts");
+    let mut sim = CudaSim::tuned(&params, &BuildContext::default(), setup.clone(), &gpu, tuning).expect("it starts");
     sim.put(state, 0).expect("it is stored");
     Some(sim)
 }
@@ -172,12 +172,12 @@ fn gradient_steps_match_the_cpu() {
         let mut sim = sim(&params, &state, &setup, None).expect("a GPU");
         measured(&mut sim);
         let got = sim.state().expect("it reads");
-        let all = fitness::Measured::<f64>::new(&setup);
-        let of = all.of(&params.task).expect("a task");
+        let all = fitness::EquationForms::<f64>::new(&setup);
+        let of = all.for_task(&params.task).expect("a task");
         let mut off = 0.0;
         for slot in 0..100 {
             let mut row: Vec<f64> = state.row(slot).iter().map(|w| f64::from(*w)).collect();
-            fitness::learn(of, answer, 0.05, &mut row, &mut vec![0.0; inputs]);
+            fitness::step_gradient(of, answer, 0.05, &mut row, &mut vec![0.0; inputs]);
             off = got.row(slot).iter().zip(&row).map(|(g, w)| (f64::from(*g) - w).abs()).fold(off, worse);
         }
         within(&format!("one step of learning, {samples} samples, {inputs} inputs, {answer:?}"), off, 2e-6);
@@ -200,7 +200,7 @@ fn the_largest_keys_are_selected_ties_to_the_lower_slot() {
         (params.population.capacity, params.population.n_start) = (n, 1);
         // One sample, x = 1 and y = 0: f = w².
         let setup = Arc::new(Setup::new(Problem { x: vec![1.0], y: vec![0.0], inputs: 1 }, "squares".to_owned()));
-        let mut sim = CudaSim::new(&params, &Scene::default(), setup, &gpu).expect("it starts");
+        let mut sim = CudaSim::new(&params, &BuildContext::default(), setup, &gpu).expect("it starts");
         sim.put(&population(&rows, 1), 0).expect("it is stored");
         sim.advance(1, &mut Pass::default()).expect("it runs");
         let mut slots: Vec<u32> = (0..n).collect();

@@ -390,9 +390,9 @@ fn memory_equals_the_prediction() {
         (params.coupling.method, params.task.storage) = (method, storage);
         (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
         let held = start(&params, &gpu, Tuning::default()).memory();
-        let predicted = NucleiKind::predict(&params, Some(&setup(&params)), Place::Cuda);
+        let predicted = NucleiKind::predict(&params, Some(&setup(&params)), DeviceKind::Cuda);
         assert_eq!(predicted, held, "{method:?} {storage:?}");
-        assert_eq!(predicted, NucleiKind::predict(&params, None, Place::Cuda));
+        assert_eq!(predicted, NucleiKind::predict(&params, None, DeviceKind::Cuda));
     }
 }
 

@@ -77,7 +77,7 @@ pub fn fly(shared: &Path) -> Arc<Setup> {
     let mut params = Params::default();
     params.network.source = Source::Files;
     params.network.path = shared.join("data/fly_standin").display().to_string().into();
-    Arc::new(SpikingKind::prepare(&params, &Scene::default(), &Progress::default()).expect("the network"))
+    Arc::new(SpikingKind::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network"))
 }
 
 /// A network of the references with its listed kicks.
@@ -87,7 +87,7 @@ pub fn kicked(shared: &Path, folder: &str) -> (Params, Arc<Setup>) {
     params.network.source = Source::Files;
     params.network.path = folder.display().to_string().into();
     params.stimulus.kicks = folder.join("kicks_A.csv").display().to_string().into();
-    let setup = SpikingKind::prepare(&params, &Scene::default(), &Progress::default()).expect("the network");
+    let setup = SpikingKind::prepare(&params, &BuildContext::default(), &Progress::default()).expect("the network");
     (params, Arc::new(setup))
 }
 

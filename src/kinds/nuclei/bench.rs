@@ -139,8 +139,9 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
 }
 
 fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
-    let setup = Arc::new(NucleiKind::prepare(&case.params, &Scene::default(), &Progress::default())?);
-    let mut sim = NucleiKind::start(&case.params, &Scene { seed: 1, ..Scene::default() }, setup, &options.device)?;
+    let setup = Arc::new(NucleiKind::prepare(&case.params, &BuildContext::default(), &Progress::default())?);
+    let mut sim =
+        NucleiKind::start(&case.params, &BuildContext { seed: 1, ..BuildContext::default() }, setup, &options.device)?;
     let first = timed(&mut *sim, 1)?;
     let steps = ((MIN_WALL_S / first.max(1e-9)).ceil() as u64).clamp(1, 10_000);
     let mut walls = (0..options.repeats.max(1)).map(|_| timed(&mut *sim, steps)).collect::<Result<Vec<f64>, _>>()?;

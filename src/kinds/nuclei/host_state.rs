@@ -41,7 +41,7 @@ pub struct HostState {
 
 impl HostState {
     /// At step 0, with this number of founders.
-    pub fn new(params: &Params, scene: &Scene, setup: Arc<Setup>, founders: u64) -> Self {
+    pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, founders: u64) -> Self {
         let capacity = params.population.capacity;
         let ledger = Ledger { founders, ..Ledger::default() };
         Self {
@@ -133,5 +133,5 @@ impl CheckedAction {
 
 /// Values became NaN or infinite.
 pub fn non_finite(values: &str, step: u64) -> SimError {
-    SimError::lost(values, step, "lower task.learning_rate or population.sigma")
+    SimError::non_finite(values, step, "lower task.learning_rate or population.sigma")
 }

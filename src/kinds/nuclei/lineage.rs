@@ -23,19 +23,21 @@ impl Lineage {
 
     fn record_birth(&mut self, step: u64, slot: u32, parents: Vec<u64>) {
         self.ids[slot as usize] = self.next;
-        let birth = Birth { step, child: self.next, parents, place: Some(slot), ..Birth::default() };
+        let birth = Birth { step, child: self.next, parents, slot: Some(slot), ..Birth::default() };
         self.pending.push(LifeEvent::Birth(birth));
         self.next += 1;
     }
 
-    fn record_deaths(&mut self, step: u64, slots: &[u32], end: End) {
+    fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause) {
         let death = |slot: &u32| Death { step, gone: self.ids[*slot as usize], end, health: None };
         self.pending.extend(slots.iter().map(death).map(LifeEvent::Death));
     }
 
     /// Deaths and births of generation `step`; they take effect at `step` + 1.
     pub fn events(&mut self, step: u64, events: &Events) {
-        for (slots, end) in [(&events.fused, End::Merged), (&events.decayed, End::Split), (&events.died, End::Died)] {
+        for (slots, end) in
+            [(&events.fused, EndCause::Merged), (&events.decayed, EndCause::Split), (&events.died, EndCause::Died)]
+        {
             self.record_deaths(step + 1, slots, end);
         }
         if let Some(host) = events.fused.first() {
@@ -68,13 +70,13 @@ mod tests {
 
     fn births(events: &[LifeEvent]) -> Vec<(u64, u64, Option<u32>, Vec<u64>)> {
         let select = |e: &LifeEvent| match e {
-            LifeEvent::Birth(b) => Some((b.step, b.child, b.place, b.parents.clone())),
+            LifeEvent::Birth(b) => Some((b.step, b.child, b.slot, b.parents.clone())),
             LifeEvent::Death(_) => None,
         };
         events.iter().filter_map(select).collect()
     }
 
-    fn deaths(events: &[LifeEvent]) -> Vec<(u64, u64, End)> {
+    fn deaths(events: &[LifeEvent]) -> Vec<(u64, u64, EndCause)> {
         let select = |e: &LifeEvent| if let LifeEvent::Death(d) = e { Some((d.step, d.gone, d.end)) } else { None };
         events.iter().filter_map(select).collect()
     }
@@ -91,10 +93,13 @@ mod tests {
         let want =
             [(0, 3, Some(3), vec![]), (8, 4, Some(0), merged), (8, 5, Some(3), split.clone()), (8, 6, Some(2), split)];
         assert_eq!(births(&taken)[3..], want);
-        assert_eq!(deaths(&taken), [(8, 0, End::Merged), (8, 2, End::Merged), (8, 3, End::Split), (8, 1, End::Died)]);
+        assert_eq!(
+            deaths(&taken),
+            [(8, 0, EndCause::Merged), (8, 2, EndCause::Merged), (8, 3, EndCause::Split), (8, 1, EndCause::Died)]
+        );
         lineage.events(8, &Events { fused: vec![2, 3], ..Events::default() });
         let taken = lineage.take();
         assert_eq!(births(&taken), [(9, 7, Some(2), vec![6, 5])]);
-        assert_eq!(deaths(&taken), [(9, 6, End::Merged), (9, 5, End::Merged)]);
+        assert_eq!(deaths(&taken), [(9, 6, EndCause::Merged), (9, 5, EndCause::Merged)]);
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::sim::MemoryByOwner;
 
 /// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as its `memory` reports it; empty when a task file has not been read.
-pub fn cpu(params: &Params, setup: Option<&Setup>) -> Bytes {
+pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     match params.population.precision {
         Precision::F64 => cpu_in::<f64>(params, setup),
         Precision::F32 => cpu_in::<f32>(params, setup),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::nuclei::NucleiKind,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
@@ -78,12 +78,13 @@ mod tests {
         all.push(Params::default());
         all[7].coupling.fields = 3;
         for params in all {
-            let on = Place::Cpu { threads: 2 };
+            let on = DeviceKind::Cpu { threads: 2 };
             let predicted = NucleiKind::predict(&params, None, on);
-            let setup = Arc::new(NucleiKind::prepare(&params, &Scene::default(), &Progress::default()).unwrap());
+            let setup = Arc::new(NucleiKind::prepare(&params, &BuildContext::default(), &Progress::default()).unwrap());
             assert_eq!(NucleiKind::predict(&params, Some(&setup), on), predicted);
-            let held =
-                NucleiKind::start(&params, &Scene::default(), setup, &Device::Cpu { threads: 2 }).unwrap().memory();
+            let held = NucleiKind::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 })
+                .unwrap()
+                .memory();
             for ((owner, a), (real, b)) in predicted.iter().zip(&held) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");

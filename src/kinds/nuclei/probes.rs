@@ -104,14 +104,14 @@ pub const VARIANTS: [&str; 7] = [
 ];
 
 /// Minimum memory traffic and operations per item, for the roofline.
-pub const WORK: &[Work] = &[
+pub const WORK: &[RooflineWork] = &[
     // A pair: one power of two, four additions, two fused multiply-adds; a site of 16 bytes serves a block's 1024 sites.
-    Work { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
-    Work { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
+    RooflineWork { row: "couple_tiled", bytes: 16.0 / 1024.0, ops: 9.0, when: "coupling.method = Tiled on a GPU" },
+    RooflineWork { row: VARIANTS[1], bytes: 16.0 / 1024.0, ops: 9.0, when: "measure.variants" },
     // One matrix element is read per pair and multiplied twice.
-    Work { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
+    RooflineWork { row: "couple_matrix", bytes: 4.0, ops: 5.0, when: "coupling.matrix on a GPU" },
     // J is stored first: one power of two and three additions.
-    Work { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },
+    RooflineWork { row: VARIANTS[6], bytes: 8.0, ops: 9.0, when: "measure.variants on the CPU" },
 ];
 
 actions! {

@@ -101,7 +101,7 @@ impl Setup {
 const MAX_WEIGHTS: u64 = 1 << 30;
 
 /// Reads or generates the task, and reads the coupling matrix.
-pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Setup, SimError> {
+pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let (task, population) = (&params.task, &params.population);
     if population.n_start > population.capacity {
         let (n, most) = (population.n_start, population.capacity);
@@ -110,8 +110,8 @@ pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Se
     progress.report("task", 0.0)?;
     let mut setup = match task.source {
         TaskSource::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
-        TaskSource::Toy => Setup::new(generate(task, scene.seed), "generated".to_owned()),
-        TaskSource::File => read(task, scene)?,
+        TaskSource::Toy => Setup::new(generate(task, context.seed), "generated".to_owned()),
+        TaskSource::File => read(task, context)?,
     };
     let weights = u64::from(population.capacity) * setup.dim as u64;
     if weights > MAX_WEIGHTS {
@@ -123,7 +123,7 @@ pub fn prepare(params: &Params, scene: &Scene, progress: &Progress) -> Result<Se
     let typed = params.coupling.matrix.0.trim();
     if !typed.is_empty() {
         progress.report("coupling", 0.5)?;
-        let read = samples::square(&scene.resolve(typed), "J", population.capacity as usize);
+        let read = samples::square(&context.resolve(typed), "J", population.capacity as usize);
         setup.matrix = Some(read.map_err(read_error)?);
     }
     Ok(setup)
@@ -161,7 +161,7 @@ fn read(task: &Task, context: &BuildContext) -> Result<Setup, SimError> {
         ));
     }
     let watch = |_: &str, _: f32| true;
-    let read = samples::read(&scene.resolve(typed), task.target.trim(), &watch).map_err(read_error)?;
+    let read = samples::read(&context.resolve(typed), task.target.trim(), &watch).map_err(read_error)?;
     Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
 }
 

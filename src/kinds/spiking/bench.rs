@@ -170,7 +170,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     }
     let context = BuildContext::default();
     let since = Instant::now();
-    let setup = Arc::new(SpikingKind::prepare(&params, &scene, progress)?);
+    let setup = Arc::new(SpikingKind::prepare(&params, &context, progress)?);
     let prepared_s = since.elapsed().as_secs_f64();
     let alone = cases.len() == 1;
     let mut rows = vec![];
@@ -206,7 +206,7 @@ fn measure(
         ..Intervention::default()
     });
     let since = Instant::now();
-    let mut sim = SpikingKind::start(&params, scene, setup.clone(), &options.device)?;
+    let mut sim = SpikingKind::start(&params, context, setup.clone(), &options.device)?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
     sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;

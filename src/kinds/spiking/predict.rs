@@ -93,18 +93,18 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::SpikingKind,
-        sim::{Device, Kind as _, Place, Progress, Scene},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
     };
     use std::sync::Arc;
 
     /// Compares prediction and actual memory per owner, with a tolerance of 20 %.
     fn check(params: &Params, threads: usize) {
-        let (scene, on) = (Scene::default(), Place::Cpu { threads });
+        let (context, on) = (BuildContext::default(), DeviceKind::Cpu { threads });
         let told = SpikingKind::predict(params, None, on);
-        let setup = Arc::new(SpikingKind::prepare(params, &scene, &Progress::default()).unwrap());
+        let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
-        let held = SpikingKind::start(params, &scene, setup, &Device::Cpu { threads }).unwrap().memory();
-        let sum = |bytes: &Bytes| bytes.iter().map(|(_, n)| n).sum::<u64>();
+        let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
+        let sum = |bytes: &MemoryByOwner| bytes.iter().map(|(_, n)| n).sum::<u64>();
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&predicted, &counted] {
             assert!(near(sum(predicted), sum(&held)), "{} for {}", sum(predicted), sum(&held));
@@ -139,6 +139,6 @@ mod tests {
     fn files_are_not_known_before_they_are_read() {
         let mut params = Params::default();
         params.network.source = Source::Files;
-        assert!(SpikingKind::predict(&params, None, Place::Cpu { threads: 1 }).is_empty());
+        assert!(SpikingKind::predict(&params, None, DeviceKind::Cpu { threads: 1 }).is_empty());
     }
 }

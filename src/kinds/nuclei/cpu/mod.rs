@@ -97,15 +97,15 @@ impl<T: Real> CpuSim<T> {
             slopes: vec![T::ZERO; capacity.div_ceil(TILE) * dim],
             sorted: room(),
         };
-        let state = initial::state(params, scene.seed, dim);
+        let state = initial::state(params, context.seed, dim);
         let mut oscillators = Oscillators::with_fields(state.fields, capacity);
-        oscillators.set_mixing(&mixing::matrix(&params.coupling, state.fields, scene.seed), params.coupling.sent);
+        oscillators.set_mixing(&mixing::matrix(&params.coupling, state.fields, context.seed), params.coupling.sent);
         Ok(Self {
             equations: EquationForms::new(&setup),
             coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, pool),
             oscillators,
             turnover: Turnover::new(capacity, dim),
-            host: HostState::new(params, scene, setup, state.n() as u64),
+            host: HostState::new(params, context, setup, state.n() as u64),
             state,
             pool,
             scratch,
@@ -129,7 +129,7 @@ impl<T: Real> CpuSim<T> {
     }
 
     fn draw(&self) -> RandomAddress {
-        RandomAddress { seed: self.host.scene.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
+        RandomAddress { seed: self.host.context.seed, stream: RandomStream::Mut, generation: self.host.step as u32 }
     }
 
     /// One generation.

@@ -50,11 +50,11 @@ impl<T: Real> Simulation for CpuSim<T> {
                 check(&new)?;
                 if new.coupling != self.host.params.coupling {
                     self.coupling.set_method(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
-                    let g = mixing::matrix(&new.coupling, self.state.fields, self.host.scene.seed);
+                    let g = mixing::matrix(&new.coupling, self.state.fields, self.host.context.seed);
                     self.oscillators.set_mixing(&g, new.coupling.sent);
                 }
                 if new.phases.frequencies != self.host.params.phases.frequencies {
-                    let (seed, n_slots) = (self.host.scene.seed, self.state.capacity);
+                    let (seed, n_slots) = (self.host.context.seed, self.state.capacity);
                     self.state.omega = initial::frequencies(new.phases.frequencies, seed, n_slots);
                 }
                 self.host.params = *new;
@@ -131,7 +131,7 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.put(initial::state(&self.host.params, self.host.scene.seed, self.state.dim), 0);
+        self.put(initial::state(&self.host.params, self.host.context.seed, self.state.dim), 0);
         Ok(())
     }
 

@@ -122,18 +122,18 @@ impl CudaSim {
     ) -> Result<Self, SimError> {
         kernel_params::check(params, &setup)?;
         let (dim, capacity) = (setup.dim, params.population.capacity);
-        let kernel_params = kernel_params::kernel_params(params, scene.seed, dim);
+        let kernel_params = kernel_params::kernel_params(params, context.seed, dim);
         let pipeline = Pipeline {
             kernels: Kernels::load(gpu)?,
             table: Table::new(gpu, kernel_params)?,
             scratch: Scratch::new(gpu, &kernel_params)?,
             coupling: coupling_of(gpu, params, &setup, &tuning)?,
-            mixer: mixer_of(gpu, params, scene.seed)?,
+            mixer: mixer_of(gpu, params, context.seed)?,
             task: Task::new(gpu, params, &setup, tuning.without_tensor_cores)?,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
-        let state = initial::state(params, scene.seed, dim);
-        let host = HostState::new(params, scene, setup, state.n() as u64);
+        let state = initial::state(params, context.seed, dim);
+        let host = HostState::new(params, context, setup, state.n() as u64);
         let mut sim =
             Self { graph: None, is_wanted: false, host, gpu: gpu.clone(), pipeline, tuning, samples_chosen: false };
         sim.pipeline.table.upload(&state, 0, &sim.host.ledger)?;

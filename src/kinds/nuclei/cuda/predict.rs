@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     kinds::nuclei::{Params, TaskSource, mixing, task::Setup},
-    sim::Bytes,
+    sim::MemoryByOwner,
 };
 
 /// Memory of [`CudaSim`](super::CudaSim) by owner, as its `memory` reports it; empty when a task file has not been read.
-pub fn predict(params: &Params, setup: Option<&Setup>) -> Bytes {
+pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
     let task = &params.task;
     let (samples, dim) = match (setup, task.source) {
         (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),

@@ -127,7 +127,7 @@ impl Simulation for CudaSim {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        let state = initial::state(&self.host.params, self.host.scene.seed, self.host.setup.dim);
+        let state = initial::state(&self.host.params, self.host.context.seed, self.host.setup.dim);
         self.put(&state, 0)
     }
 
@@ -135,7 +135,7 @@ impl Simulation for CudaSim {
         self.host.digest()
     }
 
-    fn memory(&self) -> Bytes {
+    fn memory(&self) -> MemoryByOwner {
         let (weights, rest) = self.pipeline.table.n_bytes();
         vec![
             ("weights", weights),
@@ -163,10 +163,10 @@ impl CudaSim {
             self.pipeline.coupling = super::coupling_of(&self.gpu, &new, &self.host.setup, &self.tuning)?;
         }
         if let (Some(mixer), true) = (&mut self.pipeline.mixer, new.coupling != self.host.params.coupling) {
-            mixer.set(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.host.scene.seed))?;
+            mixer.set(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.host.context.seed))?;
         }
         if new.phases.frequencies != self.host.params.phases.frequencies {
-            let (seed, n_slots) = (self.host.scene.seed, new.population.capacity as usize);
+            let (seed, n_slots) = (self.host.context.seed, new.population.capacity as usize);
             self.pipeline.table.set_frequencies(&initial::frequencies(new.phases.frequencies, seed, n_slots))?;
         }
         if new.task != self.host.params.task {
@@ -174,7 +174,7 @@ impl CudaSim {
         }
         self.pipeline.table.kernel_params.set(kernel_params::kernel_params(
             &new,
-            self.host.scene.seed,
+            self.host.context.seed,
             self.host.setup.dim,
         ))?;
         self.host.params = new;
@@ -191,8 +191,11 @@ impl CudaSim {
         });
         let mut state = self.state()?;
         let mut turnover = Turnover::new(state.capacity, state.dim);
-        let draw =
-            RandomAddress { seed: self.host.scene.seed, stream: RandomStream::Mut, generation: self.host.step as u32 };
+        let draw = RandomAddress {
+            seed: self.host.context.seed,
+            stream: RandomStream::Mut,
+            generation: self.host.step as u32,
+        };
         let host = &mut self.host;
         host.events.clear();
         let mut target = TurnoverTarget { state: &mut state, ledger: &mut host.ledger, events: &mut host.events };
