@@ -15,6 +15,7 @@ use neuropil::{
     gpu::{Gpu, Pass},
     kinds::spiking::{
         Effect, Intervention, Lif, NeuronModel, Params, Precision, SpikingKind,
+        constants::Real,
         cpu::leaky::LeakySim,
         cuda::{CudaSim, PersistentMode, Tuning},
         probes,

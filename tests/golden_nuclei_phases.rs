@@ -14,7 +14,7 @@ use neuropil::kinds::nuclei::{
         fitness::{self, EquationForms},
         maps,
         phases::{Drift, Oscillators},
-        stats,
+        population_stats,
         thread_pool::ThreadPool,
     },
     random::{RandomAddress, RandomStream},

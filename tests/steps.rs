@@ -11,6 +11,7 @@ use neuropil::{
     gpu::Pass,
     kinds::spiking::{
         Effect, Intervention, Lif, Params, Precision, SpikingKind,
+        constants::Real,
         cpu::{CpuSim, reference::Reference},
         probes,
         setup::Setup,

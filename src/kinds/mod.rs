@@ -87,16 +87,16 @@ macro_rules! kinds {
             /// Stable lower-case name.
             pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
 
-            /// What it models, after whom.
+            /// What it models, with references.
             pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
-            /// What its simulations can be asked to show and record.
+            /// Its probes.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
-            /// What can be done to its simulations.
+            /// Its actions.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
-            /// Sets of values with a name and a citation.
+            /// Named parameter values with a citation.
             pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
 
             /// Its CUDA modules.
@@ -109,7 +109,7 @@ macro_rules! kinds {
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
 
-            /// What rows of its timings move and compute per work item.
+            /// Memory traffic and arithmetic per work item of its timing rows.
             pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
@@ -121,8 +121,7 @@ macro_rules! kinds {
             /// Simulated seconds per step.
             pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
 
-            /// Memory a simulation will hold on a device, by owner, as far as the parameters alone say; empty when
-            /// they do not.
+            /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
             pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
                 match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
@@ -132,7 +131,7 @@ macro_rules! kinds {
                 self.prepare(context, progress)?.start(context.seed, on)
             }
 
-            /// The heavy half of [`Model::build`], to be started as often as one likes.
+            /// The slow part of [`Model::build`]; the result can be started repeatedly.
             pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
                 match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
             }

@@ -4,6 +4,7 @@ use neuropil::{
     gpu::{Gpu, OpenError, Pass},
     kinds::spiking::{
         Effect, Intervention, NeuronModel, Params, Source, SpikingKind,
+        constants::Real,
         cpu::CpuSim,
         cuda::{CudaSim, PersistentMode, Tuning},
         setup::Setup,

@@ -100,7 +100,7 @@ mod tests {
     /// Compares prediction and actual memory per owner, with a tolerance of 20 %.
     fn check(params: &Params, threads: usize) {
         let (context, on) = (BuildContext::default(), DeviceKind::Cpu { threads });
-        let told = SpikingKind::predict(params, None, on);
+        let predicted = SpikingKind::predict(params, None, on);
         let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
         let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
