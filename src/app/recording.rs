@@ -42,12 +42,8 @@ impl App {
         let was_cancelled = self.library.replaying.take().is_some_and(|replay| replay.progress.is_cancelled());
         match verdict {
             _ if was_cancelled => {}
-            Ok(ReplayResult::Identical { steps, spikes, digest }) => {
-                let (spikes, steps) = (text::count(spikes), text::count(steps));
-                self.notify(
-                    Level::Info,
-                    format!("Replay of {name} is identical: {spikes} spikes in {steps} steps, hash {}", digest.hash),
-                );
+            Ok(result @ ReplayResult::Identical { .. }) => {
+                self.notify(Level::Info, format!("Replay of {name}: {}", result.text()));
             }
             Ok(ReplayResult::Differs(what)) => self.notify(Level::Error, format!("Replay of {name} differs: {what}")),
             Err(why) => self.notify(Level::Error, format!("Could not replay {name}: {why}")),

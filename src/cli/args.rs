@@ -41,6 +41,14 @@ pub(super) enum Task {
     Replay(ReplayArgs),
     /// Write a run in a format other programs read.
     Export(ExportArgs),
+    /// Compare the files of a run with the lengths and hashes in its manifest: exit 0 when all match, 1 when not.
+    Check {
+        /// Run folder.
+        run: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Describe a project or a run.
     Info {
         /// Project file or run folder.

@@ -4,8 +4,8 @@ use super::{error::CliError, say::out};
 use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
-    project::{self, Project, RunFolder, run::MANIFEST},
-    sim::{DeviceKind, MemoryByOwner},
+    project::{self, Project, RunFolder, Status, check::check, run::MANIFEST},
+    sim::{DeviceKind, MemoryByOwner, Progress},
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -114,10 +114,14 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     let secs = |step: u64| step as f64 * m.secs_per_step;
     out!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
     for stream in &m.streams {
-        out!("  {:12} {:8} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
+        let n = match run.n_records(stream) {
+            0 => format!("{} bytes", run.n_bytes(stream)),
+            n => format!("{n} records"),
+        };
+        out!("  {:12} {:8} {n:>14} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
     }
     for (name, n) in &m.digest.totals {
-        out!("  {n} {}", name.replace('_', " "));
+        out!("  {n} {} since step 0", name.replace('_', " "));
     }
     if m.trials > 0 {
         out!("  {} trials", m.trials);
@@ -126,7 +130,13 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         out!("hash {}", m.digest.hash);
     }
     out!("{} live edits", run.commands()?.len());
+    out!("{}", m.status.word());
     run.notes.iter().for_each(|note| out!("{note}"));
+    if !matches!(m.status, Status::Running | Status::Unclosed) {
+        let files = check(run, &Progress::default())?;
+        files.iter().filter(|f| f.is_damaged()).for_each(|file| out!("{file}"));
+        out!("{}", super::check::summary(&files));
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod device;
 mod diff;
 mod error;
@@ -68,6 +69,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Run(args) => run::run(&args),
         Task::Replay(args) => replay::replay(&args),
         Task::Export(args) => export::export(&args),
+        Task::Check { run, json } => check::check(&run, json),
         Task::Info { path, json } => info::info(&path, json),
         Task::Validate { project, strict } => info::validate(&project, strict),
         Task::Diff { a, b } => diff::diff(&a, &b),

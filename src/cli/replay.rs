@@ -72,8 +72,12 @@ fn say(run: &RunFolder, verdicts: &[ReplayResult], as_json: bool) {
         let list: Vec<_> = verdicts
             .iter()
             .map(|v| match v {
-                ReplayResult::Identical { steps, spikes, digest } => {
-                    json!({ "identical": true, "steps": steps, "compared": spikes, "hash": digest.hash })
+                ReplayResult::Identical { steps, compared, not_compared, digest } => {
+                    let streams = compared.iter().map(|c| json!({ "probe": c.probe, "n": c.n, "unit": c.unit }));
+                    json!({
+                        "identical": true, "steps": steps, "compared": v.n_spikes(), "hash": digest.hash,
+                        "streams": streams.collect::<Vec<_>>(), "not_compared": not_compared,
+                    })
                 }
                 ReplayResult::Differs(what) => json!({ "identical": false, "first_difference": what }),
             })
@@ -84,11 +88,6 @@ fn say(run: &RunFolder, verdicts: &[ReplayResult], as_json: bool) {
     }
     for (k, verdict) in verdicts.iter().enumerate() {
         let which = if verdicts.len() > 1 { format!("trial {k}: ") } else { String::new() };
-        match verdict {
-            ReplayResult::Identical { steps, spikes, digest } => {
-                out!("{which}identical: {spikes} spikes in {steps} steps, hash {}", digest.hash);
-            }
-            ReplayResult::Differs(what) => out!("{which}different: {what}"),
-        }
+        out!("{which}{}", verdict.text());
     }
 }

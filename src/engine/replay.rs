@@ -1,55 +1,110 @@
-//! Drives a simulation through a command log without a thread: what a replay and a test need.
+//! Drives a simulation through a command log on the calling thread, for replays and tests.
 
 use super::LoggedCommand;
 use crate::{
     gpu::Pass,
-    sim::{Frame, Progress, SimError, Simulation},
+    sim::{Frame, Progress, SimError, Simulation, Tap},
 };
 use std::ops::ControlFlow;
 
-/// Steps between two looks.
+/// Steps between two samples.
 const BATCH: u64 = 500;
 
-/// Runs to `end`, taking up each command of `log` at its step. `look` sees everything that is tapped, and
-/// may stop the run.
-pub fn drive(
-    sim: &mut dyn Simulation,
-    log: &[(u64, LoggedCommand)],
-    end: u64,
-    progress: &Progress,
-    mut look: impl FnMut(&Frame) -> ControlFlow<()>,
-) -> Result<(), SimError> {
-    for (step, what) in log.iter().filter(|(step, _)| *step <= end) {
-        if run_to(sim, *step, end, progress, &mut look)?.is_break() {
-            return Ok(());
-        }
-        match what {
-            LoggedCommand::Set(change) => {
-                sim.set(change)?;
-            }
-            LoggedCommand::Act(action) => sim.act(action)?,
-            LoggedCommand::Rewind => sim.rewind()?,
-        }
-    }
-    run_to(sim, end, end, progress, &mut look).map(drop)
+/// What is replayed.
+pub struct Plan<'a> {
+    /// The command log.
+    pub log: &'a [(u64, LoggedCommand)],
+    /// Commands at the start of the log that were applied before the recording began.
+    pub n_history: usize,
+    /// Step at which the recording began: the probes are tapped there.
+    pub first: u64,
+    /// Step at which it ended.
+    pub end: u64,
+    /// What is sampled.
+    pub taps: &'a [Tap],
 }
 
-fn run_to(
+/// Receives the samples of a replay.
+pub trait Observer {
+    /// The next step from `step` on at which a sample must be taken; `None` when any will do.
+    fn next_sample(&mut self, step: u64) -> Option<u64>;
+    /// A sample; may end the replay.
+    fn sampled(&mut self, frame: &Frame) -> ControlFlow<()>;
+}
+
+/// Runs to the end of the plan and applies each command at its step.
+pub fn drive(
     sim: &mut dyn Simulation,
-    step: u64,
-    end: u64,
+    plan: &Plan<'_>,
     progress: &Progress,
-    look: &mut impl FnMut(&Frame) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, SimError> {
-    let mut pass = Pass::default();
-    while sim.clock().step < step {
-        progress.report("replaying", sim.clock().step as f32 / end.max(1) as f32)?;
-        sim.advance(BATCH.min(step - sim.clock().step) as u32, &mut pass)?;
-        let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
-        sim.sample(&mut frame)?;
-        if look(&frame).is_break() {
-            return Ok(ControlFlow::Break(()));
+    observer: &mut dyn Observer,
+) -> Result<(), SimError> {
+    let mut log = plan.log.iter().filter(|(step, _)| *step <= plan.end);
+    let n_before = plan.log.iter().take_while(|(step, _)| *step < plan.first).count().max(plan.n_history);
+    let mut drive = Drive { sim, progress, end: plan.end, observer: None };
+    for (step, command) in log.by_ref().take(n_before) {
+        let _ = drive.run_to(*step)?;
+        drive.apply(command)?;
+    }
+    let _ = drive.run_to(plan.first)?;
+    drive.sim.tap(plan.taps)?;
+    drive.observer = Some(observer);
+    if drive.sample_if_due()?.is_break() {
+        return Ok(());
+    }
+    for (step, command) in log {
+        if drive.run_to(*step)?.is_break() {
+            return Ok(());
+        }
+        drive.apply(command)?;
+    }
+    drive.run_to(plan.end).map(drop)
+}
+
+struct Drive<'a> {
+    sim: &'a mut dyn Simulation,
+    progress: &'a Progress,
+    end: u64,
+    observer: Option<&'a mut dyn Observer>,
+}
+
+impl Drive<'_> {
+    fn apply(&mut self, command: &LoggedCommand) -> Result<(), SimError> {
+        match command {
+            LoggedCommand::Set(change) => self.sim.set(change).map(drop),
+            LoggedCommand::Act(action) => self.sim.act(action),
+            LoggedCommand::Rewind => self.sim.rewind(),
         }
     }
-    Ok(ControlFlow::Continue(()))
+
+    fn next_sample(&mut self) -> Option<u64> {
+        let step = self.sim.clock().step;
+        self.observer.as_mut().and_then(|o| o.next_sample(step))
+    }
+
+    /// Samples the present step, when it must be.
+    fn sample_if_due(&mut self) -> Result<ControlFlow<()>, SimError> {
+        if self.next_sample() == Some(self.sim.clock().step) { self.sample() } else { Ok(ControlFlow::Continue(())) }
+    }
+
+    fn sample(&mut self) -> Result<ControlFlow<()>, SimError> {
+        let Some(observer) = &mut self.observer else { return Ok(ControlFlow::Continue(())) };
+        let mut frame = Frame { clock: self.sim.clock(), ..Frame::default() };
+        self.sim.sample(&mut frame)?;
+        Ok(observer.sampled(&frame))
+    }
+
+    fn run_to(&mut self, step: u64) -> Result<ControlFlow<()>, SimError> {
+        let mut pass = Pass::default();
+        while self.sim.clock().step < step {
+            let now = self.sim.clock().step;
+            self.progress.report("replaying", now as f32 / self.end.max(1) as f32)?;
+            let stop = self.next_sample().filter(|s| *s > now).map_or(step, |s| s.min(step));
+            self.sim.advance(BATCH.min(stop - now) as u32, &mut pass)?;
+            if self.sample()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }

@@ -1,37 +1,41 @@
-//! Exports a run folder to formats of other programs. Needs only the folder.
+//! Exports a run folder to formats of other programs. Needs only the folder; memory does not depend on the length of the
+//! run.
 
 mod csv;
 mod npz;
+mod output;
 mod parquet;
 mod raster;
 
 use crate::{
-    project::{Manifest, RunFolder, Stream},
-    sim::Spike,
+    project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
+    sim::{Birth, Death, LifeEvent, Spike},
 };
+use output::Outputs;
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
 };
 
-/// Export formats.
+/// Export formats. The list of all, with names and descriptions, is [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated values: spikes, and one more file per other stream.
+    /// Comma-separated values: spikes, and one more file per other probe.
     Csv,
-    /// NumPy archive: spikes and all series.
+    /// NumPy archive: every probe of numbers.
     Npz,
-    /// Apache Parquet: one row per spike.
+    /// Apache Parquet: one row per spike, and one more file per other probe.
     Parquet,
     /// A raster of the spikes as an image.
     Png,
 }
 
 impl Format {
-    /// All of them, for menus.
+    /// All of them, for menus and the command line.
     pub const ALL: [Self; 4] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png];
 
-    /// File name extension.
+    /// File name extension, and name on the command line.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -40,36 +44,80 @@ impl Format {
             Self::Png => "png",
         }
     }
-}
 
-/// Writes a run; `out` is the file, by default one in the run folder named after the format. Returns the
-/// files written. A run of trials is written as one, with the number of the trial beside each spike.
-pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
-    let out = out.map_or_else(|| run.path.join(format!("spikes.{}", format.extension())), Path::to_owned);
-    let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
-    match format {
-        Format::Csv => csv::write(run, &trials, &out),
-        Format::Npz => npz::write(run, &trials, &out).map(|()| vec![out]),
-        Format::Parquet => parquet::write(run, &trials, &out).map(|()| vec![out]),
-        Format::Png => raster::write(&trials, &out).map(|()| vec![out]),
+    /// Name in menus.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::Npz => "NumPy (.npz)",
+            Self::Parquet => "Parquet",
+            Self::Png => "Raster image (.png)",
+        }
+    }
+
+    /// What is written, for tooltips and the help of the command line.
+    pub const fn docs(self) -> &'static str {
+        match self {
+            Self::Csv => "Comma-separated values: spikes, and one more file per other probe",
+            Self::Npz => "NumPy archive of all probes, with the names and ids of their elements",
+            Self::Parquet => {
+                "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one more file per other probe"
+            }
+            Self::Png => "Spike raster as an image",
+        }
+    }
+
+    /// The format with this extension.
+    pub fn by_extension(extension: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|f| f.extension() == extension)
     }
 }
 
-/// One trial: spikes, ids, manifest.
+/// Writes a run; `out` is the file, by default one in the run folder named after the format. Returns the
+/// files written. A run of trials is written as one, with the number of the trial beside each spike. Files appear whole
+/// or not at all, and never in place of a file of the run.
+pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
+    let out = out.map_or_else(|| run.path.join(format!("spikes.{}", format.extension())), Path::to_owned);
+    let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
+    let mut outputs = Outputs::new(run);
+    match format {
+        Format::Csv => csv::write(run, &trials, &out, &mut outputs),
+        Format::Npz => npz::write(run, &trials, &out, &mut outputs),
+        Format::Parquet => parquet::write(run, &trials, &out, &mut outputs),
+        Format::Png => raster::write(&trials, &out, &mut outputs),
+    }?;
+    let files = outputs.commit()?;
+    // The list shows a later run in the same folder which exports are of this one.
+    project::list_exports(&run.path, &files).ok();
+    Ok(files)
+}
+
+/// One trial: manifest and ids.
 struct Trial {
     run: RunFolder,
-    spikes: Vec<Spike>,
     ids: Vec<u64>,
 }
 
 impl Trial {
     fn read(run: &RunFolder) -> io::Result<Self> {
         let over = run.manifest.spikes().map_or("", |s| s.over.as_str());
-        Ok(Self { spikes: run.spikes()?, ids: run.ids(over)?, run: run.clone() })
+        Ok(Self { ids: run.ids(over)?, run: run.clone() })
     }
 
     fn manifest(&self) -> &Manifest {
         &self.run.manifest
+    }
+
+    /// The spikes of the first stream of spikes.
+    fn spikes(&self) -> io::Result<SpikeReader> {
+        match self.manifest().spikes() {
+            Some(stream) => self.run.read_spikes(stream),
+            None => Ok(SpikeReader::empty()),
+        }
+    }
+
+    fn n_spikes(&self) -> u64 {
+        self.manifest().spikes().map_or(0, |stream| self.run.n_records(stream))
     }
 
     /// Time of a spike, seconds.
@@ -82,10 +130,12 @@ impl Trial {
         self.ids.get(spike.lane as usize).copied().unwrap_or(spike.lane.into())
     }
 
-    fn n_lanes(&self) -> u32 {
+    fn n_lanes(&self) -> io::Result<u32> {
         let over = self.manifest().spikes().map_or("", |s| s.over.as_str());
-        let known = self.manifest().set(over).map_or(0, |s| s.len);
-        known.max(self.spikes.iter().map(|s| s.lane + 1).max().unwrap_or(0))
+        match self.manifest().set(over) {
+            Some(set) => Ok(set.len),
+            None => self.spikes()?.try_fold(0, |most, spike| Ok(spike?.lane.saturating_add(1).max(most))),
+        }
     }
 
     /// Streams of rows: series, fields, matrices.
@@ -93,6 +143,42 @@ impl Trial {
         let has_rows = |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix") && s.width > 0;
         self.manifest().streams.iter().filter(has_rows)
     }
+
+    /// Streams of spikes after the first, for example of births and deaths.
+    fn event_streams(&self) -> impl Iterator<Item = &Stream> {
+        self.manifest().streams.iter().filter(|s| s.shape == "spikes").skip(1)
+    }
+
+    /// Calls `each` with every birth of a lineage and the death of that individual. Deaths are held in memory.
+    fn lives(&self, stream: &Stream, mut each: impl FnMut(&Birth, Option<&Death>) -> io::Result<()>) -> io::Result<()> {
+        let mut deaths = HashMap::<u64, Death>::new();
+        for event in self.run.read_lineage(stream)? {
+            if let LifeEvent::Death(death) = event? {
+                deaths.insert(death.gone, death);
+            }
+        }
+        for event in self.run.read_lineage(stream)? {
+            if let LifeEvent::Birth(birth) = event? {
+                each(&birth, deaths.get(&birth.child))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lineages(&self) -> impl Iterator<Item = &Stream> {
+        self.manifest().streams.iter().filter(|s| s.shape == "lineage")
+    }
+}
+
+/// The file of a probe beside the main one: `spikes.rate.csv`, and `spikes.rate.3.csv` of a trial.
+fn beside(out: &Path, run: &RunFolder, trial: usize, stream: &Stream, format: Format) -> PathBuf {
+    let number = if run.manifest.trials > 0 { format!(".{trial}") } else { String::new() };
+    out.with_extension(format!("{}{number}.{}", array_name(stream), format.extension()))
+}
+
+/// Name of a stream: its probe, with the number of a later segment.
+fn array_name(stream: &Stream) -> &str {
+    stream.file.rsplit_once('.').map_or(stream.probe.as_str(), |(stem, _)| stem)
 }
 
 /// Time of a step. A step that is a decimal number of milliseconds is given as such: 0.0005, not 0.0005000000001.

@@ -1,63 +1,125 @@
 //! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and every other
-//! probe as `NAME_t` and `NAME`.
+//! probe as `NAME_t`, `NAME`, and for its columns `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids`
+//! (public ids). Trials have their number behind each name.
 
-use super::{Trial, at, secs};
-use crate::project::RunFolder;
-use npyz::{AutoSerialize, WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
+use super::{Outputs, Trial, array_name, at, secs};
+use crate::project::{RunFolder, Stream};
+use npyz::{AutoSerialize, DType, TypeStr, WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{
     fs::File,
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write as _},
     path::Path,
 };
 
 type Archive = NpzWriter<BufWriter<File>>;
 
-pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path) -> io::Result<()> {
-    let file = File::create(out).map_err(at(out))?;
+pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+    let file = outputs.create(out)?;
     let mut archive = NpzWriter::new(BufWriter::new(file));
-    fill(&mut archive, run, trials).map_err(at(out))
+    fill(&mut archive, run, trials).map_err(at(out))?;
+    let mut file = archive.zip_writer().finish().map_err(|e| at(out)(io::Error::other(e)))?;
+    file.flush().map_err(at(out))
 }
 
 fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
-    let spikes = || trials.iter().flat_map(|t| t.spikes.iter().map(move |s| (t, *s)));
-    let n = spikes().count() as u64;
-    array(archive, "spike_times", &[n], spikes().map(|(t, s)| t.secs(s)))?;
-    array(archive, "spike_ids", &[n], spikes().map(|(_, s)| i64::from(s.lane)))?;
-    array(archive, "spike_steps", &[n], spikes().map(|(_, s)| s.step))?;
+    let n = [trials.iter().map(Trial::n_spikes).sum()];
+    let spikes = || trials.iter().enumerate().flat_map(|(k, t)| spikes_of(k, t));
+    array(archive, "spike_times", &n, spikes().map(|s| s.map(|(k, s)| trials[k].secs(s))))?;
+    array(archive, "spike_ids", &n, spikes().map(|s| s.map(|(_, s)| i64::from(s.lane))))?;
+    array(archive, "spike_steps", &n, spikes().map(|s| s.map(|(_, s)| s.step)))?;
     if run.manifest.trials > 0 {
-        let trial = trials.iter().enumerate().flat_map(|(k, t)| t.spikes.iter().map(move |_| k as i32));
-        array(archive, "spike_trials", &[n], trial)?;
+        array(archive, "spike_trials", &n, spikes().map(|s| s.map(|(k, _)| k as i32)))?;
     }
     let span = trials.first().map(|t| t.manifest());
     let [start, stop] = span.map_or([0.0; 2], |m| [m.first_step, m.last_step].map(|s| secs(s, m.secs_per_step)));
-    array(archive, "t_start", &[], [start])?;
-    array(archive, "t_stop", &[], [stop])?;
-    array(archive, "n_lanes", &[], [i64::from(trials.iter().map(Trial::n_lanes).max().unwrap_or(0))])?;
+    array(archive, "t_start", &[], [Ok(start)])?;
+    array(archive, "t_stop", &[], [Ok(stop)])?;
+    let n_lanes = trials.iter().map(Trial::n_lanes).collect::<io::Result<Vec<u32>>>()?.into_iter().max();
+    array(archive, "n_lanes", &[], [Ok(i64::from(n_lanes.unwrap_or(0)))])?;
     if let Some(ids) = trials.first().map(|t| &t.ids).filter(|ids| !ids.is_empty()) {
-        array(archive, "ids", &[ids.len() as u64], ids.iter().copied())?;
+        array(archive, "ids", &[ids.len() as u64], ids.iter().copied().map(Ok))?;
     }
     for (k, trial) in trials.iter().enumerate() {
         let suffix = if run.manifest.trials > 0 { format!("_{k}") } else { String::new() };
+        for stream in trial.event_streams() {
+            let (name, n) = (format!("{}{suffix}", array_name(stream)), [trial.run.n_records(stream)]);
+            let events = || trial.run.read_spikes(stream);
+            array(archive, &format!("{name}_t"), &n, events()?.map(|e| e.map(|e| trial.secs(e))))?;
+            array(archive, &format!("{name}_steps"), &n, events()?.map(|e| e.map(|e| e.step)))?;
+            array(archive, &format!("{name}_lanes"), &n, events()?.map(|e| e.map(|e| i64::from(e.lane))))?;
+        }
         for stream in trial.row_streams() {
-            let rows = trial.run.rows(stream)?;
-            let (n, name) = (rows.steps.len() as u64, &stream.probe);
-            let times = rows.steps.iter().map(|s| secs(*s, trial.manifest().secs_per_step));
-            array(archive, &format!("{name}{suffix}_t"), &[n], times)?;
-            array(archive, &format!("{name}{suffix}"), &[n, rows.width as u64], rows.values.iter().copied())?;
+            rows(archive, trial, stream, &format!("{}{suffix}", array_name(stream)))?;
         }
     }
     Ok(())
+}
+
+fn spikes_of(k: usize, trial: &Trial) -> Box<dyn Iterator<Item = io::Result<(usize, crate::sim::Spike)>> + '_> {
+    match trial.spikes() {
+        Ok(reader) => Box::new(reader.map(move |s| s.map(|s| (k, s)))),
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    }
+}
+
+fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
+    let (n, width) = (trial.run.n_records(stream), stream.width as usize);
+    let secs_per_step = trial.manifest().secs_per_step;
+    let (mut reader, mut values) = (trial.run.read_rows(stream)?, vec![]);
+    let times = std::iter::from_fn(|| {
+        let step = reader.peek().transpose()?;
+        Some(reader.skip_row().and(step).map(|step| secs(step, secs_per_step)))
+    });
+    array(archive, &format!("{name}_t"), &[n], times)?;
+    let mut reader = trial.run.read_rows(stream)?;
+    let builder = archive.array::<f32>(name, FileOptions::default().large_file(true))?;
+    let mut writer = builder.default_dtype().shape(&[n, width as u64]).begin_nd()?;
+    while reader.next_row(&mut values)?.is_some() {
+        writer.extend(values.iter().copied())?;
+    }
+    writer.finish()?;
+    columns(archive, trial, stream, name)
+}
+
+/// What the columns of a stream are.
+fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
+    let width = stream.width as usize;
+    if stream.lanes.len() == width {
+        strings(archive, &format!("{name}_lanes"), &stream.lanes)?;
+    }
+    let n_elements = [stream.elements.len() as u64];
+    if stream.elements.len() == width {
+        array(archive, &format!("{name}_elements"), &n_elements, stream.elements.iter().map(|e| Ok(i64::from(*e))))?;
+    }
+    let ids = if stream.over.is_empty() { vec![] } else { trial.run.ids(&stream.over)? };
+    if ids.is_empty() || stream.shape == "matrix" {
+        return Ok(());
+    }
+    let id = |e: &u32| Ok(ids.get(*e as usize).copied().unwrap_or(u64::from(*e)));
+    match stream.elements.len() == width {
+        true => array(archive, &format!("{name}_ids"), &n_elements, stream.elements.iter().map(id)),
+        false => array(archive, &format!("{name}_ids"), &[ids.len() as u64], ids.iter().copied().map(Ok)),
+    }
 }
 
 fn array<T: AutoSerialize>(
     archive: &mut Archive,
     name: &str,
     shape: &[u64],
-    values: impl IntoIterator<Item = T>,
+    values: impl IntoIterator<Item = io::Result<T>>,
 ) -> io::Result<()> {
-    let options = FileOptions::default().large_file(true);
-    let builder = archive.array::<T>(name, options)?;
+    let builder = archive.array::<T>(name, FileOptions::default().large_file(true))?;
     let mut writer = builder.default_dtype().shape(shape).begin_nd()?;
-    writer.extend(values)?;
+    values.into_iter().try_for_each(|value| writer.push(&value?))?;
+    writer.finish()
+}
+
+/// An array of Unicode strings.
+fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
+    let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
+    let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;
+    let builder = archive.array::<str>(name, FileOptions::default())?;
+    let mut writer = builder.dtype(DType::Plain(dtype)).shape(&[texts.len() as u64]).begin_nd()?;
+    texts.iter().try_for_each(|text| writer.push(text))?;
     writer.finish()
 }

@@ -1,17 +1,21 @@
 //! Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id`, `exp_name` as the published analysis
 //! scripts of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
+//!
+//! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
+//! lineages as one row per individual.
 
-use super::{Trial, at};
-use crate::project::RunFolder;
+use super::{Format, Outputs, Trial, at, beside, lane_names, secs};
+use crate::project::{RunFolder, Stream};
 use parquet::{
     basic::Compression,
-    data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type},
+    data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
+    errors::{ParquetError, Result},
     file::{properties::WriterProperties, writer::SerializedFileWriter, writer::SerializedRowGroupWriter},
     schema::parser::parse_message_type,
 };
 use std::{fs::File, io, path::Path, sync::Arc};
 
-const SCHEMA: &str = "message spikes {
+const SPIKES: &str = "message spikes {
     required double t;
     required int64 trial;
     required int64 flywire_id;
@@ -20,21 +24,85 @@ const SCHEMA: &str = "message spikes {
     required int32 step (INTEGER(32, false));
 }";
 
-/// Rows per group.
-const GROUP: usize = 1 << 20;
+const EVENTS: &str = "message events {
+    required double t;
+    required int64 trial;
+    required int32 idx (INTEGER(32, false));
+    required int32 step (INTEGER(32, false));
+}";
 
-pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path) -> io::Result<()> {
-    let file = File::create(out).map_err(at(out))?;
-    fill(file, run, trials).map_err(|e| at(out)(io::Error::other(e)))
+const ROWS: &str = "message samples {
+    required double t;
+    required int64 trial;
+    required int64 step;
+    required int32 lane (INTEGER(32, false));
+    required binary name (UTF8);
+    required float value;
+}";
+
+const LINEAGE: &str = "message lineage {
+    required int64 id;
+    required binary name (UTF8);
+    required int64 slot;
+    required binary parents (UTF8);
+    required int64 born_step;
+    required int64 gone_step;
+    required binary end (UTF8);
+    required float health;
+}";
+
+/// Rows per group.
+const GROUP: usize = 1 << 18;
+
+type Writer = SerializedFileWriter<File>;
+
+pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+    let wrong = |path: &Path, e| at(path)(io::Error::other(e));
+    if trials.iter().any(|t| t.manifest().spikes().is_some()) {
+        let file = outputs.create(out)?;
+        spikes(file, run, trials).map_err(|e| wrong(out, e))?;
+    }
+    for (k, trial) in trials.iter().enumerate() {
+        type Fill = fn(File, &Trial, usize, &Stream) -> Result<()>;
+        let streams = trial.event_streams().map(|s| (s, events as Fill));
+        let streams = streams.chain(trial.row_streams().map(|s| (s, rows as Fill)));
+        for (stream, fill) in streams.chain(trial.lineages().map(|s| (s, lineage as Fill))) {
+            let path = beside(out, run, k, stream, Format::Parquet);
+            let file = outputs.create(&path)?;
+            fill(file, trial, k, stream).map_err(|e| wrong(&path, e))?;
+        }
+    }
+    Ok(())
 }
 
-fn fill(file: File, run: &RunFolder, trials: &[Trial]) -> parquet::errors::Result<()> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+fn open(file: File, schema: &str) -> Result<Writer> {
+    let schema = Arc::new(parse_message_type(schema)?);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+    SerializedFileWriter::new(file, schema, Arc::new(properties))
+}
+
+fn from_io(error: io::Error) -> ParquetError {
+    ParquetError::General(error.to_string())
+}
+
+/// Collects items into groups of rows.
+fn in_groups<T>(items: impl Iterator<Item = io::Result<T>>, mut write: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+    let mut group = vec![];
+    for item in items {
+        group.push(item.map_err(from_io)?);
+        if group.len() == GROUP {
+            write(&group)?;
+            group.clear();
+        }
+    }
+    if group.is_empty() { Ok(()) } else { write(&group) }
+}
+
+fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
+    let mut writer = open(file, SPIKES)?;
     let name = ByteArray::from(run.manifest.name.as_str());
     for (k, trial) in trials.iter().enumerate() {
-        for spikes in trial.spikes.chunks(GROUP) {
+        in_groups(trial.spikes().map_err(from_io)?, |spikes| {
             let mut group = writer.next_row_group()?;
             column::<DoubleType>(&mut group, spikes.iter().map(|s| trial.secs(*s)).collect())?;
             column::<Int64Type>(&mut group, vec![k as i64; spikes.len()])?;
@@ -42,17 +110,88 @@ fn fill(file: File, run: &RunFolder, trials: &[Trial]) -> parquet::errors::Resul
             column::<ByteArrayType>(&mut group, vec![name.clone(); spikes.len()])?;
             column::<Int32Type>(&mut group, spikes.iter().map(|s| s.lane.cast_signed()).collect())?;
             column::<Int32Type>(&mut group, spikes.iter().map(|s| s.step.cast_signed()).collect())?;
-            group.close()?;
-        }
+            group.close().map(drop)
+        })?;
     }
-    writer.close()?;
-    Ok(())
+    writer.close().map(drop)
 }
 
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: Vec<T::T>,
-) -> parquet::errors::Result<()> {
+fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
+    let mut writer = open(file, EVENTS)?;
+    in_groups(trial.run.read_spikes(stream).map_err(from_io)?, |events| {
+        let mut group = writer.next_row_group()?;
+        column::<DoubleType>(&mut group, events.iter().map(|e| trial.secs(*e)).collect())?;
+        column::<Int64Type>(&mut group, vec![k as i64; events.len()])?;
+        column::<Int32Type>(&mut group, events.iter().map(|e| e.lane.cast_signed()).collect())?;
+        column::<Int32Type>(&mut group, events.iter().map(|e| e.step.cast_signed()).collect())?;
+        group.close().map(drop)
+    })?;
+    writer.close().map(drop)
+}
+
+/// One row per value.
+fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
+    let mut writer = open(file, ROWS)?;
+    let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
+    let mut reader = trial.run.read_rows(stream).map_err(from_io)?;
+    let secs_per_step = trial.manifest().secs_per_step;
+    let (mut values, mut step, mut lane) = (vec![], 0, 0);
+    let cells = std::iter::from_fn(|| {
+        while lane == values.len() {
+            lane = 0;
+            match reader.next_row(&mut values) {
+                Ok(Some(next)) => step = next,
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        lane += 1;
+        Some(Ok((step, lane - 1, values[lane - 1])))
+    });
+    in_groups(cells, |cells| {
+        let mut group = writer.next_row_group()?;
+        column::<DoubleType>(&mut group, cells.iter().map(|c| secs(c.0, secs_per_step)).collect())?;
+        column::<Int64Type>(&mut group, vec![k as i64; cells.len()])?;
+        column::<Int64Type>(&mut group, cells.iter().map(|c| c.0.cast_signed()).collect())?;
+        column::<Int32Type>(&mut group, cells.iter().map(|c| c.1 as i32).collect())?;
+        column::<ByteArrayType>(&mut group, cells.iter().map(|c| names[c.1].clone()).collect())?;
+        column::<FloatType>(&mut group, cells.iter().map(|c| c.2).collect())?;
+        group.close().map(drop)
+    })?;
+    writer.close().map(drop)
+}
+
+/// One row per individual; -1 and NaN where something is not known.
+fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
+    let mut writer = open(file, LINEAGE)?;
+    let mut lives = vec![];
+    trial
+        .lives(stream, |birth, death| {
+            lives.push((birth.clone(), death.cloned()));
+            Ok(())
+        })
+        .map_err(from_io)?;
+    let text = |text: &str| ByteArray::from(text);
+    let parents = |ids: &[u64]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    for lives in lives.chunks(GROUP) {
+        let mut group = writer.next_row_group()?;
+        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.child.cast_signed()).collect())?;
+        column::<ByteArrayType>(&mut group, lives.iter().map(|(b, _)| text(&b.name)).collect())?;
+        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.slot.map_or(-1, i64::from)).collect())?;
+        column::<ByteArrayType>(&mut group, lives.iter().map(|(b, _)| text(&parents(&b.parents))).collect())?;
+        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.step.cast_signed()).collect())?;
+        let gone = lives.iter().map(|(_, d)| d.as_ref().map_or(-1, |d| d.step.cast_signed()));
+        column::<Int64Type>(&mut group, gone.collect())?;
+        let end = lives.iter().map(|(_, d)| text(d.as_ref().map_or("", |d| d.end.word())));
+        column::<ByteArrayType>(&mut group, end.collect())?;
+        let health = lives.iter().map(|(_, d)| d.as_ref().and_then(|d| d.health).unwrap_or(f32::NAN));
+        column::<FloatType>(&mut group, health.collect())?;
+        group.close()?;
+    }
+    writer.close().map(drop)
+}
+
+fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: Vec<T::T>) -> Result<()> {
     if let Some(mut column) = group.next_column()? {
         column.typed::<T>().write_batch(&values, None, None)?;
         column.close()?;

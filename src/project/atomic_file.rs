@@ -11,6 +11,15 @@ use std::{
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     // Follows a link, so that the link is kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    write(path, content, backup)
+}
+
+/// The same in a run folder: a link is replaced, never followed.
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(path, content, false)
+}
+
+fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     let temporary = sibling(path, &format!(".{}.tmp", std::process::id()));
     let done = fill(&temporary, path, content).and_then(|()| {
         if backup && path.exists() {
@@ -27,9 +36,10 @@ pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()>
 }
 
 fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(temporary)?;
+    fs::remove_file(temporary).ok();
+    let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
     file.write_all(content)?;
-    if let Ok(old) = fs::metadata(like) {
+    if let Some(old) = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file) {
         file.set_permissions(old.permissions())?;
     }
     file.sync_all()

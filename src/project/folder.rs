@@ -1,28 +1,37 @@
 //! Reads a run folder, closed or not.
 
 use super::{
-    Manifest, Project, ReadError, Status, Stream, file,
-    run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, TRIALS, at},
+    Manifest, Project, ReadError, Status, Stream, file, lock,
+    manifest::record_bytes,
+    run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
+    run_file,
+    stream_reader::{LineageReader, RowReader, SpikeReader, StreamFile, recover},
 };
 use crate::{
     engine::LoggedCommand,
     sim::{LifeEvent, Spike},
 };
 use std::{
-    fs,
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, Read as _},
     path::{Path, PathBuf},
 };
+
+/// Largest manifest and command log, bytes.
+const MAX_TEXT: u64 = 1 << 28;
+/// Largest record of a stream, bytes.
+const MAX_RECORD: u64 = 1 << 30;
 
 /// A run on disk.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     /// Where it is.
     pub path: PathBuf,
-    /// Its manifest.
+    /// Its manifest. A run without an end is [`Status::Running`] or [`Status::Unclosed`].
     pub manifest: Manifest,
-    /// Messages about its condition: not closed, disk full.
+    /// Messages about its condition: not closed, disk full, damaged.
     pub notes: Vec<String>,
+    /// Valid bytes of each stream's file.
+    extents: Vec<u64>,
 }
 
 /// Rows of a stream of numbers.
@@ -37,72 +46,130 @@ pub struct Rows {
 }
 
 impl RunFolder {
-    /// Opens a run. One that was not closed is opened too, with a note of what was recovered.
+    /// Opens a run. One that was not closed is opened too, with a note. Reads the manifest and, of an unclosed run
+    /// without a lock file, the ends of its streams.
     pub fn open(path: &Path) -> io::Result<Self> {
         let manifest_path = path.join(MANIFEST);
-        let text = fs::read_to_string(&manifest_path).map_err(|e| match e.kind() {
+        let text = run_file::read_text(&manifest_path, MAX_TEXT).map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
                 io::Error::new(e.kind(), format!("{} is not a run: it has no {MANIFEST}", path.display()))
             }
-            _ => at(&manifest_path, &e),
+            _ => e,
         })?;
         let manifest: Manifest = file::from_ron(&text).map_err(|e| invalid(e.in_file(&manifest_path)))?;
+        let wrong = |what: String| invalid(format!("{}: {what}", manifest_path.display()));
         if manifest.format == 0 || manifest.format > FORMAT {
-            let what = format!("format {} is newer than this program, which reads 1 to {FORMAT}", manifest.format);
-            return Err(invalid(format!("{}: {what}", manifest_path.display())));
+            let (format, is) =
+                (manifest.format, if manifest.format == 0 { "unknown" } else { "newer than this program" });
+            return Err(wrong(format!("format {format} is {is}, which reads 1 to {FORMAT}")));
         }
-        let mut run = Self { path: path.to_owned(), manifest, notes: vec![] };
-        run.examine();
+        is_plausible(&manifest).map_err(wrong)?;
+        let mut run = Self { path: path.to_owned(), manifest, notes: vec![], extents: vec![] };
+        run.examine()?;
         Ok(run)
     }
 
-    fn examine(&mut self) {
+    fn examine(&mut self) -> io::Result<()> {
         match &self.manifest.status {
+            Status::Running | Status::Unclosed => return self.examine_unclosed(),
             Status::Complete => {}
-            Status::Failed(why) => {
-                self.notes.push(format!("the recording failed: {why}; its data up to there can be read"))
-            }
             Status::Interrupted { step } => self.notes.push(format!("interrupted at step {step}")),
-            Status::Running | Status::Unclosed => {
-                let recovered: Vec<String> = self.manifest.streams.iter().map(|s| self.recovered(s)).collect();
-                self.notes.push(format!("not closed properly (or still running); recovered {}", recovered.join(", ")));
-                self.manifest.last_step = self.last_recorded_step().unwrap_or(self.manifest.first_step);
+            Status::Failed(why) => {
+                self.notes.push(format!("the recording failed: {why}; its data up to there can be read"));
             }
         }
-    }
-
-    fn recovered(&self, stream: &Stream) -> String {
-        let n_bytes = fs::metadata(self.path.join(&stream.file)).map_or(0, |m| m.len());
-        match record_bytes(stream) {
-            Some(n) => format!("{} {} of {}", n_bytes / n, if n == 8 { "events" } else { "rows" }, stream.probe),
-            None => format!("{n_bytes} bytes of {}", stream.probe),
+        for stream in &self.manifest.streams {
+            let size = run_file::size_of(&self.path.join(&stream.file));
+            let n_bytes = size.unwrap_or(0);
+            let expected = if stream.hash.is_empty() { n_bytes } else { stream.n_bytes };
+            if size.is_none() {
+                self.notes.push(format!("{} is missing", stream.file));
+            } else if n_bytes != expected {
+                self.notes.push(format!("{} is damaged: {expected} bytes were written, it has {n_bytes}", stream.file));
+            }
+            self.extents.push(whole_records(stream, n_bytes.min(expected)));
         }
+        Ok(())
     }
 
-    /// The last recorded step of an unclosed run: the latest of any stream.
-    fn last_recorded_step(&self) -> Option<u64> {
-        let of = |stream: &Stream| match stream.shape.as_str() {
-            "spikes" => self.spikes_of(stream).ok()?.last().map(|s| u64::from(s.step) + 1),
-            "series" | "field" | "matrix" => self.rows(stream).ok()?.steps.last().copied(),
-            _ => None,
-        };
-        self.manifest.streams.iter().filter_map(of).max()
+    /// A run without an end: how much is written stands in its lock file; in runs of older versions, which have none,
+    /// the ends of the streams show it.
+    fn examine_unclosed(&mut self) -> io::Result<()> {
+        let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);
+        let is_running = lock::is_locked(&self.path);
+        self.manifest.status = if is_running { Status::Running } else { Status::Unclosed };
+        let (mut last_step, first) = (progress.as_ref().and_then(|p| p.step), self.manifest.first_step);
+        for stream in &self.manifest.streams {
+            let extent = if let Some(progress) = &progress {
+                let written = progress.files.iter().find(|(name, _)| *name == stream.file).map_or(0, |(_, n)| *n);
+                written.min(run_file::size_of(&self.path.join(&stream.file)).unwrap_or(0))
+            } else {
+                let n_lanes = self.manifest.set(&stream.over).map_or(0, |s| s.len);
+                let (extent, last) = recover(&self.path, stream, n_lanes, first)?;
+                let end = if stream.shape == "spikes" { last.map(|s| s + 1) } else { last };
+                last_step = last_step.max(end);
+                extent
+            };
+            self.extents.push(whole_records(stream, extent));
+        }
+        self.manifest.last_step = last_step.unwrap_or(first).max(first);
+        let parts: Vec<String> =
+            (self.manifest.streams.iter().zip(&self.extents)).map(|(s, n)| amount(s, *n)).collect();
+        let recorded = if parts.is_empty() { "no data".to_owned() } else { parts.join(", ") };
+        self.notes.push(match (is_running, &progress) {
+            (true, Some(p)) => format!("still being written by process {}; {recorded} so far", p.process),
+            (true, None) => format!("still being written; {recorded} so far"),
+            _ => format!("not closed: its process ended; recovered {recorded}"),
+        });
+        Ok(())
     }
 
-    /// Whether the end of the run was recorded.
+    /// Whether the run reached its end.
     pub fn is_complete(&self) -> bool {
         self.manifest.status == Status::Complete
     }
 
+    /// Whether a path is that of a file of this run, or of one of its trials.
+    pub fn is_own_file(&self, path: &Path) -> bool {
+        let full = |folder: &Path| std::fs::canonicalize(folder).ok();
+        let folder = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+        let (Some(own), Some(folder)) = (full(&self.path), folder.and_then(full)) else { return false };
+        if folder.starts_with(own.join(TRIALS)) {
+            return true;
+        }
+        let manifest = &self.manifest;
+        let names = (manifest.streams.iter().map(|s| s.file.as_str()))
+            .chain(manifest.sets.iter().map(|s| s.ids.as_str()))
+            .chain(manifest.files.iter().map(|f| f.name.as_str()))
+            .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, EXPORTS, RATES]);
+        folder == own
+            && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
+    }
+
+    /// Valid bytes of a stream's file: all of it, less damage and incomplete records.
+    pub fn n_bytes(&self, stream: &Stream) -> u64 {
+        let at = self.manifest.streams.iter().position(|s| s.file == stream.file);
+        at.and_then(|at| self.extents.get(at)).copied().unwrap_or(0)
+    }
+
+    /// Records of a stream; 0 for lines and text.
+    pub fn n_records(&self, stream: &Stream) -> u64 {
+        record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
+    }
+
     /// The project as it was at step 0.
     pub fn project(&self) -> Result<Project, ReadError> {
-        file::open(&self.path.join(PROJECT)).map(|(project, _)| project)
+        let path = self.path.join(PROJECT);
+        let mut bytes = vec![];
+        let read = run_file::open_regular(&path).and_then(|f| f.take(MAX_TEXT).read_to_end(&mut bytes));
+        read.map_err(|e| ReadError { file: String::new(), line: 0, column: 0, what: e.to_string() })?;
+        file::read_bytes(&bytes).map(|(project, _)| project).map_err(|e| e.in_file(&path))
     }
 
     /// The command log. A last line that was cut off is left out.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
-        let text = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
+        let text = run_file::read_text(&path, MAX_TEXT)?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut out = vec![];
         for (i, line) in whole.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")) {
@@ -113,60 +180,65 @@ impl RunFolder {
         Ok(out)
     }
 
-    /// The recorded spikes, in order; empty when none were recorded.
+    /// The recorded spikes, in order; empty when none were recorded. For runs that fit into memory.
     pub fn spikes(&self) -> io::Result<Vec<Spike>> {
-        self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.spikes_of(stream))
+        self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.read_spikes(stream)?.collect())
     }
 
-    fn spikes_of(&self, stream: &Stream) -> io::Result<Vec<Spike>> {
-        let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        let bytes = self.whole_records(stream, 8)?;
-        Ok(bytes.chunks_exact(8).map(|b| Spike { step: word(b), lane: word(&b[4..]) }).collect())
-    }
-
-    /// The lines of a lineage. The last one of a killed run may be torn, and is left out.
+    /// The lines of a lineage. For runs that fit into memory.
     pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
-        let path = self.path.join(&stream.file);
-        let text = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let wrong = |e: serde_json::Error| invalid(format!("{}: {e}", path.display()));
-        whole.lines().map(|line| serde_json::from_str(line).map_err(wrong)).collect()
+        self.read_lineage(stream)?.collect()
     }
 
-    /// The rows of a series, a field or a matrix.
+    /// The rows of a series, a field or a matrix. For runs that fit into memory.
     pub fn rows(&self, stream: &Stream) -> io::Result<Rows> {
-        let width = stream.width as usize;
-        let mut rows = Rows { width, ..Rows::default() };
-        if width == 0 {
-            return Ok(rows);
-        }
-        for record in self.whole_records(stream, 8 + 4 * width)?.chunks_exact(8 + 4 * width) {
-            let (step, values) = record.split_at(8);
-            rows.steps.push(step.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)));
-            rows.values.extend(values.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        let mut reader = self.read_rows(stream)?;
+        let (mut rows, mut values) = (Rows { width: stream.width as usize, ..Rows::default() }, vec![]);
+        while let Some(step) = reader.next_row(&mut values)? {
+            rows.steps.push(step);
+            rows.values.extend_from_slice(&values);
         }
         Ok(rows)
     }
 
-    /// A file cut down to whole records: the last block of a killed run may be torn.
-    fn whole_records(&self, stream: &Stream, n_bytes: usize) -> io::Result<Vec<u8>> {
-        let path = self.path.join(&stream.file);
-        let mut bytes = match fs::read(&path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => vec![],
-            other => other.map_err(|e| at(&path, &e))?,
-        };
-        bytes.truncate(bytes.len() / n_bytes * n_bytes);
-        Ok(bytes)
+    /// Reads spikes one by one.
+    pub fn read_spikes(&self, stream: &Stream) -> io::Result<SpikeReader> {
+        Ok(SpikeReader::new(self.stream_file(stream)?))
+    }
+
+    /// Reads rows one by one.
+    pub fn read_rows(&self, stream: &Stream) -> io::Result<RowReader> {
+        Ok(RowReader::new(self.stream_file(stream)?, stream.width as usize))
+    }
+
+    /// Reads a lineage event by event.
+    pub fn read_lineage(&self, stream: &Stream) -> io::Result<LineageReader> {
+        Ok(LineageReader::new(self.stream_file(stream)?))
+    }
+
+    /// The valid part of a stream's file; `None` when it is missing.
+    pub(super) fn stream_file(&self, stream: &Stream) -> io::Result<Option<StreamFile>> {
+        match StreamFile::open(&self.path, &stream.file, self.n_bytes(stream)) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     /// Public ids of a set; empty when its elements have none.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
         let Some(info) = self.manifest.set(set).filter(|s| !s.ids.is_empty()) else { return Ok(vec![]) };
-        let path = self.path.join(&info.ids);
-        let bytes = fs::read(&path).map_err(|e| at(&path, &e))?;
-        if bytes.len() != info.len as usize * 8 {
-            return Err(invalid(format!("{}: {} ids expected, {} bytes found", path.display(), info.len, bytes.len())));
+        // The ids of a trial are those of its series.
+        let path = match info.ids.strip_prefix("../../") {
+            Some(name) => run_file::inside(&self.path.join("../.."), name)?,
+            None => run_file::inside(&self.path, &info.ids)?,
+        };
+        let expected = u64::from(info.len) * 8;
+        let n_bytes = run_file::size_of(&path).unwrap_or(0);
+        if n_bytes != expected {
+            return Err(invalid(format!("{}: {} ids expected, {n_bytes} bytes found", path.display(), info.len)));
         }
+        let mut bytes = Vec::with_capacity(expected as usize);
+        run_file::open_regular(&path)?.take(expected).read_to_end(&mut bytes).map_err(|e| at(&path, &e))?;
         Ok(bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect())
     }
 
@@ -177,31 +249,6 @@ impl RunFolder {
         }
         (0..self.manifest.trials).map(|k| Self::open(&trial_folder(&self.path, k))).collect()
     }
-
-    /// Removes the files of a run, and nothing else.
-    pub(super) fn clear(&self) -> io::Result<()> {
-        for k in 0..self.manifest.trials {
-            let folder = trial_folder(&self.path, k);
-            if let Ok(trial) = Self::open(&folder) {
-                trial.clear()?;
-                fs::remove_dir(&folder).ok();
-            }
-        }
-        fs::remove_dir(self.path.join(TRIALS)).ok();
-        let streams = self.manifest.streams.iter().map(|s| s.file.as_str());
-        let ids = self.manifest.sets.iter().map(|s| s.ids.as_str()).filter(|ids| !ids.starts_with(".."));
-        // The manifest last: without it the folder is not a run.
-        for name in streams.chain(ids).chain([COMMANDS, TIMINGS, PROJECT, "rates.csv", MANIFEST]) {
-            if name.is_empty() || Path::new(name).components().count() != 1 {
-                continue; // a manifest is untrusted text
-            }
-            match fs::remove_file(self.path.join(name)) {
-                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Folder of one trial.
@@ -209,12 +256,34 @@ pub fn trial_folder(run: &Path, trial: u32) -> PathBuf {
     run.join(TRIALS).join(format!("{trial:04}"))
 }
 
-/// Bytes of a record; `None` for texts.
-fn record_bytes(stream: &Stream) -> Option<u64> {
-    match stream.shape.as_str() {
-        "spikes" => Some(8),
-        "series" | "field" | "matrix" if stream.width > 0 => Some(8 + 4 * u64::from(stream.width)),
-        _ => None,
+/// Checks a manifest, which may come from anywhere: file names in the folder and sizes that memory can hold.
+fn is_plausible(manifest: &Manifest) -> Result<(), String> {
+    for stream in &manifest.streams {
+        if !run_file::is_plain_name(&stream.file) {
+            return Err(format!("`{}` of {} is not a file name in the run folder", stream.file, stream.probe));
+        }
+        if record_bytes(stream).is_some_and(|n| n > MAX_RECORD) {
+            return Err(format!("{} has {} values per record, which is too many", stream.probe, stream.width));
+        }
+    }
+    if let Some(set) = manifest.sets.iter().find(|s| s.len > crate::data::MAX_NEURONS) {
+        return Err(format!("{} {} are more than this program allows", set.len, set.name));
+    }
+    if !(manifest.secs_per_step.is_finite() && manifest.secs_per_step >= 0.0) {
+        return Err(format!("{} seconds per step", manifest.secs_per_step));
+    }
+    Ok(())
+}
+
+fn whole_records(stream: &Stream, n_bytes: u64) -> u64 {
+    record_bytes(stream).map_or(n_bytes, |n| n_bytes / n * n)
+}
+
+/// `8160 events of spikes`.
+fn amount(stream: &Stream, n_bytes: u64) -> String {
+    match record_bytes(stream) {
+        Some(n) => format!("{} {} of {}", n_bytes / n, if n == 8 { "events" } else { "rows" }, stream.probe),
+        None => format!("{n_bytes} bytes of {}", stream.probe),
     }
 }
 

@@ -4,25 +4,34 @@
 //! This is the only module that reads and writes the file format, and everything it writes is versioned.
 
 mod atomic_file;
+pub mod check;
 pub mod clipboard;
+mod compare;
 mod diff;
+mod encode;
 pub mod file;
 pub mod folder;
+mod lock;
+mod manifest;
 mod migrate;
 pub mod peak_performance;
 pub mod playback;
 pub mod provenance;
+mod replace;
 pub mod replay;
 mod ron_tree;
 pub mod run;
+mod run_file;
 mod schema;
+pub mod stream_reader;
 pub mod writer;
 
 pub use atomic_file::write_atomic;
 pub use diff::{Difference, diff};
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
-pub use run::{Manifest, Status, Stream};
+pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};
+pub use replace::{exports, list_exports};
 pub use writer::{RunStart, RunWriter};
 
 use crate::{

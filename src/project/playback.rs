@@ -1,33 +1,34 @@
 //! Reads a run folder from start to end in slices of time, as the frames of its simulation. Memory is bounded by one
 //! slice.
 
-use super::{RunFolder, Stream, run::at};
-use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike};
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom},
+use super::{
+    RunFolder, Stream,
+    stream_reader::{LineageReader, RowReader, SpikeReader},
 };
+use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike};
+use std::io;
 
 /// Bytes in a slice, about.
 const SLICE: u64 = 512 << 10;
 /// Least number of slices, so that a small run is shown progressively.
 const MIN_SLICES: u64 = 16;
-/// A buffer per stream.
-const BUFFER: usize = 256 << 10;
 /// Least simulated time between two fields that are read, seconds; fields in between are skipped.
 const FIELD_EVERY_SECS: f64 = 0.05;
 
 /// One stream being read.
 struct Source {
     probe: ProbeId,
-    stream: Stream,
-    file: BufReader<File>,
-    /// The step of the next record, when it is known, and of a spike its lane.
-    next: Option<(u64, u32)>,
-    /// Fields: step of the last one that was read.
-    last: Option<u64>,
-    /// Lineages: the line after the last slice.
-    waiting: Option<LifeEvent>,
+    records: Records,
+}
+
+enum Records {
+    /// With the spike after the last slice, its step not modulo 2³².
+    Spikes(SpikeReader, Option<(u64, u32)>),
+    Series(RowReader, Stream),
+    /// With the step of the last field that was read.
+    Field(RowReader, Option<u64>),
+    /// With the event after the last slice.
+    Lineage(LineageReader, Option<LifeEvent>),
 }
 
 /// Reads a run folder in slices.
@@ -47,19 +48,15 @@ impl PlaybackReader {
         let (mut sources, mut n_bytes) = (vec![], 0);
         for stream in &manifest.streams {
             let Some(probe) = probes.iter().position(|p| p.name == stream.probe) else { continue };
-            let has_rows = matches!(stream.shape.as_str(), "spikes" | "series" | "field") && stream.width > 0;
-            if !has_rows && stream.shape != "lineage" {
-                continue;
-            }
-            let path = run.path.join(&stream.file);
-            let file = match File::open(&path) {
-                Err(e) if e.kind() == ErrorKind::NotFound => continue,
-                other => other.map_err(|e| at(&path, &e))?,
+            let records = match stream.shape.as_str() {
+                "spikes" => Records::Spikes(run.read_spikes(stream)?, None),
+                "series" => Records::Series(run.read_rows(stream)?, stream.clone()),
+                "field" => Records::Field(run.read_rows(stream)?, None),
+                "lineage" => Records::Lineage(run.read_lineage(stream)?, None),
+                _ => continue,
             };
-            n_bytes += file.metadata().map_err(|e| at(&path, &e))?.len();
-            let file = BufReader::with_capacity(BUFFER, file);
-            let probe = probe as ProbeId;
-            sources.push(Source { probe, stream: stream.clone(), file, next: None, last: None, waiting: None });
+            n_bytes += run.n_bytes(stream);
+            sources.push(Source { probe: probe as ProbeId, records });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);
         let slices = (n_bytes / SLICE).max(MIN_SLICES);
@@ -100,114 +97,72 @@ impl PlaybackReader {
 
 impl Source {
     fn read(&mut self, until: u64, first: u64, every: u64) -> io::Result<Option<Reading>> {
-        match self.stream.shape.as_str() {
-            "spikes" => self.spikes(until, first).map(Some),
-            "series" => self.series(until).map(Some),
-            "lineage" => self.lineage(until).map(Some),
-            _ => self.field(until, every),
+        match &mut self.records {
+            Records::Spikes(reader, next) => spikes(reader, next, until, first).map(Some),
+            Records::Series(reader, stream) => series(reader, stream, until).map(Some),
+            Records::Field(reader, last) => newest_field(reader, last, until, every),
+            Records::Lineage(reader, next) => lineage(reader, next, until).map(Some),
         }
     }
+}
 
-    fn spikes(&mut self, until: u64, first: u64) -> io::Result<Reading> {
-        let mut spikes = vec![];
-        loop {
-            let Some((step, lane)) = self.next.take() else {
-                let mut record = [0; 8];
-                if !self.fill(&mut record)? {
-                    return Ok(Reading::Spikes(spikes));
-                }
+fn spikes(reader: &mut SpikeReader, next: &mut Option<(u64, u32)>, until: u64, first: u64) -> io::Result<Reading> {
+    let mut spikes = vec![];
+    loop {
+        let (step, lane) = match next.take() {
+            Some(spike) => spike,
+            None => match reader.next_spike()? {
                 // Steps are written modulo 2³².
-                let low = u32::from_le_bytes([record[0], record[1], record[2], record[3]]);
-                let step = first + u64::from(low.wrapping_sub(first as u32));
-                self.next = Some((step, u32::from_le_bytes([record[4], record[5], record[6], record[7]])));
-                continue;
-            };
-            if step >= until {
-                self.next = Some((step, lane));
-                return Ok(Reading::Spikes(spikes));
-            }
-            spikes.push(Spike { step: step as u32, lane });
+                Some(spike) => (first + u64::from(spike.step.wrapping_sub(first as u32)), spike.lane),
+                None => return Ok(Reading::Spikes(spikes)),
+            },
+        };
+        if step >= until {
+            *next = Some((step, lane));
+            return Ok(Reading::Spikes(spikes));
         }
+        spikes.push(Spike { step: step as u32, lane });
     }
+}
 
-    fn series(&mut self, until: u64) -> io::Result<Reading> {
-        let lanes = self.stream.width;
-        let mut series = Series { elements: self.stream.elements.clone(), lanes, ..Series::default() };
-        while let Some(step) = self.peek()?.filter(|step| *step < until) {
-            let Some(values) = self.values()? else { break };
-            series.steps.push(step);
-            series.values.extend(values);
+fn series(reader: &mut RowReader, stream: &Stream, until: u64) -> io::Result<Reading> {
+    let mut series = Series { elements: stream.elements.clone(), lanes: stream.width, ..Series::default() };
+    let mut values = vec![];
+    while reader.peek()?.is_some_and(|step| step < until) {
+        let Some(step) = reader.next_row(&mut values)? else { break };
+        series.steps.push(step);
+        series.values.extend_from_slice(&values);
+    }
+    Ok(Reading::Series(series))
+}
+
+fn lineage(reader: &mut LineageReader, next: &mut Option<LifeEvent>, until: u64) -> io::Result<Reading> {
+    let mut events = vec![];
+    while let Some(event) = next.take().map_or_else(|| reader.next_event(), |event| Ok(Some(event)))? {
+        if event.step() >= until {
+            *next = Some(event);
+            break;
         }
-        Ok(Reading::Series(series))
+        events.push(event);
     }
+    Ok(Reading::Lineage(events))
+}
 
-    fn lineage(&mut self, until: u64) -> io::Result<Reading> {
-        let mut events = vec![];
-        while let Some(event) = self.waiting.take().map_or_else(|| self.line(), |event| Ok(Some(event)))? {
-            if event.step() >= until {
-                self.waiting = Some(event);
-                break;
-            }
-            events.push(event);
+/// The newest field of the slice that is far enough from the one before it.
+fn newest_field(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Reading>> {
+    let (mut values, mut is_new) = (vec![], false);
+    while let Some(step) = reader.peek()?.filter(|step| *step < until) {
+        if last.is_some_and(|last| step < last.saturating_add(every)) {
+            reader.skip_row()?;
+            continue;
         }
-        Ok(Reading::Lineage(events))
-    }
-
-    /// The next line; `None` at the end, or at an incomplete last line of a killed run.
-    fn line(&mut self) -> io::Result<Option<LifeEvent>> {
-        let mut line = String::new();
-        self.file.read_line(&mut line)?;
-        if !line.ends_with('\n') {
-            return Ok(None);
+        if reader.next_row(&mut values)?.is_none() {
+            break;
         }
-        let wrong = |e| io::Error::new(ErrorKind::InvalidData, format!("{}: {e}", self.stream.file));
-        serde_json::from_str(&line).map(Some).map_err(wrong)
+        *last = Some(step);
+        is_new = true;
     }
-
-    /// The newest state of the slice that is far enough from the one before it.
-    fn field(&mut self, until: u64, every: u64) -> io::Result<Option<Reading>> {
-        let mut newest = None;
-        while let Some(step) = self.peek()?.filter(|step| *step < until) {
-            if self.last.is_some_and(|last| step < last + every) {
-                self.next = None;
-                self.file.seek_relative(i64::from(self.stream.width) * 4)?;
-                continue;
-            }
-            let Some(values) = self.values()? else { break };
-            self.last = Some(step);
-            newest = Some(Reading::Field(values));
-        }
-        Ok(newest)
-    }
-
-    /// The step of the next row.
-    fn peek(&mut self) -> io::Result<Option<u64>> {
-        if self.next.is_none() {
-            let mut step = [0; 8];
-            self.next = if self.fill(&mut step)? { Some((u64::from_le_bytes(step), 0)) } else { None };
-        }
-        Ok(self.next.map(|(step, _)| step))
-    }
-
-    /// The values of the row whose step was peeked at; `None` for an incomplete last row of a killed run.
-    fn values(&mut self) -> io::Result<Option<Vec<f32>>> {
-        self.next = None;
-        let mut bytes = vec![0; self.stream.width as usize * 4];
-        let is_whole = self.fill(&mut bytes)?;
-        Ok(is_whole.then(|| bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()))
-    }
-
-    /// Fills a buffer; `false` at the end of the file or at an incomplete record.
-    fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
-        match self.file.read_exact(bytes) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
-                self.file.seek(SeekFrom::End(0))?;
-                Ok(false)
-            }
-            Err(e) => Err(io::Error::new(e.kind(), format!("{}: {e}", self.stream.file))),
-        }
-    }
+    Ok(is_new.then_some(Reading::Field(values)))
 }
 
 #[cfg(test)]
@@ -247,9 +202,12 @@ mod tests {
             stream("gone", "x", "field", 3),
             stream("lineage", "lineage.jsonl", "lineage", 0),
         ];
+        let (format, status) = (crate::project::run::FORMAT, crate::project::Status::Complete);
+        let (secs_per_step, first_step, last_step) = (1e-3, 100, 1100);
         let manifest =
-            Manifest { secs_per_step: 1e-3, first_step: 100, last_step: 1100, streams, ..Manifest::default() };
-        RunFolder { path, manifest, notes: vec![] }
+            Manifest { format, status, secs_per_step, first_step, last_step, streams, ..Manifest::default() };
+        std::fs::write(path.join("run.ron"), crate::project::to_ron(&manifest).unwrap()).unwrap();
+        RunFolder::open(&path).unwrap()
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Replays a recorded run and compares it with its files.
+//! Replays a recorded run and compares every recorded stream with its file.
 
-use super::RunFolder;
+use super::{RunFolder, Status, compare::Comparison};
 use crate::{
-    engine::replay::drive,
-    sim::{Digest, Progress, Reading, SimError, Simulation, Spike, Tap},
+    engine::replay::{Observer, Plan, drive},
+    sim::{Digest, Frame, Progress, SimError, Simulation, Tap},
 };
 use std::ops::ControlFlow;
 
@@ -14,8 +14,10 @@ pub enum ReplayResult {
     Identical {
         /// Steps replayed.
         steps: u64,
-        /// Spikes compared.
-        spikes: u64,
+        /// What was compared with its file.
+        compared: Vec<Compared>,
+        /// Recorded streams that were not compared, with the reason.
+        not_compared: Vec<String>,
         /// Hash and totals of the replay.
         digest: Digest,
     },
@@ -23,65 +25,159 @@ pub enum ReplayResult {
     Differs(String),
 }
 
-/// Replays a run on a simulation that was just built from the run's project.
-pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
-    let input = |e: std::io::Error| SimError::Input(e.to_string());
-    let mut compared = Compared { recorded: run.spikes().map_err(input)?, at: 0, first: run.manifest.first_step };
-    let probe = run.manifest.spikes().and_then(|s| sim.probes().iter().position(|p| p.name == s.probe));
-    let taps: Vec<Tap> = probe.map(|p| Tap { probe: p as u16, elements: vec![] }).into_iter().collect();
-    sim.tap(&taps)?;
-    let log = run.commands().map_err(input)?;
-    let mut difference = None;
-    drive(sim, &log, run.manifest.last_step, progress, |frame| {
-        difference = frame.readings.iter().find_map(|(_, reading)| compared.look(reading));
-        if difference.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(match difference {
-        Some(difference) => ReplayResult::Differs(difference),
-        None => compared.verdict(run, sim),
-    })
+/// One stream that a replay compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// The probe.
+    pub probe: String,
+    /// Number of records, lines or bytes.
+    pub n: u64,
+    /// Their unit: `spikes`, `samples`, `events`, `bytes`.
+    pub unit: &'static str,
 }
 
-struct Compared {
-    recorded: Vec<Spike>,
-    at: usize,
-    first: u64,
+impl ReplayResult {
+    /// Whether the replay gave the same.
+    pub const fn is_identical(&self) -> bool {
+        matches!(self, Self::Identical { .. })
+    }
+
+    /// Number of spikes compared.
+    pub fn n_spikes(&self) -> u64 {
+        match self {
+            Self::Identical { compared, .. } => compared.iter().filter(|c| c.unit == "spikes").map(|c| c.n).sum(),
+            Self::Differs(_) => 0,
+        }
+    }
+
+    /// The result as a sentence.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Differs(what) => format!("different: {what}"),
+            Self::Identical { steps, compared, not_compared, digest } => {
+                let parts: Vec<String> = compared.iter().map(Compared::text).collect();
+                let mut out = match parts.is_empty() {
+                    false => format!("identical: {} in {steps} steps", parts.join(", ")),
+                    true => format!("no recorded stream to compare; {steps} steps replayed"),
+                };
+                if !digest.hash.is_empty() {
+                    out += &format!(", hash {}", digest.hash);
+                }
+                if !not_compared.is_empty() {
+                    out += &format!("; not compared: {}", not_compared.join("; "));
+                }
+                out
+            }
+        }
+    }
 }
 
 impl Compared {
-    fn look(&mut self, reading: &Reading) -> Option<String> {
-        let Reading::Spikes(spikes) = reading else { return None };
-        for spike in spikes.iter().filter(|s| u64::from(s.step) >= self.first) {
-            match self.recorded.get(self.at) {
-                Some(old) if old == spike => self.at += 1,
-                Some(old) => {
-                    let (n, a, b) = (self.at, old, spike);
-                    return Some(format!(
-                        "event {n}: recorded was {} at step {}, replayed {} at step {}",
-                        a.lane, a.step, b.lane, b.step
-                    ));
-                }
-                // A killed run lacks its last events; for a complete one the hash is compared.
-                None => return None,
+    fn text(&self) -> String {
+        let Self { probe, n, unit } = self;
+        if probe == unit { format!("{n} {unit}") } else { format!("{n} {unit} of {probe}") }
+    }
+}
+
+/// Replays a run on a simulation that was just built from the run's project.
+pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
+    let input = |e: std::io::Error| SimError::Input(e.to_string());
+    if run.manifest.status == Status::Running {
+        return Err(SimError::Input(format!(
+            "{} is still being written; replay it when it is closed",
+            run.path.display()
+        )));
+    }
+    let mut streams = Streams::default();
+    let mut taps: Vec<Tap> = vec![];
+    for stream in &run.manifest.streams {
+        let Some(probe) = sim.probes().iter().position(|p| p.name == stream.probe) else {
+            streams.not_compared.push(format!("{} ({} has no such probe)", stream.probe, run.manifest.kind));
+            continue;
+        };
+        let probe = probe as u16;
+        if taps.iter().all(|t| t.probe != probe) {
+            taps.push(Tap { probe, elements: stream.elements.clone() });
+        }
+        streams.list.push(Comparison::new(run, stream, probe).map_err(input)?);
+    }
+    let log = run.commands().map_err(input)?;
+    let (first, end) = (run.manifest.first_step, run.manifest.last_step);
+    let plan = Plan { log: &log, n_history: run.manifest.n_history as usize, first, end, taps: &taps };
+    drive(sim, &plan, progress, &mut streams)?;
+    streams.result(run, sim).map_err(input)
+}
+
+#[derive(Default)]
+struct Streams {
+    list: Vec<Comparison>,
+    not_compared: Vec<String>,
+    difference: Option<String>,
+    error: Option<std::io::Error>,
+}
+
+impl Observer for Streams {
+    fn next_sample(&mut self, step: u64) -> Option<u64> {
+        let mut next = None;
+        for stream in &mut self.list {
+            match stream.next_state(step) {
+                Ok(Some(at)) => next = Some(next.map_or(at, |n: u64| n.min(at))),
+                Ok(None) => {}
+                Err(error) => self.error = Some(error),
             }
         }
-        None
+        next
     }
 
-    fn verdict(&self, run: &RunFolder, sim: &dyn Simulation) -> ReplayResult {
-        let (digest, recorded) = (sim.digest(), &run.manifest.digest);
-        if let Some(missing) = self.recorded.get(self.at) {
-            return ReplayResult::Differs(format!(
-                "event {}: recorded was {} at step {}, replayed nothing",
-                self.at, missing.lane, missing.step
-            ));
+    fn sampled(&mut self, frame: &Frame) -> ControlFlow<()> {
+        for stream in &mut self.list {
+            let Some(reading) = frame.reading(stream.probe) else { continue };
+            match stream.compare(reading, frame.clock) {
+                Ok(None) => {}
+                Ok(difference) => self.difference = self.difference.take().or(difference),
+                Err(error) => self.error = Some(error),
+            }
         }
+        if self.difference.is_some() || self.error.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+impl Streams {
+    fn result(mut self, run: &RunFolder, sim: &dyn Simulation) -> std::io::Result<ReplayResult> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for stream in &mut self.list {
+            self.difference = self.difference.take().or(stream.rest()?);
+        }
+        if let Some(difference) = self.difference {
+            return Ok(ReplayResult::Differs(difference));
+        }
+        let (digest, recorded) = (sim.digest(), &run.manifest.digest);
         if run.is_complete() && digest != *recorded {
             let what = if digest.hash == recorded.hash { "totals" } else { "hashes" };
-            return ReplayResult::Differs(format!(
-                "the {what} differ, though the recorded events agree: recorded {recorded:?}, replayed {digest:?}"
+            return Ok(ReplayResult::Differs(format!(
+                "the {what} of the simulation differ, though the recorded data agree: recorded {}, replayed {}",
+                digest_text(recorded),
+                digest_text(&digest)
+            )));
+        }
+        let compared: Vec<Compared> = self.list.iter().map(Comparison::compared).collect();
+        let is_checked = run.is_complete() && !recorded.hash.is_empty();
+        if compared.is_empty() && !is_checked {
+            return Ok(ReplayResult::Differs(
+                "nothing was compared: the run has no recorded stream and no hash".into(),
             ));
         }
-        ReplayResult::Identical { steps: sim.clock().step, spikes: self.at as u64, digest }
+        Ok(ReplayResult::Identical { steps: sim.clock().step, compared, not_compared: self.not_compared, digest })
     }
+}
+
+fn digest_text(digest: &Digest) -> String {
+    let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
+    format!("hash {} ({})", digest.hash, totals.join(", "))
 }

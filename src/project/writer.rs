@@ -1,18 +1,23 @@
 //! Writes a run folder: the [`Sink`] behind every recording, from the window and from the command line.
 
 use super::{
-    Manifest, Project, Status, Stream, file, provenance, run,
-    run::{COMMANDS, FORMAT, MANIFEST, PROJECT, SetInfo, TIMINGS, at},
-    write_atomic,
+    Manifest, Project, Status, atomic_file,
+    encode::encode,
+    file,
+    lock::RunLock,
+    manifest::{self, FileInfo, SetInfo},
+    provenance, replace, run,
+    run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
+    run_file::{self, Hash},
 };
 use crate::{
     engine::{LoggedCommand, Sink},
     kinds::Model,
-    sim::{Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Spike, Tap},
+    sim::{Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
+    fs::{self, File},
+    io::{self, Seek as _, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -45,11 +50,14 @@ pub struct RunStart<'a> {
 /// A run folder being written.
 pub struct RunWriter {
     folder: PathBuf,
+    lock: RunLock,
     manifest: Manifest,
     model: Model,
     probes: &'static [ProbeSpec],
     taps: Vec<Tap>,
     files: Vec<StreamFile>,
+    /// Files that do not change any more.
+    written: Vec<FileInfo>,
     commands: AppendFile,
     timings: AppendFile,
     started: Instant,
@@ -63,18 +71,19 @@ struct StreamFile {
     last_step: Option<u64>,
 }
 
-/// A file that only grows, in whole blocks.
+/// A file that only grows, in whole blocks, and its hash.
 struct AppendFile {
     file: File,
     path: PathBuf,
     n_bytes: u64,
+    hash: Hash,
 }
 
 impl AppendFile {
     fn create(folder: &Path, name: &str, head: &str) -> io::Result<Self> {
-        let path = folder.join(name);
-        let open = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
-        let mut appended = Self { file: open.map_err(|e| at(&path, &e))?, path, n_bytes: 0 };
+        let path = run_file::inside(folder, name)?;
+        let file = run_file::create_new(&path)?;
+        let mut appended = Self { file, path, n_bytes: 0, hash: Hash::default() };
         appended.append(head.as_bytes())?;
         Ok(appended)
     }
@@ -83,11 +92,26 @@ impl AppendFile {
     /// fit on the disk is removed as a whole.
     fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
-            self.file.set_len(self.n_bytes).ok();
+            self.cut(self.n_bytes);
             return Err(at(&self.path, &error));
         }
+        self.hash.add(block);
         self.n_bytes += block.len() as u64;
         Ok(())
+    }
+
+    /// Cuts the file to a length.
+    fn cut(&mut self, n_bytes: u64) {
+        self.file.set_len(n_bytes).ok();
+        self.file.seek(SeekFrom::Start(n_bytes)).ok();
+    }
+
+    fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn info(&self) -> FileInfo {
+        FileInfo { name: self.name(), n_bytes: self.n_bytes, hash: self.hash.hex() }
     }
 }
 
@@ -95,11 +119,12 @@ impl RunWriter {
     /// Prepares the folder and writes everything known before the first step. A folder that is not empty is
     /// used only when it is an older run, which is replaced.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
-        run::prepare_folder(folder)?;
+        let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
         let ids_in = start.trial.map_or("", |(_, ids_in)| ids_in);
         let manifest = Manifest {
             format: FORMAT,
+            id: lock.id.clone(),
             app: run::app_version(),
             kind: project.model.name().into(),
             name: project.name.clone(),
@@ -114,20 +139,24 @@ impl RunWriter {
             base: fs::canonicalize(start.base).unwrap_or_else(|_| start.base.to_owned()),
             command: start.command,
             trials: start.trials,
-            sets: run::describe_sets(start.sets, ids_in),
+            n_history: start.history.len() as u64,
+            sets: manifest::describe_sets(start.sets, ids_in),
             data: if start.trial.is_none() { provenance::data_files(project, start.base) } else { vec![] },
             ..Manifest::default()
         };
+        lock.begin()?;
         save_manifest(folder, &manifest)?;
         let text = file::write(project).map_err(io::Error::other)?;
-        write_atomic(&folder.join(PROJECT), text.as_bytes(), false)?;
+        let mut written = vec![AppendFile::create(folder, PROJECT, &text)?.info()];
         if start.trial.is_none() {
-            save_ids(folder, start.sets, &manifest.sets)?;
+            written.extend(save_ids(folder, start.sets, &manifest.sets)?);
         }
         let head = "// One (step, command) per line, in the order they were applied.\n";
         let mut writer = Self {
             folder: folder.to_owned(),
+            lock,
             manifest,
+            written,
             model: project.model.clone(),
             probes: project.model.probes(),
             taps: start.taps,
@@ -153,9 +182,28 @@ impl RunWriter {
     /// Closes a run that failed, with the reason in its manifest.
     pub fn fail(mut self, why: &str) -> io::Result<()> {
         self.manifest.status = Status::Failed(why.to_owned());
+        self.close()
+    }
+
+    /// Closes a run that was interrupted at this step.
+    pub fn interrupt(mut self, step: u64) -> io::Result<()> {
+        self.manifest.status = Status::Interrupted { step };
+        self.close()
+    }
+
+    /// Writes the last manifest: lengths and hashes of all files. The lock is released when the writer is dropped.
+    fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
         self.manifest.wall_s = self.started.elapsed().as_secs_f64();
-        save_manifest(&self.folder, &self.manifest)
+        for target in &self.files {
+            let stream = &mut self.manifest.streams[target.stream];
+            (stream.n_bytes, stream.hash) = (target.file.n_bytes, target.file.hash.hex());
+        }
+        let ends = [self.commands.info(), self.timings.info()];
+        self.manifest.files = self.written.iter().cloned().chain(ends).collect();
+        let synced = self.files.iter().try_for_each(|f| f.file.file.sync_data().map_err(|e| at(&f.file.path, &e)));
+        self.lock.release_reserve();
+        save_manifest(&self.folder, &self.manifest).and(synced)
     }
 
     /// The folder.
@@ -165,7 +213,7 @@ impl RunWriter {
 
     fn add_stream(&mut self, tap: &Tap, lanes: &[String]) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
-        let stream = run::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
+        let stream = manifest::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
         let file = AppendFile::create(&self.folder, &stream.file, "")?;
         self.files.push(StreamFile { probe: tap.probe, stream: self.manifest.streams.len(), file, last_step: None });
         self.manifest.streams.push(stream);
@@ -195,6 +243,21 @@ impl RunWriter {
         target.file.append(buffer)
     }
 
+    fn append_block(&mut self, block: &Frame) -> io::Result<()> {
+        for which in 0..self.files.len() {
+            if let Some(reading) = block.reading(self.files[which].probe) {
+                self.append(which, reading, block.clock)?;
+            }
+        }
+        self.append_timings(block)?;
+        self.write_progress(block.clock.step)
+    }
+
+    fn write_progress(&mut self, step: u64) -> io::Result<()> {
+        let names = self.files.iter().map(|f| (self.manifest.streams[f.stream].file.as_str(), f.file.n_bytes));
+        self.lock.update(Some(step), names)
+    }
+
     fn append_timings(&mut self, block: &Frame) -> io::Result<()> {
         self.buffer.clear();
         for t in &block.timings {
@@ -215,21 +278,23 @@ impl Sink for RunWriter {
             let names = lanes.iter().find(|(probe, _)| *probe == tap.probe).map_or(&[][..], |(_, names)| names);
             self.add_stream(&tap, names)?;
         }
-        save_manifest(&self.folder, &self.manifest)
+        save_manifest(&self.folder, &self.manifest)?;
+        self.write_progress(clock.step)
     }
 
     fn write(&mut self, block: &Frame) -> io::Result<()> {
-        let result = (|| {
-            for which in 0..self.files.len() {
-                if let Some(reading) = block.reading(self.files[which].probe) {
-                    self.append(which, reading, block.clock)?;
-                }
-            }
-            self.append_timings(block)
-        })();
+        let before: Vec<_> = self.files.iter().map(|f| (f.file.n_bytes, f.file.hash.clone())).collect();
+        let result = self.append_block(block);
         match &result {
             Ok(()) => self.manifest.last_step = block.clock.step,
-            Err(error) => self.manifest.status = Status::Failed(error.to_string()),
+            Err(error) => {
+                // A block is in all streams or in none.
+                for (target, (n_bytes, hash)) in self.files.iter_mut().zip(before) {
+                    target.file.cut(n_bytes);
+                    (target.file.n_bytes, target.file.hash) = (n_bytes, hash);
+                }
+                self.manifest.status = Status::Failed(error.to_string());
+            }
         }
         result
     }
@@ -254,12 +319,7 @@ impl Sink for RunWriter {
             self.manifest.last_step = clock.step;
             self.manifest.digest = digest.clone();
         }
-        self.manifest.stopped = run::now_utc();
-        self.manifest.wall_s = self.started.elapsed().as_secs_f64();
-        for target in &self.files {
-            target.file.file.sync_data().map_err(|e| at(&target.file.path, &e))?;
-        }
-        save_manifest(&self.folder, &self.manifest)
+        self.close()
     }
 }
 
@@ -267,61 +327,16 @@ impl Sink for RunWriter {
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).\n";
-    write_atomic(&folder.join(MANIFEST), (head.to_owned() + &text).as_bytes(), false)
+    atomic_file::replace(&folder.join(MANIFEST), (head.to_owned() + &text).as_bytes())
 }
 
-fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<()> {
+fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
+    let mut written = vec![];
     for (set, info) in sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty()) {
         let bytes: Vec<u8> = set.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let path = folder.join(&info.ids);
-        fs::write(&path, bytes).map_err(|e| at(&path, &e))?;
+        let mut file = AppendFile::create(folder, &info.ids, "")?;
+        file.append(&bytes)?;
+        written.push(file.info());
     }
-    Ok(())
-}
-
-/// A reading in the format of its file, little-endian.
-fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -> io::Result<()> {
-    match reading {
-        Reading::Spikes(spikes) => encode_spikes(spikes, out),
-        Reading::Series(series) => {
-            let width = series.lanes as usize;
-            if series.steps.is_empty() || width == 0 {
-                return Ok(());
-            }
-            if series.lanes != stream.width {
-                return Err(io::Error::other(format!("{} lanes instead of the {} of its stream", width, stream.width)));
-            }
-            for (step, row) in series.steps.iter().zip(series.values.chunks_exact(width)) {
-                encode_row(*step, row, out);
-            }
-        }
-        Reading::Field(values) | Reading::Matrix(_, values) => {
-            if values.len() as u32 != stream.width {
-                let (came, announced) = (values.len(), stream.width);
-                return Err(io::Error::other(format!("{came} values instead of the {announced} of its stream")));
-            }
-            encode_row(clock.step, values, out);
-        }
-        Reading::Lineage(events) => {
-            for event in events {
-                serde_json::to_writer(&mut *out, event)?;
-                out.push(b'\n');
-            }
-        }
-        Reading::Text(text) => out.extend_from_slice(text.as_bytes()),
-    }
-    Ok(())
-}
-
-fn encode_spikes(spikes: &[Spike], out: &mut Vec<u8>) {
-    if cfg!(target_endian = "little") {
-        out.extend_from_slice(bytemuck::cast_slice(spikes));
-    } else {
-        out.extend(spikes.iter().flat_map(|s| [s.step.to_le_bytes(), s.lane.to_le_bytes()]).flatten());
-    }
-}
-
-fn encode_row(step: u64, row: &[f32], out: &mut Vec<u8>) {
-    out.extend_from_slice(&step.to_le_bytes());
-    out.extend(row.iter().flat_map(|v| v.to_le_bytes()));
+    Ok(written)
 }

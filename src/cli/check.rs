@@ -1,0 +1,50 @@
+//! `neuropil check`.
+
+use super::{error::CliError, say::out};
+use crate::{
+    project::{
+        RunFolder,
+        check::{FileCheck, Finding, check as check_files},
+    },
+    sim::Progress,
+};
+use serde_json::json;
+use std::path::Path;
+
+pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
+    let run = RunFolder::open(path)?;
+    let files = check_files(&run, &Progress::default())?;
+    let damaged = files.iter().filter(|f| f.is_damaged()).count();
+    if as_json {
+        let list: Vec<_> = files.iter().map(file_json).collect();
+        let (status, notes) = (run.manifest.status.word(), &run.notes);
+        out!("{:#}", json!({ "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list }));
+    } else {
+        files.iter().for_each(|file| out!("{file}"));
+        run.notes.iter().for_each(|note| out!("{note}"));
+        out!("{}: {}, {}", path.display(), run.manifest.status.word(), summary(&files));
+    }
+    match damaged {
+        0 => Ok(()),
+        n => Err(CliError::Failed(format!("{n} of {} files are damaged", files.len()))),
+    }
+}
+
+/// `all 7 files match their hashes`.
+pub(super) fn summary(files: &[FileCheck]) -> String {
+    let count = |of: fn(&FileCheck) -> bool| files.iter().filter(|f| of(f)).count();
+    let (damaged, unknown) = (count(FileCheck::is_damaged), count(|f| f.finding == Finding::NoHash));
+    match (damaged, unknown) {
+        (0, 0) => format!("all {} files match their hashes", files.len()),
+        (0, n) if n == files.len() => "no hashes recorded".to_owned(),
+        (0, n) => format!("{} files match their hashes, {n} have none", files.len() - n),
+        (n, _) => format!("{n} of {} files are damaged", files.len()),
+    }
+}
+
+fn file_json(file: &FileCheck) -> serde_json::Value {
+    json!({
+        "file": file.name, "probe": file.probe, "n_bytes": file.n_bytes, "n_records": file.n_records,
+        "damaged": file.is_damaged(), "finding": file.to_string(),
+    })
+}

@@ -1,0 +1,63 @@
+//! Exported files: written beside their names and renamed when all are complete.
+
+use super::at;
+use crate::project::RunFolder;
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+/// The files of one export. Dropped without [`commit`](Self::commit), nothing remains of them.
+pub(super) struct Outputs<'a> {
+    run: &'a RunFolder,
+    /// Temporary and final path.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl<'a> Outputs<'a> {
+    pub fn new(run: &'a RunFolder) -> Self {
+        Self { run, files: vec![] }
+    }
+
+    /// Creates a file that will be at `path`.
+    pub fn create(&mut self, path: &Path) -> io::Result<File> {
+        if self.run.is_own_file(path) {
+            let what = format!("{} is part of the run; choose another name", path.display());
+            return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+        }
+        if path.is_dir() {
+            return Err(io::Error::new(ErrorKind::IsADirectory, format!("{} is a folder", path.display())));
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(name);
+        fs::remove_file(&temporary).ok();
+        let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(at(path))?;
+        self.files.push((temporary, path.to_owned()));
+        Ok(file)
+    }
+
+    /// Gives all files their names.
+    pub fn commit(mut self) -> io::Result<Vec<PathBuf>> {
+        let mut done = vec![];
+        for (temporary, path) in std::mem::take(&mut self.files) {
+            let renamed = fs::rename(&temporary, &path);
+            if let Err(error) = renamed {
+                fs::remove_file(&temporary).ok();
+                return Err(at(&path)(error));
+            }
+            done.push(path);
+        }
+        Ok(done)
+    }
+}
+
+impl Drop for Outputs<'_> {
+    fn drop(&mut self) {
+        for (temporary, _) in &self.files {
+            fs::remove_file(temporary).ok();
+        }
+    }
+}

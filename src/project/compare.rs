@@ -1,0 +1,223 @@
+//! Compares the readings of a replay with the file of one recorded stream, a block at a time.
+
+use super::{
+    RunFolder, Stream,
+    encode::encode,
+    manifest::record_bytes,
+    replay::Compared,
+    stream_reader::{LineageReader, StreamFile, spike},
+};
+use crate::sim::{Clock, LifeEvent, ProbeId, Reading, Series, Spike};
+use std::io;
+
+/// One stream of a replayed run.
+pub(super) struct Comparison {
+    /// Its probe in the replay.
+    pub probe: ProbeId,
+    stream: Stream,
+    source: Source,
+    first: u64,
+    /// Records, lines or bytes compared.
+    n: u64,
+    /// Whether the file must hold everything that the replay gives.
+    is_whole: bool,
+    /// Whether data behind the last step of the manifest are an error.
+    is_exact: bool,
+    bytes: Vec<u8>,
+    recorded: Vec<u8>,
+}
+
+enum Source {
+    /// Records of numbers; with the step of the next one for fields and matrices.
+    Records(Option<StreamFile>, Option<u64>),
+    Lines(LineageReader),
+}
+
+impl Comparison {
+    pub fn new(run: &RunFolder, stream: &Stream, probe: ProbeId) -> io::Result<Self> {
+        let source = match stream.shape.as_str() {
+            "lineage" => Source::Lines(run.read_lineage(stream)?),
+            _ => Source::Records(run.stream_file(stream)?, None),
+        };
+        let is_whole = run.is_complete() || !stream.hash.is_empty();
+        Ok(Self {
+            probe,
+            source,
+            first: run.manifest.first_step,
+            n: 0,
+            is_whole,
+            is_exact: is_whole || run.manifest.status == super::Status::Unclosed,
+            stream: stream.clone(),
+            bytes: vec![],
+            recorded: vec![],
+        })
+    }
+
+    pub fn compared(&self) -> Compared {
+        let unit = match self.stream.shape.as_str() {
+            "spikes" => "spikes",
+            "lineage" => "events",
+            "text" => "bytes",
+            _ => "samples",
+        };
+        Compared { probe: self.stream.probe.clone(), n: self.n, unit }
+    }
+
+    fn is_state(&self) -> bool {
+        matches!(self.stream.shape.as_str(), "field" | "matrix")
+    }
+
+    /// The step of the next recorded state: states are compared where they were recorded.
+    pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
+        let (true, Some(n)) = (self.is_state(), record_bytes(&self.stream)) else { return Ok(None) };
+        let Source::Records(Some(file), next) = &mut self.source else { return Ok(None) };
+        if next.is_none() && file.left() >= n {
+            let mut head = [0; 8];
+            *next = file.fill(&mut head)?.then(|| u64::from_le_bytes(head));
+        }
+        Ok(next.filter(|next| *next >= step))
+    }
+
+    /// Compares one reading; the first difference as text.
+    pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
+        match (reading, &mut self.source) {
+            (Reading::Lineage(events), Source::Lines(_)) => self.compare_events(events),
+            (Reading::Field(values) | Reading::Matrix(_, values), Source::Records(_, next)) => {
+                if *next != Some(clock.step) {
+                    return Ok(None);
+                }
+                *next = None;
+                if values.len() != self.stream.width as usize {
+                    let (n, width) = (values.len(), self.stream.width);
+                    return Ok(Some(self.differs(format!("recorded were {width} values, replayed {n}"))));
+                }
+                self.bytes.clear();
+                self.bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+                self.compare_bytes(4 * values.len(), Some(clock.step))
+            }
+            (Reading::Spikes(spikes), Source::Records(..)) => {
+                let from = spikes.partition_point(|s| u64::from(s.step) < self.first);
+                self.encode(&Reading::Spikes(spikes[from..].to_vec()), clock)?;
+                self.compare_bytes(8, None)
+            }
+            (Reading::Series(series), Source::Records(..)) => {
+                if series.lanes != self.stream.width && !series.steps.is_empty() {
+                    let (n, width) = (series.lanes, self.stream.width);
+                    return Ok(Some(self.differs(format!("recorded were {width} values, replayed {n}"))));
+                }
+                let from = series.steps.partition_point(|s| *s < self.first);
+                let rest = Series {
+                    steps: series.steps[from..].to_vec(),
+                    values: series.values[from * series.lanes as usize..].to_vec(),
+                    ..series.clone()
+                };
+                self.encode(&Reading::Series(rest), clock)?;
+                self.compare_bytes(8 + 4 * self.stream.width as usize, None)
+            }
+            (Reading::Text(_), Source::Records(..)) => {
+                self.encode(reading, clock)?;
+                self.compare_bytes(1, None)
+            }
+            _ => Ok(Some(self.differs("the probe gives another kind of data".into()))),
+        }
+    }
+
+    fn encode(&mut self, reading: &Reading, clock: Clock) -> io::Result<()> {
+        self.bytes.clear();
+        encode(reading, clock, &self.stream, &mut self.bytes)
+    }
+
+    /// Compares `bytes` with the next bytes of the file, in records of `size`.
+    fn compare_bytes(&mut self, size: usize, state: Option<u64>) -> io::Result<Option<String>> {
+        let size = size.max(1);
+        let Source::Records(file, _) = &mut self.source else { return Ok(None) };
+        let left = file.as_ref().map_or(0, StreamFile::left);
+        let n = (left as usize / size * size).min(self.bytes.len());
+        self.recorded.resize(n, 0);
+        if let Some(file) = file
+            && !file.fill(&mut self.recorded)?
+        {
+            return Ok(Some(self.differs("the file became shorter while it was read".into())));
+        }
+        if self.recorded[..] != self.bytes[..n] {
+            let at = (self.recorded.iter().zip(&self.bytes).position(|(a, b)| a != b).unwrap_or(0)) / size;
+            let range = at * size..(at + 1) * size;
+            let what = describe(&self.stream, &self.recorded[range.clone()], &self.bytes[range], state);
+            self.n += at as u64;
+            return Ok(Some(self.differs(what)));
+        }
+        self.n += (n / size) as u64;
+        if n < self.bytes.len() && self.is_whole {
+            return Ok(Some(self.differs(format!("{} ends, the replay has more", self.stream.file))));
+        }
+        Ok(None)
+    }
+
+    fn compare_events(&mut self, events: &[LifeEvent]) -> io::Result<Option<String>> {
+        let Source::Lines(reader) = &mut self.source else { return Ok(None) };
+        for event in events.iter().filter(|e| e.step() >= self.first) {
+            let Some(recorded) = reader.next_event()? else {
+                let end = format!("{} ends, the replay has more", self.stream.file);
+                return Ok(self.is_whole.then(|| self.differs(end)));
+            };
+            // As text, so that NaN equals NaN.
+            let [recorded, replayed] = [&recorded, event].map(|e| serde_json::to_string(e).unwrap_or_default());
+            if recorded != replayed {
+                return Ok(Some(self.differs(format!("recorded was {recorded}, replayed {replayed}"))));
+            }
+            self.n += 1;
+        }
+        Ok(None)
+    }
+
+    /// What the file holds beyond the end of the replay.
+    pub fn rest(&mut self) -> io::Result<Option<String>> {
+        let size = record_bytes(&self.stream).unwrap_or(1);
+        let more = match &mut self.source {
+            Source::Lines(reader) => reader.next_event()?.is_some(),
+            Source::Records(Some(_), Some(_)) => true,
+            Source::Records(Some(file), None) => file.left() >= size,
+            Source::Records(None, _) => {
+                return Ok(self.is_whole.then(|| format!("{} is missing", self.stream.file)));
+            }
+        };
+        Ok((more && self.is_exact).then(|| self.differs(format!("{} has more than the replay", self.stream.file))))
+    }
+
+    /// A difference with its place.
+    fn differs(&self, what: String) -> String {
+        let unit = match self.stream.shape.as_str() {
+            "spikes" | "lineage" => "event",
+            "text" => "byte",
+            _ => "sample",
+        };
+        format!("{}: {unit} {}: {what}", self.stream.probe, self.n)
+    }
+}
+
+/// Two records that differ.
+fn describe(stream: &Stream, recorded: &[u8], replayed: &[u8], state: Option<u64>) -> String {
+    let values = |bytes: &[u8]| -> Vec<f32> {
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    };
+    let row = |bytes: &[u8]| match state {
+        Some(step) => (step, values(bytes)),
+        None => (bytes[..8].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)), values(&bytes[8..])),
+    };
+    let event = |bytes: &[u8]| bytes.try_into().map_or(Spike { step: 0, lane: 0 }, |record: &[u8; 8]| spike(record));
+    match stream.shape.as_str() {
+        "spikes" => {
+            let (a, b) = (event(recorded), event(replayed));
+            format!("recorded was {} at step {}, replayed {} at step {}", a.lane, a.step, b.lane, b.step)
+        }
+        "text" => format!("recorded was {:?}, replayed {:?}", char::from(recorded[0]), char::from(replayed[0])),
+        _ => {
+            let ((a_step, a), (b_step, b)) = (row(recorded), row(replayed));
+            if a_step != b_step {
+                return format!("recorded was step {a_step}, replayed step {b_step}");
+            }
+            let at = a.iter().zip(&b).position(|(a, b)| a.to_bits() != b.to_bits()).unwrap_or(0);
+            format!("value {at} at step {a_step}: recorded was {}, replayed {}", a[at], b[at])
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Readings as bytes of their stream's file, little-endian.
+
+use super::Stream;
+use crate::sim::{Clock, Reading, Spike};
+use std::io;
+
+/// Appends a reading to `out`.
+pub(super) fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut Vec<u8>) -> io::Result<()> {
+    match reading {
+        Reading::Spikes(spikes) => encode_spikes(spikes, out),
+        Reading::Series(series) => {
+            let width = series.lanes as usize;
+            if series.steps.is_empty() || width == 0 {
+                return Ok(());
+            }
+            if series.lanes != stream.width {
+                return Err(io::Error::other(format!("{} lanes instead of the {} of its stream", width, stream.width)));
+            }
+            for (step, row) in series.steps.iter().zip(series.values.chunks_exact(width)) {
+                encode_row(*step, row, out);
+            }
+        }
+        Reading::Field(values) | Reading::Matrix(_, values) => {
+            if values.len() as u32 != stream.width {
+                let (came, announced) = (values.len(), stream.width);
+                return Err(io::Error::other(format!("{came} values instead of the {announced} of its stream")));
+            }
+            encode_row(clock.step, values, out);
+        }
+        Reading::Lineage(events) => {
+            for event in events {
+                serde_json::to_writer(&mut *out, event)?;
+                out.push(b'\n');
+            }
+        }
+        Reading::Text(text) => out.extend_from_slice(text.as_bytes()),
+    }
+    Ok(())
+}
+
+fn encode_spikes(spikes: &[Spike], out: &mut Vec<u8>) {
+    if cfg!(target_endian = "little") {
+        out.extend_from_slice(bytemuck::cast_slice(spikes));
+    } else {
+        out.extend(spikes.iter().flat_map(|s| [s.step.to_le_bytes(), s.lane.to_le_bytes()]).flatten());
+    }
+}
+
+fn encode_row(step: u64, row: &[f32], out: &mut Vec<u8>) {
+    out.extend_from_slice(&step.to_le_bytes());
+    out.extend(row.iter().flat_map(|v| v.to_le_bytes()));
+}

@@ -1,0 +1,243 @@
+//! The manifest of a run, `run.ron`.
+
+use super::provenance::DataFile;
+use crate::sim::{Digest, ElementSet, ProbeSpec, Shape, Tap};
+use std::path::PathBuf;
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Status {
+    /// It is being written by a live process. In a manifest: not closed yet.
+    #[default]
+    Running,
+    /// It reached its end, or was stopped by the user.
+    Complete,
+    /// A signal or a closing window ended it before its planned end. Its data are valid up to this step.
+    Interrupted {
+        /// The last step.
+        step: u64,
+    },
+    /// The disk or the device failed. Data up to the last step of the manifest are valid.
+    Failed(String),
+    /// Its process ended without closing it. Never in a manifest: a `Running` one that no process writes.
+    Unclosed,
+}
+
+impl Status {
+    /// One word for tables.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Failed(_) => "failed",
+            Self::Unclosed => "not closed",
+        }
+    }
+}
+
+/// One recorded probe.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Stream {
+    /// The probe's name.
+    pub probe: String,
+    /// File in the run folder.
+    pub file: String,
+    /// `spikes`, `series`, `field`, `matrix`, `lineage` or `text`.
+    pub shape: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// One record, as numpy spells it; empty for texts.
+    pub dtype: String,
+    /// Values per record.
+    pub width: u32,
+    /// Names of the lanes, when they are fixed.
+    pub lanes: Vec<String>,
+    /// Elements of the lanes, for a probe of chosen elements.
+    pub elements: Vec<u32>,
+    /// The set the lanes are elements of.
+    pub over: String,
+    /// Least number of steps between two recorded states; 0 records every sample.
+    pub every_steps: u64,
+    /// Size of the file when the run was closed.
+    pub n_bytes: u64,
+    /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.
+    pub hash: String,
+}
+
+/// A file of a run that is not a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct FileInfo {
+    /// Its name.
+    pub name: String,
+    /// Size when the run was closed.
+    pub n_bytes: u64,
+    /// XXH64 when the run was closed.
+    pub hash: String,
+}
+
+/// A set of elements the streams refer to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct SetInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of elements.
+    pub len: u32,
+    /// File of little-endian u64 public ids, relative to the run folder; empty when there are none.
+    pub ids: String,
+}
+
+/// The manifest of a run: everything but its data.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Random number of this run, also in its lock file: shows which files the writer made. Empty in older versions.
+    pub id: String,
+    /// Program, version and commit.
+    pub app: String,
+    /// Kind of the simulation.
+    pub kind: String,
+    /// Name of the project.
+    pub name: String,
+    /// How it ended.
+    pub status: Status,
+    /// Seed of the random draws.
+    pub seed: u64,
+    /// Seed of generated data (a network); the same as `seed` except in trials.
+    pub setup_seed: u64,
+    /// Generator of the random draws.
+    pub rng: String,
+    /// Device.
+    pub device: String,
+    /// CPU threads.
+    pub threads: u32,
+    /// Operating system, architecture and cores.
+    pub host: String,
+    /// Simulated seconds per step.
+    pub secs_per_step: f64,
+    /// Step at which the recording began.
+    pub first_step: u64,
+    /// Step at which it ended.
+    pub last_step: u64,
+    /// Start, UTC.
+    pub started: String,
+    /// End, UTC.
+    pub stopped: String,
+    /// Wall time of the recording, seconds.
+    pub wall_s: f64,
+    /// Hash and totals of the simulation.
+    pub digest: Digest,
+    /// Folder the project's relative paths start from.
+    pub base: PathBuf,
+    /// The command line; empty for a run of the window.
+    pub command: String,
+    /// Runs under `trials/`; 0 for an ordinary run.
+    pub trials: u32,
+    /// Commands of the log that were applied before the recording began.
+    pub n_history: u64,
+    /// Recorded streams.
+    pub streams: Vec<Stream>,
+    /// Other files with their hashes: project, command log, ids.
+    pub files: Vec<FileInfo>,
+    /// The sets the lanes belong to.
+    pub sets: Vec<SetInfo>,
+    /// Input files.
+    pub data: Vec<DataFile>,
+}
+
+impl Manifest {
+    /// The recorded spikes, if any.
+    pub fn spikes(&self) -> Option<&Stream> {
+        self.streams.iter().find(|s| s.shape == "spikes")
+    }
+
+    /// A set by name.
+    pub fn set(&self, name: &str) -> Option<&SetInfo> {
+        self.sets.iter().find(|s| s.name == name)
+    }
+}
+
+/// Bytes of one record; `None` for lines and text, and for a stream without values.
+pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
+    match stream.shape.as_str() {
+        "spikes" => Some(8),
+        "series" | "field" | "matrix" if stream.width > 0 => Some(8 + 4 * u64::from(stream.width)),
+        _ => None,
+    }
+}
+
+/// The name the writer gives a stream's file; `None` for an unknown shape.
+pub(super) fn file_name(probe: &str, shape: &str) -> Option<String> {
+    let extension = match shape {
+        "spikes" => "u32",
+        "series" | "field" | "matrix" => "f32",
+        "lineage" => "jsonl",
+        "text" => "txt",
+        _ => return None,
+    };
+    Some(format!("{probe}.{extension}"))
+}
+
+/// Simulated seconds between two recorded states of a field or matrix.
+const STATE_EVERY_S: f64 = 0.01;
+
+/// How a probe is recorded.
+pub(super) fn stream_of(
+    probe: &ProbeSpec,
+    tap: &Tap,
+    lanes: &[String],
+    sets: &[SetInfo],
+    secs_per_step: f64,
+) -> Stream {
+    let len_of = |over: &str| sets.iter().find(|s| s.name == over).map_or(0, |s| s.len);
+    let every = if secs_per_step < STATE_EVERY_S { (STATE_EVERY_S / secs_per_step).round() as u64 } else { 0 };
+    let base = Stream { probe: probe.name.into(), unit: probe.unit.into(), ..Stream::default() };
+    let name = probe.name;
+    match probe.shape {
+        Shape::Spikes { over } => Stream {
+            file: format!("{name}.u32"),
+            shape: "spikes".into(),
+            dtype: "[('step', '<u4'), ('lane', '<u4')]".into(),
+            width: 2,
+            over: over.into(),
+            ..base
+        },
+        Shape::Series { of } => {
+            let (elements, lanes) =
+                if of.is_empty() { (vec![], lanes.to_vec()) } else { (tap.elements.clone(), vec![]) };
+            let width = if of.is_empty() { lanes.len().max(1) } else { elements.len() } as u32;
+            let (file, dtype) = (format!("{name}.f32"), record_dtype(width));
+            Stream { file, shape: "series".into(), dtype, width, lanes, elements, over: of.into(), ..base }
+        }
+        Shape::Field { over, .. } => {
+            let (width, over) = (len_of(over), over.to_owned());
+            let (file, dtype) = (format!("{name}.f32"), record_dtype(width));
+            Stream { file, shape: "field".into(), dtype, width, over, every_steps: every, ..base }
+        }
+        Shape::Matrix { .. } => Stream {
+            file: format!("{name}.f32"),
+            shape: "matrix".into(), // its width is known when the first one comes
+            every_steps: every,
+            ..base
+        },
+        Shape::Lineage { over } => {
+            Stream { file: format!("{name}.jsonl"), shape: "lineage".into(), over: over.into(), ..base }
+        }
+        Shape::Text => Stream { file: format!("{name}.txt"), shape: "text".into(), ..base },
+    }
+}
+
+pub(super) fn record_dtype(width: u32) -> String {
+    format!("[('step', '<u8'), ('value', '<f4', ({width},))]")
+}
+
+/// The sets as the manifest lists them; `ids_in` is the folder of their id files.
+pub(super) fn describe_sets(sets: &[std::sync::Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
+    let file = |s: &ElementSet| if s.ids.is_empty() { String::new() } else { format!("{ids_in}{}.u64", s.name) };
+    sets.iter().map(|s| SetInfo { name: s.name.into(), len: s.len, ids: file(s) }).collect()
+}

@@ -1,0 +1,153 @@
+//! Prepares a folder for a new run. An older run in it is removed, and nothing else: a file is deleted only when its
+//! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
+
+use super::{
+    Manifest, RunFolder,
+    folder::trial_folder,
+    lock::{self, RunLock},
+    manifest::{FileInfo, file_name},
+    run::{COMMANDS, EXPORTS, LOCK, MANIFEST, PROJECT, RATES, TIMINGS, TRIALS, at},
+    run_file,
+};
+use crate::kinds::Model;
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    path::Path,
+};
+
+/// Locks a folder for a run: new, empty, or with an older run, which is removed.
+pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
+    fs::create_dir_all(folder).map_err(|e| at(folder, &e))?;
+    if !is_usable(folder)? {
+        let what = format!("{} is not empty and not a run; choose another folder", folder.display());
+        return Err(io::Error::new(ErrorKind::AlreadyExists, what));
+    }
+    let lock = RunLock::acquire(folder)?;
+    if run_file::size_of(&folder.join(MANIFEST)).is_some() {
+        clear(&RunFolder::open(folder)?).map_err(|e| at(folder, &e))?;
+    }
+    Ok(lock)
+}
+
+/// Whether a folder is empty, except for a lock, or a run.
+fn is_usable(folder: &Path) -> io::Result<bool> {
+    let mut entries = fs::read_dir(folder).map_err(|e| at(folder, &e))?.flatten();
+    Ok(entries.all(|e| e.file_name() == LOCK) || RunFolder::open(folder).is_ok())
+}
+
+/// Removes the files of a run.
+fn clear(run: &RunFolder) -> io::Result<()> {
+    let folder = &run.path;
+    clear_trials(folder)?;
+    clear_exports(folder)?;
+    let is_signed = is_signed(folder, &run.manifest);
+    let probes = Model::by_name(&run.manifest.kind).map_or(&[][..], |model| model.probes());
+    for stream in &run.manifest.streams {
+        let is_ours = is_signed || probes.iter().any(|p| p.name == stream.probe);
+        if is_ours && is_stream_file(&stream.probe, &stream.shape, &stream.file) {
+            remove(folder, &stream.file)?;
+        }
+    }
+    for set in run.manifest.sets.iter().filter(|set| set.ids == format!("{}.u64", set.name)) {
+        remove(folder, &set.ids)?;
+    }
+    // The manifest last: without it the folder is not a run.
+    [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
+}
+
+/// `rate.f32`, and `rate.2.f32` for a later segment of the same probe.
+fn is_stream_file(probe: &str, shape: &str, name: &str) -> bool {
+    let Some(expected) = file_name(probe, shape) else { return false };
+    let segment = || {
+        let (stem, extension) = expected.rsplit_once('.')?;
+        let number = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(extension)?.strip_suffix('.')?;
+        number.parse::<u32>().ok()
+    };
+    name == expected || segment().is_some()
+}
+
+/// Whether the lock file shows that this program wrote the manifest.
+fn is_signed(folder: &Path, manifest: &Manifest) -> bool {
+    !manifest.id.is_empty() && lock::read(folder).is_some_and(|lock| lock.id == manifest.id)
+}
+
+/// Only folders that are there: a manifest may claim any number.
+fn clear_trials(folder: &Path) -> io::Result<()> {
+    let trials = folder.join(TRIALS);
+    if !fs::symlink_metadata(&trials).is_ok_and(|m| m.is_dir()) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&trials)?.flatten() {
+        let path = entry.path();
+        let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        let is_trial = number.is_some_and(|k| trial_folder(folder, k) == path);
+        if !is_trial || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if let Ok(trial) = RunFolder::open(&path)
+            && trial.manifest.trials == 0
+        {
+            let lock = RunLock::acquire(&path)?;
+            clear(&trial)?;
+            drop(lock);
+            remove(&path, LOCK)?;
+            fs::remove_dir(&path).ok();
+        }
+    }
+    fs::remove_dir(&trials).ok();
+    Ok(())
+}
+
+/// Exports of the old run that nobody changed since: beside new data they would be taken for exports of it.
+fn clear_exports(folder: &Path) -> io::Result<()> {
+    for export in super::exports(folder) {
+        let Ok(path) = run_file::inside(folder, &export.name) else { continue };
+        if run_file::hash_file(&path, &mut |_| true).is_ok_and(|found| found == (export.n_bytes, export.hash)) {
+            remove(folder, &export.name)?;
+        }
+    }
+    remove(folder, EXPORTS)
+}
+
+/// Removes a regular file, if there is one.
+fn remove(folder: &Path, name: &str) -> io::Result<()> {
+    let path = run_file::inside(folder, name)?;
+    match run_file::size_of(&path) {
+        Some(_) => fs::remove_file(&path).map_err(|e| at(&path, &e)),
+        None => Ok(()),
+    }
+}
+
+/// The exports listed in a run folder.
+pub fn exports(folder: &Path) -> Vec<FileInfo> {
+    let text = run_file::read_text(&folder.join(EXPORTS), 1 << 20).unwrap_or_default();
+    super::from_ron(&text).unwrap_or_default()
+}
+
+/// Adds exports to the list of a run folder, with their hashes.
+pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<()> {
+    let mut list = exports(folder);
+    for path in files.iter().filter(|path| path.parent() == Some(folder)) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let (n_bytes, hash) = run_file::hash_file(path, &mut |_| true)?;
+        list.retain(|known| known.name != name);
+        list.push(FileInfo { name: name.to_owned(), n_bytes, hash });
+    }
+    let text = super::to_ron(&list).map_err(io::Error::other)?;
+    super::atomic_file::replace(&folder.join(EXPORTS), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_writer_are_stream_files() {
+        assert!(is_stream_file("rate", "series", "rate.f32") && is_stream_file("rate", "series", "rate.12.f32"));
+        for name in ["thesis.tex", "rate.u32", "rate.x.f32", "rate..f32", "rate.f32.2", "rate.2f32", "../rate.f32"] {
+            assert!(!is_stream_file("rate", "series", name), "{name}");
+        }
+        assert!(!is_stream_file("../x", "", "../x"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Files of a run folder: plain names, regular files. Symbolic links, devices and pipes are never followed, because a
+//! run folder may come from anywhere.
+
+use super::run::at;
+use std::{
+    fs::{self, File, OpenOptions},
+    hash::Hasher as _,
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+};
+use twox_hash::XxHash64;
+
+/// Whether a name is that of a file directly in a folder.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(part)), None) if part == name)
+}
+
+/// The path of a file in a run folder, if its name is plain.
+pub(super) fn inside(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    if is_plain_name(name) {
+        return Ok(folder.join(name));
+    }
+    let what = format!("{}: `{name}` is not a file name in the run folder", folder.display());
+    Err(io::Error::new(ErrorKind::InvalidData, what))
+}
+
+/// Opens a regular file for reading.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    no_follow(&mut options);
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => return Err(not_regular(path)),
+        Err(e) => return Err(at(path, &e)),
+    };
+    if file.metadata().map_err(|e| at(path, &e))?.is_file() { Ok(file) } else { Err(not_regular(path)) }
+}
+
+/// Creates a file that must not exist.
+pub(super) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => {
+            let what = format!("{} exists and is not part of the run; choose another folder", path.display());
+            io::Error::new(e.kind(), what)
+        }
+        _ => at(path, &e),
+    })
+}
+
+/// Never waits for the other end of a pipe and never opens the target of a link.
+#[cfg(unix)]
+pub(super) fn no_follow(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
+}
+
+#[cfg(not(unix))]
+pub(super) fn no_follow(_options: &mut OpenOptions) {}
+
+fn not_regular(path: &Path) -> io::Error {
+    let what = format!("{} is not a regular file (links, pipes and devices are not followed)", path.display());
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+/// Reads a text file of at most `limit` bytes.
+pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let file = open_regular(path)?;
+    let mut text = String::new();
+    file.take(limit + 1).read_to_string(&mut text).map_err(|e| at(path, &e))?;
+    if text.len() as u64 > limit {
+        let what = format!("{} is larger than {limit} bytes", path.display());
+        return Err(io::Error::new(ErrorKind::InvalidData, what));
+    }
+    Ok(text)
+}
+
+/// Size of a regular file; `None` when there is none.
+pub(super) fn size_of(path: &Path) -> Option<u64> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
+}
+
+/// Size and hash of a file. `go_on` receives the bytes read since its last call and returns `false` to cancel.
+pub(super) fn hash_file(path: &Path, go_on: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
+    let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        let n = file.read(&mut buffer).map_err(|e| at(path, &e))?;
+        if n == 0 {
+            return Ok((n_bytes, hash.hex()));
+        }
+        hash.add(&buffer[..n]);
+        n_bytes += n as u64;
+        if !go_on(n as u64) {
+            return Err(io::Error::new(ErrorKind::Interrupted, "cancelled"));
+        }
+    }
+}
+
+/// XXH64, over bytes as they are written.
+#[derive(Clone)]
+pub(super) struct Hash(XxHash64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self(XxHash64::with_seed(0))
+    }
+}
+
+impl Hash {
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    pub fn hex(&self) -> String {
+        format!("{:016x}", self.0.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["spikes.u32", "a b", ".hidden", "é.txt"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "/etc/passwd", "../x", "a/b", "a/", "./a", "a/../b"] {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn hash_is_xxh64() {
+        let mut hash = Hash::default();
+        assert_eq!(hash.hex(), "ef46db3751d8e999");
+        hash.add(b"a");
+        hash.add(b"bc");
+        assert_eq!(hash.hex(), "44bc2cf5ad770999");
+    }
+}

@@ -1,0 +1,218 @@
+//! Reads the streams of a run record by record. Memory does not depend on the length of a file.
+
+use super::{Stream, manifest::record_bytes, run::at, run_file};
+use crate::sim::{LifeEvent, Spike};
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// Bytes read at a time.
+const BUFFER: usize = 128 << 10;
+
+/// The valid part of a stream's file.
+pub(super) struct StreamFile {
+    file: io::Take<BufReader<File>>,
+    path: PathBuf,
+}
+
+impl StreamFile {
+    /// Opens the first `n_bytes` of a file.
+    pub fn open(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
+        let path = run_file::inside(folder, name)?;
+        let file = run_file::open_regular(&path)?;
+        Ok(Self { file: BufReader::with_capacity(BUFFER, file).take(n_bytes), path })
+    }
+
+    /// Fills a buffer; `false` at the end or at an incomplete record.
+    pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
+        if self.file.limit() < bytes.len() as u64 {
+            return Ok(false);
+        }
+        match self.file.read_exact(bytes) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(e) => Err(at(&self.path, &e)),
+        }
+    }
+
+    /// Skips bytes.
+    pub fn skip(&mut self, n_bytes: u64) -> io::Result<()> {
+        let n = n_bytes.min(self.file.limit());
+        let left = self.file.limit() - n;
+        let forward = i64::try_from(n).map_err(io::Error::other)?;
+        self.file.get_mut().seek_relative(forward).map_err(|e| at(&self.path, &e))?;
+        self.file.set_limit(left);
+        Ok(())
+    }
+
+    /// The next complete line without its end; `None` after the last.
+    pub fn line<'a>(&mut self, line: &'a mut String) -> io::Result<Option<&'a str>> {
+        line.clear();
+        self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
+        Ok(line.strip_suffix('\n'))
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.file.limit()
+    }
+}
+
+/// The spikes of a stream, in order.
+pub struct SpikeReader {
+    file: Option<StreamFile>,
+}
+
+impl SpikeReader {
+    pub(super) fn new(file: Option<StreamFile>) -> Self {
+        Self { file }
+    }
+
+    /// No spikes.
+    pub fn empty() -> Self {
+        Self { file: None }
+    }
+
+    /// The next spike; `None` after the last.
+    pub fn next_spike(&mut self) -> io::Result<Option<Spike>> {
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let mut record = [0; 8];
+        Ok(file.fill(&mut record)?.then(|| spike(&record)))
+    }
+}
+
+impl Iterator for SpikeReader {
+    type Item = io::Result<Spike>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_spike().transpose()
+    }
+}
+
+/// The rows of a series, a field or a matrix, in order.
+pub struct RowReader {
+    file: Option<StreamFile>,
+    width: usize,
+    step: Option<u64>,
+    bytes: Vec<u8>,
+}
+
+impl RowReader {
+    pub(super) fn new(file: Option<StreamFile>, width: usize) -> Self {
+        Self { file: file.filter(|_| width > 0), width, step: None, bytes: vec![] }
+    }
+
+    /// Step of the next row; `None` after the last.
+    pub fn peek(&mut self) -> io::Result<Option<u64>> {
+        let row_bytes = self.width as u64 * 4;
+        if let (None, Some(file)) = (self.step, &mut self.file)
+            && file.left() >= 8 + row_bytes
+        {
+            let mut step = [0; 8];
+            self.step = file.fill(&mut step)?.then(|| u64::from_le_bytes(step));
+        }
+        Ok(self.step)
+    }
+
+    /// Replaces `values` by those of the next row and returns its step; `None` after the last.
+    pub fn next_row(&mut self, values: &mut Vec<f32>) -> io::Result<Option<u64>> {
+        values.clear();
+        let Some(step) = self.peek()? else { return Ok(None) };
+        self.step = None;
+        let Some(file) = &mut self.file else { return Ok(None) };
+        self.bytes.resize(self.width * 4, 0);
+        if !file.fill(&mut self.bytes)? {
+            return Ok(None);
+        }
+        values.extend(self.bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        Ok(Some(step))
+    }
+
+    /// Skips the next row without reading it.
+    pub fn skip_row(&mut self) -> io::Result<()> {
+        if self.peek()?.is_some()
+            && let Some(file) = &mut self.file
+        {
+            self.step = None;
+            file.skip(self.width as u64 * 4)?;
+        }
+        Ok(())
+    }
+}
+
+/// The events of a lineage, in order.
+pub struct LineageReader {
+    file: Option<StreamFile>,
+    line: String,
+}
+
+impl LineageReader {
+    pub(super) fn new(file: Option<StreamFile>) -> Self {
+        Self { file, line: String::new() }
+    }
+
+    /// The next event; `None` after the last complete line.
+    pub fn next_event(&mut self) -> io::Result<Option<LifeEvent>> {
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let Some(line) = file.line(&mut self.line)? else { return Ok(None) };
+        let wrong = |e| io::Error::new(ErrorKind::InvalidData, format!("{}: {e}", file.path.display()));
+        serde_json::from_str(line).map(Some).map_err(wrong)
+    }
+}
+
+impl Iterator for LineageReader {
+    type Item = io::Result<LifeEvent>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_event().transpose()
+    }
+}
+
+pub(super) fn spike(record: &[u8; 8]) -> Spike {
+    let word = |at: usize| u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
+    Spike { step: word(0), lane: word(4) }
+}
+
+/// Bytes at the end of a file that show where it ends.
+const TAIL: u64 = 256 << 10;
+/// A gap between two records is plausible up to this many steps, or this many times the largest gap before.
+const PLAUSIBLE_GAP: u64 = 1 << 20;
+const PLAUSIBLE_RATIO: u64 = 1000;
+
+/// Valid bytes of an unclosed stream without a lock file, and the step of its last record: whole records whose steps
+/// do not decrease and do not jump. Only the end of the file is read, because a crash damages nothing else.
+pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) -> io::Result<(u64, Option<u64>)> {
+    let path = run_file::inside(folder, &stream.file)?;
+    let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
+    let Some(record) = record_bytes(stream) else { return Ok((n_bytes, None)) };
+    let n_records = n_bytes / record;
+    // At least two rows, however long.
+    let n_tail = n_records.min((TAIL / record).max(2));
+    let start = (n_records - n_tail) * record;
+    let mut file = run_file::open_regular(&path)?;
+    file.seek(SeekFrom::Start(start)).map_err(|e| at(&path, &e))?;
+    let mut reader = BufReader::with_capacity(BUFFER, file);
+    let is_spikes = stream.shape == "spikes";
+    let (mut last, mut gap, mut valid) = (None::<u64>, 0_u64, 0);
+    for k in 0..n_tail {
+        let mut head = [0; 8];
+        reader.read_exact(&mut head).map_err(|e| at(&path, &e))?;
+        let (step, lane) = match is_spikes {
+            true => {
+                let spike = spike(&head);
+                (first + u64::from(spike.step.wrapping_sub(first as u32)), spike.lane)
+            }
+            false => (u64::from_le_bytes(head), 0),
+        };
+        reader.seek_relative(record as i64 - 8).map_err(|e| at(&path, &e))?;
+        let since = last.map_or_else(|| step.checked_sub(first).map(|_| 0), |last| step.checked_sub(last));
+        let limit = gap.saturating_mul(PLAUSIBLE_RATIO).max(PLAUSIBLE_GAP);
+        let Some(since) = since.filter(|since| *since <= limit && (n_lanes == 0 || lane < n_lanes)) else { break };
+        gap = gap.max(since);
+        last = Some(step);
+        valid = k + 1;
+    }
+    Ok((start + valid * record, last))
+}
