@@ -6,9 +6,8 @@ use fake::{Fake, PROBES};
 use neuropil::{
     engine::Sink,
     export::{Format, export},
-    kinds::Model,
     project::{
-        self, Manifest, Project, RunFolder, RunStart, RunWriter, Status,
+        self, Project, RunFolder, RunStart, RunWriter, Status,
         check::{FileCheck, Finding, check},
         playback::PlaybackReader,
         replay::{ReplayResult, replay},
@@ -166,10 +165,8 @@ fn damage_to_any_stream_is_found_by_replay_and_check() {
             fs::write(&file, bytes).unwrap();
             let run = RunFolder::open(&folder).unwrap();
             assert_eq!(run.notes.is_empty(), damage == "flipped", "{} {damage}: {:?}", stream.file, run.notes);
-            if damage != "longer" {
-                let ReplayResult::Differs(what) = again(&run) else { panic!("{} {damage}: identical", stream.file) };
-                assert!(what.contains(&stream.probe), "{what}");
-            }
+            let ReplayResult::Differs(what) = again(&run) else { panic!("{} {damage}: identical", stream.file) };
+            assert!(what.contains(&stream.probe), "{what}");
             let damaged: Vec<FileCheck> =
                 check(&run, &Progress::default()).unwrap().into_iter().filter(FileCheck::is_damaged).collect();
             assert!(damaged.len() == 1 && damaged[0].name == stream.file, "{damage}: {damaged:?}");
@@ -393,69 +390,4 @@ fn links_and_pipes_are_not_followed() {
     let run = RunFolder::open(&folder).unwrap();
     assert!(run.spikes().unwrap_or_default().is_empty());
     assert!(!run.notes.is_empty());
-}
-
-#[test]
-fn a_replaced_run_leaves_no_exports() {
-    let temp = Temp::new("exports");
-    let folder = temp.join("run");
-    let record = || {
-        let mut writer = fake_writer(&folder).unwrap();
-        writer.write(&block(0, 100)).unwrap();
-        writer.finish(&Digest::default(), Clock { step: 100, secs_per_step: 1e-3 }).unwrap();
-    };
-    record();
-    for format in Format::ALL {
-        export(&RunFolder::open(&folder).unwrap(), format, None).unwrap();
-    }
-    fs::write(folder.join("spikes.npz"), "changed by its user").unwrap();
-    assert!(folder.join("spikes.csv").exists() && folder.join("spikes.parquet").exists());
-    record();
-    let mut names: Vec<String> =
-        fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    assert!(names.contains(&"spikes.npz".to_owned()) && names.contains(&"spikes.u32".to_owned()), "{names:?}");
-    assert!(names.iter().all(|n| !n.ends_with("csv") || n == "timings.csv"), "{names:?}");
-    assert!(!names.iter().any(|n| n.ends_with("parquet") || n.ends_with("png")), "{names:?}");
-}
-
-#[test]
-fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
-    let temp = Temp::new("export");
-    let folder = temp.join("run");
-    let mut writer = fake_writer(&folder).unwrap();
-    writer.write(&block(0, 100)).unwrap();
-    writer.finish(&Digest::default(), Clock { step: 100, secs_per_step: 1e-3 }).unwrap();
-    let run = RunFolder::open(&folder).unwrap();
-    for name in ["spikes.u32", "run.ron", "project.ron", "run.lock", "commands.ron", "timings.csv"] {
-        let before = fs::read(folder.join(name)).unwrap();
-        let why = export(&run, Format::Csv, Some(&folder.join(name))).unwrap_err().to_string();
-        assert!(why.contains("part of the run"), "{why}");
-        assert_eq!(fs::read(folder.join(name)).unwrap(), before, "{name}");
-    }
-    // A spike stream that ends in mid-record of a file that is gone: the old export stays whole.
-    let out = temp.join("out.csv");
-    fs::write(&out, "old").unwrap();
-    fs::remove_file(folder.join("spikes.u32")).unwrap();
-    fs::create_dir(folder.join("spikes.u32")).unwrap();
-    let run = RunFolder::open(&folder).unwrap();
-    assert!(export(&run, Format::Csv, Some(&out)).is_err());
-    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
-    let parts =
-        fs::read_dir(&temp.0).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
-    assert_eq!(parts.count(), 0);
-}
-
-#[test]
-fn every_kind_names_its_streams_as_its_probes() {
-    for model in Model::all() {
-        for probe in model.probes() {
-            assert!(
-                probe.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit()),
-                "{}",
-                probe.name
-            );
-        }
-    }
-    let _ = Manifest::default();
 }

@@ -79,14 +79,9 @@ impl RunFolder {
             }
         }
         for stream in &self.manifest.streams {
-            let size = run_file::size_of(&self.path.join(&stream.file));
-            let n_bytes = size.unwrap_or(0);
+            let n_bytes = run_file::size_of(&self.path.join(&stream.file)).unwrap_or(0);
             let expected = if stream.hash.is_empty() { n_bytes } else { stream.n_bytes };
-            if size.is_none() {
-                self.notes.push(format!("{} is missing", stream.file));
-            } else if n_bytes != expected {
-                self.notes.push(format!("{} is damaged: {expected} bytes were written, it has {n_bytes}", stream.file));
-            }
+            self.notes.extend(self.damage(stream));
             self.extents.push(whole_records(stream, n_bytes.min(expected)));
         }
         Ok(())
@@ -122,6 +117,19 @@ impl RunFolder {
             _ => format!("not closed: its process ended; recovered {recorded}"),
         });
         Ok(())
+    }
+
+    /// Whether the file of a closed run's stream is missing or has another length than was written.
+    pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
+        if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
+            return None;
+        }
+        let Some(n_bytes) = run_file::size_of(&self.path.join(&stream.file)) else {
+            return Some(format!("{} is missing", stream.file));
+        };
+        let is_damaged = !stream.hash.is_empty() && n_bytes != stream.n_bytes;
+        is_damaged
+            .then(|| format!("{} is damaged: {} bytes were written, it has {n_bytes}", stream.file, stream.n_bytes))
     }
 
     /// Whether the run reached its end.

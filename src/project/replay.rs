@@ -88,6 +88,9 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
             run.path.display()
         )));
     }
+    if let Some(damage) = run.manifest.streams.iter().find_map(|stream| run.damage(stream)) {
+        return Ok(ReplayResult::Differs(damage));
+    }
     let mut streams = Streams::default();
     let mut taps: Vec<Tap> = vec![];
     for stream in &run.manifest.streams {
