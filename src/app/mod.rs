@@ -161,7 +161,7 @@ impl App {
             config_dir: start.config_dir.clone(),
             state_dir: start.state_dir.clone(),
             panels: side::Panels::default(),
-            time: time::Time::default(),
+            time: time::Time::with_indexer(ctx.clone()),
             time_panel: time_panel::TimePanel::default(),
             inspector: inspector::Inspector::default(),
             sets: sets::Sets::default(),
@@ -282,6 +282,7 @@ impl App {
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }
+        self.time.past.update();
         while let Some(done) = self.jobs.poll() {
             self.finish_job(done);
         }

@@ -44,9 +44,14 @@ impl Mailbox {
     /// A frame was read. Its memory is filled again: getting as much anew costs a page fault per 512 spikes, a fifth of
     /// the time of a network that fires a hundred million of them per second.
     pub fn give_back(&self, frame: Frame) {
+        let mut spares = held(&self.spares);
+        if frame.spare.capacity() > 0 && spares.len() < SPARES {
+            spares.push(frame.spare);
+        }
+        drop(spares);
         for (_, reading) in frame.readings {
             let Reading::Spikes(mut spikes) = reading else { continue };
-            let is_of_use = spikes.len() >= spikes.capacity() / 4; // else times were livelier
+            let is_of_use = spikes.capacity() > 0 && spikes.len() >= spikes.capacity() / 4; // else times were livelier
             let mut spares = held(&self.spares);
             if is_of_use && spares.len() < SPARES {
                 spikes.clear();

@@ -217,13 +217,13 @@ impl Stage {
         self.run(1);
     }
 
-    /// Passes a frame to the view.
-    pub fn absorb(&mut self, frame: Frame) {
+    /// Gives the view a frame.
+    pub fn absorb(&mut self, mut frame: Frame) {
         let inside = self.harness().state_mut();
         inside.clock = frame.clock;
         inside.running = true;
-        let schema = inside.schema.clone();
-        inside.time.absorb(&schema, &frame);
+        let exhibit = inside.exhibit.clone();
+        inside.time.absorb(&exhibit, &mut frame);
         inside.profile.absorb(&frame);
         inside.view.absorb(&schema, &frame);
     }

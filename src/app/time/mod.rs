@@ -3,22 +3,30 @@
 
 mod active;
 mod axis;
+mod coverage;
+mod element_bins;
 mod event_density;
 mod fields;
+mod indexer;
 pub mod paint;
 mod past;
 mod scrub;
 pub mod spikes;
 mod timeline;
+mod train;
 mod wall_clock;
 
 pub use active::ActiveElements;
 pub use axis::{TimeAxis, TimeLink};
+pub use coverage::Coverage;
+pub use element_bins::{Bin, ElementBins};
 pub use event_density::EventDensity;
 pub use fields::{CAPACITY as FIELDS_CAPACITY, FieldHistory};
-pub use past::{Past, Train};
+pub use indexer::Indexer;
+pub use past::Past;
 pub use scrub::Player;
 pub use timeline::Timeline;
+pub use train::Train;
 pub use wall_clock::WallClock;
 
 use crate::{engine::SimSchema, sim::Frame};
@@ -97,11 +105,26 @@ pub struct Time {
     /// The step whose states the views show; `None` for the present.
     shown_states: Option<u64>,
     epoch: u64,
+    /// The window to repaint when the indexer has a snapshot; without one spikes are indexed in place.
+    wake: Option<egui::Context>,
+}
+
+fn start_indexer(wake: &egui::Context) -> Option<Indexer> {
+    let wake = wake.clone();
+    // Without a thread spikes are indexed in place.
+    Indexer::spawn(move || wake.request_repaint()).ok()
 }
 
 impl Time {
+    /// Time that indexes spikes on a thread and repaints a window.
+    pub fn with_indexer(wake: egui::Context) -> Self {
+        let mut time = Self { wake: Some(wake), ..Self::default() };
+        time.reset();
+        time
+    }
+
     /// Adds a frame.
-    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &mut Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
         self.past.absorb(schema, frame);
         self.epoch = frame.epoch;
@@ -123,6 +146,7 @@ impl Time {
     pub fn reset(&mut self) {
         self.axis.reset();
         self.past = Past::default();
+        self.past.set_indexer(self.wake.as_ref().and_then(start_indexer));
         self.edits.clear();
         self.player = Player::default();
         self.shown_states = None;

@@ -33,6 +33,38 @@ pub fn background(
     }
 }
 
+/// Hatches times at which nothing was recorded, and labels the wide ones.
+pub fn not_recorded(painter: &Painter, plot: Rect, gaps: &[(f64, f64)], tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    for (from, to) in gaps {
+        let (left, right) = (x(*from).max(plot.left()), x(*to).min(plot.right()));
+        if right - left >= 0.5 {
+            hatch(painter, Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())), tokens);
+        }
+    }
+}
+
+/// Distance of hatch lines, points.
+const HATCH: f32 = 7.0;
+
+fn hatch(painter: &Painter, area: Rect, tokens: &Tokens) {
+    let inside = painter.with_clip_rect(area.intersect(painter.clip_rect()));
+    inside.rect_filled(area, 0.0, tokens.panel.gamma_multiply(0.6));
+    let stroke = (1.0, tokens.text_sub.gamma_multiply(0.25));
+    // Lines start at multiples of their distance, so that they stay in place while the gap scrolls.
+    let first = ((area.left() - area.height()) / HATCH).floor() as i32;
+    for i in first..=(area.right() / HATCH).ceil() as i32 {
+        let left = i as f32 * HATCH;
+        inside.line_segment([pos2(left, area.bottom()), pos2(left + area.height(), area.top())], stroke);
+    }
+    let font = egui::TextStyle::Small.resolve(&painter.ctx().global_style());
+    let text = inside.layout_no_wrap("not recorded".to_owned(), font, tokens.text_sub);
+    if text.size().x + 12.0 < area.width() && text.size().y + 2.0 < area.height() {
+        let at = Rect::from_center_size(area.center(), text.size());
+        inside.rect_filled(at.expand(3.0), 2.0, tokens.panel);
+        inside.galley(at.min, text, tokens.text_sub);
+    }
+}
+
 /// The cursor, the time under the pointer in any view, and edits as ticks at the top.
 pub fn overlay(painter: &Painter, plot: Rect, time: &Time, tokens: &Tokens, x: impl Fn(f64) -> f32) {
     let inside = |step: f64| Some(x(step)).filter(|x| plot.x_range().contains(*x));

@@ -1,31 +1,27 @@
 //! The history of the run: in bounded memory, shared by all views.
 
-use super::{ActiveElements, EventDensity, FieldHistory, WallClock, spikes::History};
+use super::{
+    Coverage, FieldHistory, Train, WallClock,
+    indexer::{self, Batch, Indexer, Trains},
+    spikes::full_step,
+};
 use crate::{
-    engine::SimSchema,
+    app::views::pool,
+    engine::Exhibit,
     sim::{Frame, ProbeId, Reading, Shape},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The spikes of one probe.
-#[derive(Default)]
-pub struct Train {
-    /// The spikes in memory.
-    pub history: History,
-    /// The elements that have spiked since the start of the run.
-    pub active: ActiveElements,
-    /// Spikes per element since the start of the run.
-    pub counts: Vec<u32>,
-    /// Spike density over the whole run.
-    pub density: EventDensity,
-    /// Spikes dropped while the window was busy or hidden.
-    pub skipped: u64,
-}
-
 /// The history of the run.
 #[derive(Default)]
 pub struct Past {
-    trains: BTreeMap<ProbeId, Train>,
+    trains: Trains,
+    indexer: Option<Indexer>,
+    /// The steps at which each spikes probe was subscribed.
+    coverage: BTreeMap<ProbeId, Coverage>,
+    /// Spikes moved, and spikes lost because the indexer was behind.
+    n_moved: u64,
+    n_lost: u64,
     /// Past states of fields, decimated.
     pub fields: FieldHistory,
     /// The wall time of each step.
@@ -39,32 +35,57 @@ pub struct Past {
 }
 
 impl Past {
-    /// Adds a frame.
-    pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        self.first.get_or_insert(frame.clock.step);
+    /// Indexes spikes on a thread from now on, instead of in [`Past::absorb`].
+    pub fn set_indexer(&mut self, indexer: Option<Indexer>) {
+        self.indexer = indexer;
+    }
+
+    /// Adds a frame. With an indexer its spikes are moved out, and memory to be filled again is left in their place.
+    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &mut Frame) {
+        let is_first_frame = self.coverage.is_empty();
+        let first = *self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
         if frame.ran_secs > 0.0 {
             Arc::make_mut(&mut self.wall_clock).push(frame.clock.step, frame.ran_secs);
         }
-        for (id, reading) in &frame.readings {
+        for (_, coverage) in self.coverage.iter_mut().filter(|(id, _)| frame.reading(**id).is_none()) {
+            coverage.close();
+        }
+        for (id, reading) in &mut frame.readings {
             match reading {
                 Reading::Spikes(spikes) => {
-                    let train = self.trains.entry(*id).or_default();
-                    let known = train.history.sequence();
-                    train.history.push(spikes, frame.clock.step);
-                    let origin = train.history.origin();
-                    for new in train.history.after(known) {
-                        train.density.push(new, origin);
+                    let coverage = self.coverage.entry(*id).or_default();
+                    let now = frame.clock.step;
+                    let oldest = spikes.first().map(|s| full_step(s.step, now));
+                    if is_first_frame {
+                        coverage.extend(first.min(oldest.unwrap_or(first)));
                     }
-                    train.active.mark(spikes);
-                    train.skipped += frame.skipped;
-                    let shape = schema.probes.get(usize::from(*id)).map(|p| p.shape);
-                    if let Some(Shape::Spikes { over }) = shape {
-                        train.counts.resize(schema.set(over).map_or(0, |s| s.len as usize), 0);
+                    match oldest.filter(|_| frame.skipped > 0) {
+                        Some(oldest) => coverage.skip_to(oldest, now),
+                        None => coverage.extend(now),
                     }
-                    for spike in spikes {
-                        if let Some(count) = train.counts.get_mut(spike.lane as usize) {
-                            *count += 1;
+                    let probe = exhibit.probes.get(usize::from(*id)).map(|p| p.shape);
+                    let set = if let Some(Shape::Spikes { over }) = probe { exhibit.set(over) } else { None };
+                    let n_elements = set.map_or(0, |set| set.len as usize);
+                    let batch = Batch {
+                        probe: *id,
+                        n_elements,
+                        spikes: std::mem::take(spikes),
+                        now: frame.clock.step,
+                        skipped: frame.skipped,
+                    };
+                    self.n_moved += batch.spikes.len() as u64;
+                    match &mut self.indexer {
+                        None => {
+                            indexer::index(&mut self.trains, &batch);
+                            *spikes = batch.spikes;
+                        }
+                        Some(indexer) => {
+                            if let Err(lost) = indexer.send(batch) {
+                                self.n_lost += lost.spikes.len() as u64;
+                                coverage.close();
+                            }
+                            frame.spare = indexer.used().unwrap_or_default();
                         }
                     }
                 }
@@ -74,6 +95,29 @@ impl Past {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes the indexer's newest snapshot; returns whether there was one.
+    pub fn update(&mut self) -> bool {
+        let Some(trains) = self.indexer.as_ref().and_then(Indexer::take) else { return false };
+        let old = std::mem::replace(&mut self.trains, trains);
+        pool::discard(old);
+        true
+    }
+
+    /// Whether all spikes so far are indexed.
+    pub fn is_indexed(&self) -> bool {
+        self.indexer.as_ref().is_none_or(Indexer::is_idle)
+    }
+
+    /// The steps between `from` and `to` at which spikes of a probe were not recorded, up to the newest step.
+    pub fn gaps(&self, probe: ProbeId, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let (from, to) = (from.max(0.0), to.min(self.last as f64));
+        match self.coverage.get(&probe) {
+            Some(coverage) if from < to => coverage.gaps(from, to),
+            _ if from < to => vec![(from, to)],
+            _ => vec![],
         }
     }
 
@@ -90,11 +134,6 @@ impl Past {
     /// The spikes of a probe, if there are any.
     pub fn train(&self, probe: ProbeId) -> Option<&Train> {
         self.trains.get(&probe)
-    }
-
-    /// The spikes of a probe, mutable.
-    pub fn train_mut(&mut self, probe: ProbeId) -> Option<&mut Train> {
-        self.trains.get_mut(&probe)
     }
 
     /// The spikes of all probes.
@@ -115,11 +154,17 @@ impl Past {
     /// The oldest step the cursor can be moved to.
     pub fn oldest(&self) -> u64 {
         let first = self.first.unwrap_or(0);
-        let kept = |train: &Train| {
-            let oldest = train.history.origin() + u64::from(train.history.first_step().unwrap_or(0));
-            (train.history.dropped() > 0).then_some(oldest)
-        };
-        self.trains.values().filter_map(kept).max().map_or(first, |kept| kept.max(first))
+        self.trains.values().filter_map(Train::oldest_single).max().map_or(first, |kept| kept.max(first))
+    }
+
+    /// The first step of the run.
+    pub fn first(&self) -> u64 {
+        self.first.unwrap_or(0)
+    }
+
+    /// Spikes lost because the indexer was behind.
+    pub fn n_lost(&self) -> u64 {
+        self.n_lost
     }
 
     /// The newest step.
@@ -134,8 +179,59 @@ impl Past {
 
     /// Memory used, bytes.
     pub fn n_bytes(&self) -> usize {
-        let of = |train: &Train| train.history.len() * 8 + train.counts.len() * 4;
         let latest: usize = self.latest.values().map(|v| v.len() * 4).sum();
-        self.trains.values().map(of).sum::<usize>() + self.fields.n_bytes() + latest
+        self.trains.values().map(Train::n_bytes).sum::<usize>() + self.fields.n_bytes() + latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{Clock, ElementSet, ProbeSpec, Spike};
+
+    const PROBES: &[ProbeSpec] =
+        &[ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } }];
+
+    fn exhibit() -> Exhibit {
+        let set = ElementSet { name: "cells", len: 10, ..ElementSet::default() };
+        Exhibit { probes: PROBES, sets: vec![Arc::new(set)], ..Exhibit::default() }
+    }
+
+    fn frame(steps: std::ops::Range<u64>, is_tapped: bool) -> Frame {
+        let spikes = steps.clone().map(|s| Spike { step: s as u32, lane: (s % 10) as u32 }).collect();
+        let readings = if is_tapped { vec![(0, Reading::Spikes(spikes))] } else { vec![] };
+        Frame { clock: Clock { step: steps.end, secs_per_step: 1e-3 }, readings, epoch: 1, ..Frame::default() }
+    }
+
+    #[test]
+    fn steps_without_a_subscription_are_gaps_and_not_silence() {
+        let (mut past, exhibit) = (Past::default(), exhibit());
+        past.absorb(&exhibit, &mut frame(0..0, true));
+        past.absorb(&exhibit, &mut frame(0..100, true));
+        past.absorb(&exhibit, &mut frame(100..300, false));
+        assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0)], "the end is known while nothing is subscribed");
+        past.absorb(&exhibit, &mut frame(300..300, true));
+        past.absorb(&exhibit, &mut frame(300..400, true));
+        assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0)]);
+        assert_eq!(past.gaps(7, 50.0, 80.0), [(50.0, 80.0)], "an unknown probe has no data");
+        let mut lossy = frame(500..600, true);
+        lossy.skipped = 100;
+        past.absorb(&exhibit, &mut lossy);
+        assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0), (400.0, 500.0)], "spikes skipped on the way are a gap");
+    }
+
+    #[test]
+    fn absorbing_moves_spikes_without_touching_them() {
+        let (mut past, exhibit) = (Past::default(), exhibit());
+        past.set_indexer(Some(Indexer::spawn(|| {}).expect("a thread")));
+        let mut moved = frame(0..5_000, true);
+        past.absorb(&exhibit, &mut moved);
+        assert_eq!(moved.reading(0), Some(&Reading::Spikes(vec![])), "moved out");
+        while !past.is_indexed() {
+            std::thread::yield_now();
+        }
+        assert!(past.update() && past.train(0).is_some_and(|t| t.history.len() == 5_000));
+        past.absorb(&exhibit, &mut frame(5_000..5_100, true));
+        assert_eq!(past.n_moved, 5_100);
     }
 }

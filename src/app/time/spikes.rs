@@ -9,6 +9,7 @@ pub const CHUNK: usize = 1 << 16;
 pub const CAPACITY: usize = 20_000_000;
 
 /// The newest spikes, sorted by step. Chunks are shared with jobs on the pool; the tail is copied.
+#[derive(Clone)]
 pub struct History {
     chunks: VecDeque<Arc<Vec<Spike>>>,
     tail: Vec<Spike>,
@@ -185,7 +186,7 @@ pub fn between(spikes: &[Spike], from: u32, to: u32) -> &[Spike] {
 }
 
 /// The step not after `now` that equals `step` modulo 2³².
-fn full_step(step: u32, now: u64) -> u64 {
+pub(super) fn full_step(step: u32, now: u64) -> u64 {
     let full = (now & !u64::from(u32::MAX)) | u64::from(step);
     if full > now { full.saturating_sub(1 << 32) } else { full }
 }

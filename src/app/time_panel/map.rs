@@ -50,15 +50,16 @@ impl Map {
 
 pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiCommand>) {
     let past = &app.time.past;
-    let (from, newest) = (past.oldest() as f64, past.newest() as f64);
+    let (from, newest) = (past.first() as f64, past.newest() as f64);
+    let oldest = past.oldest() as f64;
     let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
     let map = Map { all, from, to };
     let ruler = interact_area(ui, map.ruler(), "Time cursor");
-    cursor(&ruler, app, &map, newest);
+    cursor(&ruler, app, &map, (oldest, newest));
     if !app.time_panel.is_collapsed {
         let body = Rect::from_min_max(map.bands().min, map.spans().max);
         let body = interact_area(ui, body, "Range of time");
-        range(&body, app, &map, newest);
+        range(&body, app, &map, (oldest, newest));
         menu(&body, app, queue);
         paint::labels_ui(&body, app, &map);
     }
@@ -69,17 +70,17 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiComman
 }
 
 /// The ruler moves the cursor.
-fn cursor(ruler: &Response, app: &mut App, map: &Map, newest: f64) {
+fn cursor(ruler: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
     let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
     if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
         app.time.player.is_playing = false;
-        app.time.axis.scrub(map.step(at.x), map.from, newest);
+        app.time.axis.scrub(map.step(at.x), oldest, newest);
     }
     ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
 }
 
 /// Drag: select a range. Click: move the cursor. Double click: clear the range.
-fn range(body: &Response, app: &mut App, map: &Map, newest: f64) {
+fn range(body: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
     let origin = body.ctx.input(|i| i.pointer.press_origin());
     if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())
         && (a.x - b.x).abs() > 2.0
@@ -89,7 +90,7 @@ fn range(body: &Response, app: &mut App, map: &Map, newest: f64) {
     } else if body.double_clicked() {
         app.time.axis.range = None;
     } else if let Some(at) = body.interact_pointer_pos().filter(|_| body.clicked()) {
-        app.time.axis.scrub(map.step(at.x), map.from, newest);
+        app.time.axis.scrub(map.step(at.x), oldest, newest);
     }
 }
 

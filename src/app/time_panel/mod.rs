@@ -197,8 +197,11 @@ impl App {
     /// The extent of the history.
     fn kept_text(&self) -> String {
         let past = &self.time.past;
-        let kept = past.newest().saturating_sub(past.oldest());
-        format!("{} of {} kept", self.span_text(kept as f64), self.span_text(past.seen() as f64))
+        let span = |steps: u64| self.span_text(steps as f64);
+        match past.newest().saturating_sub(past.oldest()) {
+            single if single < past.seen() => format!("{} · spikes for the last {}", span(past.seen()), span(single)),
+            all => format!("{} in memory", span(all)),
+        }
     }
 
     fn memory_text(&self) -> String {
@@ -211,7 +214,7 @@ impl App {
             n => format!("field states every {every}, {}", bytes(n as u64)),
         };
         format!(
-            "History: {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
+            "Density since the start, single events for the newest part. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
             bytes(past.n_bytes() as u64),
             kit::thousands(n_spikes as u64),
             kit::thousands(time::spikes::CAPACITY as u64),
@@ -305,7 +308,7 @@ const STEPS_PER_SEC: f64 = 100.0;
 
 /// The subscription of the panel: all event streams.
 pub fn taps(app: &App) -> Vec<crate::sim::Tap> {
-    if app.time_panel.is_collapsed || app.workspace.is_home || app.pacing.updates_are_off {
+    if app.pacing.updates_are_off {
         return vec![];
     }
     let is_events = |s: &crate::sim::Shape| matches!(s, crate::sim::Shape::Spikes { .. });

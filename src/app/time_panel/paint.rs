@@ -37,6 +37,8 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
     for (i, (id, spec)) in streams.iter().enumerate() {
         let top = area.top() + height * i as f32;
         let lane = Rect::from_min_max(pos2(area.left(), top + 2.0), pos2(area.right(), top + height - 1.0));
+        let gaps = app.time.past.gaps(*id, map.from, map.to);
+        crate::app::time::paint::not_recorded(painter, lane, &gaps, t, |step| map.x(step));
         if let Some(train) = app.time.past.train(*id) {
             let n = lane.width() as usize;
             let density = train.density.buckets(map.from, map.to, n);

@@ -243,17 +243,22 @@ impl Workspaces {
         self.views.values_mut().for_each(|view| view.absorb(schema, frame));
     }
 
-    /// Taps of the visible views.
-    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
+    /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
+    /// Hidden views do without matrices, which have no history.
+    pub fn taps(&self, exhibit: &Exhibit, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
-        if self.is_home {
-            return union;
-        }
-        let visible = self.now().visible();
-        let wanted = visible.iter().filter_map(|id| {
-            let pane = self.now().pane(*id)?;
-            let selection = self.pins.get(pane).unwrap_or(selection);
-            Some(self.views.get(pane)?.taps(schema, selection))
+        let shown = self.now().visible();
+        let shown: Vec<&Pane> = shown.iter().filter(|_| !self.is_home).filter_map(|id| self.now().pane(*id)).collect();
+        let is_matrix = |tap: &Tap| {
+            exhibit
+                .probes
+                .get(usize::from(tap.probe))
+                .is_some_and(|p| matches!(p.shape, crate::sim::Shape::Matrix { .. }))
+        };
+        let wanted = self.views.iter().map(|(pane, view)| {
+            let mut taps = view.taps(exhibit, self.pins.get(pane).unwrap_or(selection));
+            taps.retain(|tap| shown.contains(&pane) || !is_matrix(tap));
+            taps
         });
         for tap in wanted.flatten() {
             match union.iter_mut().find(|t| t.probe == tap.probe) {

@@ -187,6 +187,11 @@ impl Bands {
         let (plot, mono, line) = (chart.plot, kit::mono(ui), chart.line);
         let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
         let history = self.course.history();
+        let ends = history.pieces(history.within(line.t0, line.t1)).into_iter();
+        let ends: Vec<(u64, u64)> =
+            ends.map(|p| (history.entries()[p.start].0, history.entries()[p.end - 1].0)).collect();
+        let gaps: Vec<(f64, f64)> = ends.windows(2).map(|w| (w[0].1 as f64, w[1].0 as f64)).collect();
+        paint::not_recorded(&inside, plot, &gaps, tokens, |step| line.x_of(plot, step));
         if self.is_heat_map {
             let generation = self.course.generation;
             self.image.paint(&inside, chart, (history, seen.clone()), generation, tokens);

@@ -180,6 +180,12 @@ impl Lanes {
             ink.bar(ui, layout.bar, unit, ink.beyond(&visible.values), tokens);
         }
         let inside = ui.painter_at(plot);
+        if let Some((id, _)) = self.probe(ctx.exhibit)
+            && let Some(row) = self.series.get(&id)
+        {
+            let gaps = row.samples.gaps(line.t0, line.t1);
+            paint::not_recorded(&inside, plot, &gaps, tokens, |step| line.x_of(plot, step));
+        }
         paint::background(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
         draw::names(ui, canvas, layout, &ordered, hovered, tokens);
         if let Some(i) = hovered.filter(|_| !response.dragged()) {

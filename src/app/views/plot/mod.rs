@@ -2,6 +2,7 @@
 
 pub(super) mod lane_colors;
 mod line;
+mod marks;
 mod measure_cursors;
 mod onsets;
 mod psth;

@@ -155,6 +155,10 @@ impl Rates {
         let px = ui.pixels_per_point();
         let cuts = samples.cuts_along(&self.line, (plot.width() * px) as usize);
         let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
+        if !self.on_wall {
+            let gaps = samples.gaps(self.line.t0, self.line.t1);
+            paint::not_recorded(&painter, plot, &gaps, ctx.tokens, |step| self.line.x_of(plot, step));
+        }
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
         let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));

@@ -5,6 +5,10 @@ use crate::app::time::Timeline;
 
 /// Maximum samples per lane.
 const CAPACITY: usize = 1 << 19;
+/// Maximum number of gaps kept, the newest.
+const MAX_GAPS: usize = 512;
+/// A distance this many times the shortest one is a gap.
+const GAP: u64 = 20;
 /// Samples per block.
 const BLOCK: usize = 64;
 
@@ -21,6 +25,8 @@ pub struct Samples {
     steps: Vec<u64>,
     lanes: Vec<Lane>,
     shortest: u64,
+    /// Pairs of consecutive samples with a gap between.
+    missing: Vec<(u64, u64)>,
     dropped: u64,
 }
 
@@ -51,6 +57,10 @@ impl Samples {
             if let Some(last) = last {
                 let between = step - last;
                 self.shortest = if self.shortest == 0 { between } else { self.shortest.min(between) };
+                if self.is_gap(last, *step) {
+                    self.missing.push((last, *step));
+                    self.missing.drain(..self.missing.len().saturating_sub(MAX_GAPS));
+                }
             }
             self.steps.push(*step);
             for (lane, value) in self.lanes.iter_mut().zip(row) {
@@ -73,6 +83,23 @@ impl Samples {
             lane.blocks.drain(..n / BLOCK);
         }
         self.dropped += n as u64;
+    }
+
+    /// Times between `from` and `to` without samples: before the first one, and where samples are missing.
+    pub fn gaps(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let Some(first) = self.steps.first() else { return vec![] };
+        let mut gaps = vec![];
+        if from.max(0.0) + self.shortest.saturating_mul(GAP) as f64 <= *first as f64 {
+            gaps.push((from.max(0.0), (*first as f64).min(to)));
+        }
+        let missing = self.missing.iter().map(|(a, b)| (*a as f64, *b as f64));
+        gaps.extend(missing.filter(|(a, b)| *b > from && *a < to));
+        gaps
+    }
+
+    /// Whether samples are missing between two steps.
+    fn is_gap(&self, a: u64, b: u64) -> bool {
+        b - a > self.shortest.saturating_mul(GAP)
     }
 
     /// Number of samples.
@@ -146,7 +173,7 @@ impl Samples {
                 continue;
             }
             let (min, max) = lane.between(a, b);
-            let gap = last.is_some_and(|l| self.steps[a] - self.steps[l] > self.shortest.saturating_mul(20));
+            let gap = last.is_some_and(|l| self.is_gap(self.steps[l], self.steps[a]));
             if min <= max {
                 out.push(Extent { column: *column, min, max, gap: gap || last.is_none() });
                 last = Some(b - 1);
@@ -228,6 +255,10 @@ mod tests {
         samples.push(2, &[100_000, 100_010], &[0.0, 1.0, 0.0, 2.0]);
         let extents = samples.extents(1, &samples.cuts(0.0, 110_000.0, 4000));
         assert_eq!(extents.iter().filter(|e| e.gap).count(), 2, "the first and the one after the pause");
+        assert_eq!(samples.gaps(0.0, 110_000.0), [(490.0, 100_000.0)]);
+        let mut late = Samples::default();
+        late.push(1, &[5_000, 5_010, 5_020], &[1.0; 3]);
+        assert_eq!(late.gaps(0.0, 9_000.0), [(0.0, 5_000.0)], "nothing is known before the first sample");
         let mut many = wave(CAPACITY as u64);
         many.push(2, &[1 << 40], &[0.0, 0.0]);
         assert!(many.len() <= CAPACITY && many.dropped() > 0);

@@ -3,6 +3,7 @@
 
 use super::{
     line::{paint_line, range},
+    marks::Marks,
     measure_cursors::MeasureCursors,
     samples::Samples,
 };
@@ -19,16 +20,12 @@ use std::{collections::BTreeMap, sync::Arc};
 const LANES: usize = 64;
 /// Minimum height of a lane; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
-/// Maximum spike marks per lane.
-const MARKS: usize = 20_000;
 const LEFT: f32 = 132.0;
 const AXIS: f32 = 21.0;
 
 #[derive(Default)]
 struct Lane {
     samples: Samples,
-    /// Steps of spikes, modulo 2³².
-    spikes: Vec<u32>,
 }
 
 /// The traces view.
@@ -45,6 +42,7 @@ pub struct Traces {
     measure_cursors: MeasureCursors,
     /// Index of the top lane.
     first: usize,
+    marks: Marks,
 }
 
 fn is_traced(shape: &Shape) -> bool {
@@ -115,6 +113,8 @@ impl Traces {
             false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64),
         };
         let elements = self.scroll(ui, &response, plot, elements);
+        let train = Self::spikes_probe(ctx.exhibit, set.name).and_then(|p| ctx.time.past.train(p));
+        self.marks.update(ui.ctx(), train, &elements, &line);
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
@@ -142,9 +142,13 @@ impl Traces {
             if i > 0 {
                 painter.hline(canvas.left()..=plot.right(), top, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
             }
+            if let Some(samples) = self.lanes.get(element).map(|l| &l.samples) {
+                let gaps = samples.gaps(line.t0, line.t1);
+                paint::not_recorded(&painter, lane, &gaps, ctx.tokens, |step| line.x_of(lane, step));
+            }
             let inside = painter.with_clip_rect(lane.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
             paint_line(&inside, extents, |c| lane.left() + c / px, y, Stroke::new(1.25, color));
-            self.paint_spikes(&inside, lane, *element, color, &line, ctx);
+            self.paint_spikes(&inside, lane, *element, color, &line);
             let samples = self.lanes.get(element).map(|l| &l.samples);
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
             lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
@@ -197,20 +201,9 @@ impl Traces {
         all.into_iter().skip(self.first).take(fits).collect()
     }
 
-    fn paint_spikes(
-        &self,
-        painter: &egui::Painter,
-        lane: Rect,
-        element: u32,
-        color: egui::Color32,
-        line: &Timeline,
-        ctx: &ViewCtx<'_>,
-    ) {
-        let Some(spikes) = self.lanes.get(&element).map(|l| &l.spikes) else { return };
-        let base = ctx.clock.step & !u64::from(u32::MAX);
-        let from = spikes.partition_point(|s| ((base | u64::from(*s)) as f64) < line.t0);
-        for step in &spikes[from..] {
-            let x = line.x_of(lane, (base | u64::from(*step)) as f64);
+    fn paint_spikes(&self, painter: &egui::Painter, lane: Rect, element: u32, color: egui::Color32, line: &Timeline) {
+        for step in self.marks.of(element, line.t0) {
+            let x = line.x_of(lane, *step as f64);
             if x > lane.right() {
                 break;
             }
@@ -284,8 +277,8 @@ impl View for Traces {
         self.is_pinned &= !self.pinned.is_empty();
     }
 
-    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let Some((probe, set)) = self.probe(schema) else { return };
+    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
+        let Some((probe, _)) = self.probe(exhibit) else { return };
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
             for (lane, element) in series.elements.iter().enumerate() {
@@ -295,17 +288,6 @@ impl View for Traces {
                 }
                 let values: Vec<f32> = series.values.iter().skip(lane).step_by(lanes).copied().collect();
                 self.lanes.entry(*element).or_default().samples.push(1, &series.steps, &values);
-            }
-        }
-        let spikes = Self::spikes_probe(schema, set).and_then(|p| frame.reading(p));
-        if let (Some(Reading::Spikes(spikes)), false) = (spikes, self.lanes.is_empty()) {
-            for spike in spikes {
-                if let Some(lane) = self.lanes.get_mut(&spike.lane) {
-                    lane.spikes.push(spike.step);
-                    if lane.spikes.len() > MARKS {
-                        lane.spikes.drain(..MARKS / 4);
-                    }
-                }
             }
         }
     }

@@ -122,9 +122,9 @@ mod tests {
             }
             arrange.update(&ctx, &set, Some(train), true, now).map(|(rows, _)| rows.len())
         };
-        train.active.mark(&[Spike { step: 1, lane: 3 }]);
+        train.push(&[Spike { step: 1, lane: 3 }], 1);
         assert_eq!(update(&mut arrange, &train, 0.0), Some(1));
-        train.active.mark(&[Spike { step: 2, lane: 5 }]);
+        train.push(&[Spike { step: 2, lane: 5 }], 2);
         assert_eq!(update(&mut arrange, &train, 0.1), None);
         assert_eq!(arrange.waiting(train.active.count()), 1);
         assert_eq!(update(&mut arrange, &train, 1.0), Some(2));

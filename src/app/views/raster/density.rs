@@ -7,13 +7,18 @@ use super::{
     tiles::{Level, Pyramid},
     window::{Cells, Window},
 };
-use crate::app::{time::spikes::History, views::pool};
+use crate::app::{
+    time::{ElementBins, spikes::History},
+    views::pool,
+};
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
 
 /// More spikes or cells than this are counted on the pool.
 const MAX_INLINE: usize = 30_000;
 const MAX_INLINE_CELLS: usize = 120_000;
+/// More new spikes than this are added to a followed image on the pool.
+const MAX_SCROLLED: usize = 200_000;
 /// More spikes than this are counted from tiles.
 const FROM_TILES: usize = 5_000_000;
 
@@ -59,7 +64,7 @@ struct Key {
 /// The texture and its counts.
 #[derive(Default)]
 pub struct Density {
-    shown: Option<(Key, Grid)>,
+    shown: Option<(Key, Arc<Grid>)>,
     texture: Option<TextureHandle>,
     job: Option<(Key, mpsc::Receiver<(Grid, ColorImage)>)>,
     /// A preview from coarse tiles, where the last image does not cover the window.
@@ -71,30 +76,48 @@ pub struct Density {
 impl Density {
     /// Updates the image, or starts a job that does. Meanwhile the last image is shown, or a preview where it does not
     /// cover the window.
-    pub fn update(&mut self, ctx: &egui::Context, history: &History, pyramid: &Pyramid, request: &DensityRequest<'_>) {
+    pub fn update(
+        &mut self,
+        ctx: &egui::Context,
+        source: (&History, &ElementBins),
+        pyramid: &Pyramid,
+        request: &DensityRequest<'_>,
+    ) {
         self.collect(ctx);
+        let history = source.0;
         let (level, cells) = choose(history, pyramid, request);
         let key = Key { cells, rows: request.rows.1, selected: request.selected.1 };
-        if let Some((shown, grid)) = &mut self.shown
-            && shown.rows == key.rows
-            && shown.selected == key.selected
-            && grid.can_scroll_to(&key.cells)
-        {
-            let recolour = grid.set_colors(request.colors);
-            let changed = grid.scroll(key.cells.first, history);
-            *shown = key;
-            self.job = None;
-            match changed {
-                Some(columns) if !recolour => self.paint_columns(columns),
-                _ => self.paint_all(ctx),
+        let can_scroll = self.shown.as_ref().is_some_and(|(shown, grid)| {
+            (shown.rows, shown.selected) == (key.rows, key.selected) && grid.can_scroll_to(&key.cells)
+        });
+        let n_new = self.shown.as_ref().map_or(0, |(_, grid)| grid.count_new(key.cells.first, history));
+        match &mut self.shown {
+            Some((shown, grid)) if can_scroll && n_new <= MAX_SCROLLED => {
+                let grid = Arc::make_mut(grid);
+                let recolour = grid.set_colors(request.colors);
+                let changed = grid.scroll(key.cells.first, history);
+                *shown = key;
+                self.job = None;
+                match changed {
+                    Some(columns) if !recolour => self.paint_columns(columns),
+                    _ => self.paint_all(ctx),
+                }
             }
-        } else {
-            if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
-                self.start(ctx, (history, pyramid), request, level, key);
+            Some((_, grid)) if can_scroll => {
+                if self.job.is_none() {
+                    let grid = grid.clone();
+                    self.start_scroll(ctx, grid, history, request, key);
+                }
             }
-            self.follow(ctx, history, &key.cells);
+            _ => {
+                if self.shown.as_ref().is_none_or(|(shown, _)| *shown != key) && self.job.is_none() {
+                    self.start(ctx, (source, pyramid), request, level, key);
+                }
+                self.follow(ctx, history, &key.cells);
+            }
         }
-        let reaches = |(shown, _): &(Key, Grid)| shown.rows == request.rows.1 && shown.cells.covers(&request.window);
+        let reaches =
+            |(shown, _): &(Key, Arc<Grid>)| shown.rows == request.rows.1 && shown.cells.covers(&request.window);
         if self.job.is_none() || self.shown.as_ref().is_some_and(reaches) {
             self.preview = None;
         } else {
@@ -107,10 +130,11 @@ impl Density {
         let Some((shown, grid)) = &mut self.shown else { return };
         let later = Cells { first: cells.first, ..grid.cells };
         let is_cut_alike = (cells.steps, cells.columns) == (later.steps, later.columns);
-        if self.job.is_none() || !is_cut_alike || !grid.can_scroll_to(&later) {
+        let is_much = grid.count_new(later.first, history) > MAX_SCROLLED;
+        if self.job.is_none() || is_much || !is_cut_alike || !grid.can_scroll_to(&later) {
             return;
         }
-        let changed = grid.scroll(later.first, history);
+        let changed = Arc::make_mut(grid).scroll(later.first, history);
         shown.cells = later;
         match changed {
             Some(columns) => self.paint_columns(columns),
@@ -121,13 +145,13 @@ impl Density {
     fn start(
         &mut self,
         ctx: &egui::Context,
-        (history, pyramid): (&History, &Pyramid),
+        (source, pyramid): ((&History, &ElementBins), &Pyramid),
         request: &DensityRequest<'_>,
         level: Level,
         key: Key,
     ) {
         let (cells, colors) = (key.cells, request.colors);
-        let job = Job::new(history, pyramid, level, &cells);
+        let (history, job) = (source.0, Job::new(source, pyramid, level, &cells));
         let lookup = request.lookup(&cells);
         let count = move || {
             let grid = Grid::of(cells, lookup(), &job, colors);
@@ -135,7 +159,8 @@ impl Density {
             (grid, image)
         };
         let is_small = cells.columns * cells.height <= MAX_INLINE_CELLS;
-        if is_small && history.count(cells.first_step(), cells.end_step()) <= MAX_INLINE {
+        let has_bins = history.dropped() > 0 && history.first_step().is_some_and(|oldest| oldest > cells.first_step());
+        if is_small && !has_bins && history.count(cells.first_step(), cells.end_step()) <= MAX_INLINE {
             let (grid, image) = count();
             self.show(ctx, key, grid, image);
             return;
@@ -143,6 +168,27 @@ impl Density {
         let (sender, receiver) = mpsc::channel();
         pool::spawn(ctx, move || {
             sender.send(count()).ok(); // fails if the view was closed
+        });
+        self.job = Some((key, receiver));
+    }
+
+    /// Scrolls a copy of the image on the pool: many new spikes are not counted on the UI thread.
+    fn start_scroll(
+        &mut self,
+        ctx: &egui::Context,
+        grid: Arc<Grid>,
+        history: &History,
+        request: &DensityRequest<'_>,
+        key: Key,
+    ) {
+        let (history, colors) = (history.clone(), request.colors);
+        let (sender, receiver) = mpsc::channel();
+        pool::spawn(ctx, move || {
+            let mut grid = Grid::clone(&grid);
+            grid.set_colors(colors);
+            grid.scroll(key.cells.first, &history);
+            let image = grid.image(0..grid.cells.columns);
+            sender.send((grid, image)).ok(); // fails if the view was closed
         });
         self.job = Some((key, receiver));
     }
@@ -169,7 +215,12 @@ impl Density {
             selected: Arc::default(),
             bands: request.bands(&cells),
         };
-        let grid = Grid::of(cells, lookup, &Job::new(history, pyramid, Level::Coarse, &cells), request.colors);
+        let grid = Grid::of(
+            cells,
+            lookup,
+            &Job::new((history, &ElementBins::default()), pyramid, Level::Coarse, &cells),
+            request.colors,
+        );
         let image = grid.image(0..cells.columns);
         let texture = match self.preview.take() {
             Some((.., mut texture)) => {
@@ -207,7 +258,7 @@ impl Density {
     }
 
     fn show(&mut self, ctx: &egui::Context, key: Key, grid: Grid, image: ColorImage) {
-        pool::discard(self.shown.replace((key, grid)));
+        pool::discard(self.shown.replace((key, Arc::new(grid))));
         self.set_texture(ctx, image);
     }
 
@@ -253,7 +304,16 @@ impl Density {
     /// The displayed counts.
     pub fn grid(&self) -> Option<&Grid> {
         let preview = self.preview.as_ref().map(|(_, grid, _)| grid);
-        preview.or(self.shown.as_ref().map(|(_, grid)| grid))
+        preview.or(self.shown.as_ref().map(|(_, grid)| &**grid))
+    }
+
+    /// The times of the last image, relative steps, while a job is counting later ones that it does not cover.
+    pub fn late_times(&self, window: &Window) -> Option<(f64, f64)> {
+        let (_, grid) = self.shown.as_ref().filter(|_| self.job.is_some() && self.preview.is_none())?;
+        let step = f64::from(grid.cells.steps);
+        let (from, to) = (grid.cells.first as f64 * step, (grid.cells.first + grid.cells.columns as i64) as f64 * step);
+        let common = to.min(window.t1) - from.max(window.t0);
+        (common < 0.5 * window.span() && to <= window.t1).then_some((to - window.span(), to))
     }
 
     /// Whether a job is counting.
@@ -310,7 +370,7 @@ mod tests {
     #[test]
     fn the_last_image_scrolls_while_new_rows_are_counted() {
         let ctx = egui::Context::default();
-        let (mut history, pyramid) = (History::default(), Pyramid::default());
+        let (mut history, pyramid, bins) = (History::default(), Pyramid::default(), ElementBins::default());
         let rows = Rows::new(&ElementSet { len: 100, ..ElementSet::default() }, &Order::default(), &[], |_| true);
         let feed = |history: &mut History, steps: std::ops::Range<u32>| {
             let spikes: Vec<Spike> = steps.clone().map(|step| Spike { step, lane: step % 100 }).collect();
@@ -326,15 +386,49 @@ mod tests {
         };
         feed(&mut history, 0..2000);
         let mut density = Density::default();
-        density.update(&ctx, &history, &pyramid, &request(2000.0, 1));
+        density.update(&ctx, (&history, &bins), &pyramid, &request(2000.0, 1));
         let before = density.grid().expect("few are counted at once").cells;
         // A job that never ends.
         let (_sender, receiver) = mpsc::channel();
         density.job = Some((Key { cells: before, rows: 2, selected: 0 }, receiver));
         feed(&mut history, 2000..4000);
-        density.update(&ctx, &history, &pyramid, &request(4000.0, 2));
+        density.update(&ctx, (&history, &bins), &pyramid, &request(4000.0, 2));
         let grid = density.grid().expect("still there");
         assert!(grid.cells.first > before.first && grid.cells.covers(&request(4000.0, 2).window), "{:?}", grid.cells);
         assert!(grid.spikes() >= 1000 && density.is_busy());
+    }
+    #[test]
+    fn many_new_spikes_are_counted_on_the_pool() {
+        let ctx = egui::Context::default();
+        let (mut history, pyramid, bins) = (History::default(), Pyramid::default(), ElementBins::default());
+        let rows = Rows::new(&ElementSet { len: 100, ..ElementSet::default() }, &Order::default(), &[], |_| true);
+        let colors = CountColors { scale: Default::default(), accent: Color32::RED, dark: true, dim: false };
+        let request = |end: f64| DensityRequest {
+            window: Window { t0: end - 4000.0, t1: end, r0: 0.0, r1: 100.0 },
+            size_px: (100, 50),
+            rows: (&rows, 1),
+            selected: (&[], 0),
+            colors,
+        };
+        let feed = |history: &mut History, steps: std::ops::Range<u32>, per_step: u32| {
+            let spikes: Vec<Spike> =
+                steps.clone().flat_map(|step| (0..per_step).map(move |k| Spike { step, lane: k % 100 })).collect();
+            history.push(&spikes, steps.end.into());
+        };
+        let mut density = Density::default();
+        feed(&mut history, 0..4000, 1);
+        density.update(&ctx, (&history, &bins), &pyramid, &request(4000.0));
+        let before = density.grid().map(Grid::spikes);
+        assert!(before.is_some() && !density.is_busy(), "few spikes are counted at once");
+        feed(&mut history, 4000..8000, 100);
+        density.update(&ctx, (&history, &bins), &pyramid, &request(8000.0));
+        assert!(density.is_busy() && density.grid().map(Grid::spikes) == before, "nothing is counted on the UI thread");
+        let late = density.late_times(&request(8000.0).window).expect("the image is late");
+        assert!(late.1 < 4200.0, "its own times are shown");
+        while density.is_busy() {
+            std::thread::yield_now();
+            density.update(&ctx, (&history, &bins), &pyramid, &request(8000.0));
+        }
+        assert!(density.grid().is_some_and(|grid| grid.spikes() >= 400_000));
     }
 }

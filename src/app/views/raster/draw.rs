@@ -70,6 +70,7 @@ impl Raster {
         let x = |step: f64| self.x_of(layout.plot, step - self.origin as f64);
         let origin = self.origin as f64;
         let seen = (self.window.t0 + origin, self.window.t1 + origin);
+        time::paint::not_recorded(&painter, times, &self.gaps(ctx.time), ctx.tokens, x);
         time::paint::background(&painter, times, ctx.time, ctx.tokens, seen, x);
         self.paint_groups(&painter, layout, &small, ctx);
         if self.ticks.are_shown() {

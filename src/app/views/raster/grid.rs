@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     app::{
-        time::spikes::{History, between},
+        time::{
+            Bin, ElementBins,
+            spikes::{History, between},
+        },
         views::colors,
     },
     sim::Spike,
@@ -52,6 +55,8 @@ pub fn bits(elements: &[u32], len: u32) -> Vec<u64> {
 enum Part {
     Spikes(Arc<Vec<Spike>>),
     Tiles(Arc<Tiles>, Level),
+    /// Counts per element of relative steps, where single spikes are no longer in memory.
+    Bin(std::ops::Range<u64>, Arc<Vec<u16>>),
 }
 
 /// The input of a grid, and its end in the spike sequence.
@@ -63,13 +68,19 @@ pub struct Job {
 
 impl Job {
     /// The input for a window: full chunks shared, as tiles where available, the tail copied.
-    pub fn new(history: &History, pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
+    pub fn new((history, bins): (&History, &ElementBins), pyramid: &Pyramid, level: Level, cells: &Cells) -> Self {
         let (from, to) = (cells.first_step(), cells.end_step());
+        let dropped = history.first_step().filter(|_| history.dropped() > 0).unwrap_or(0).min(to);
+        let origin = history.origin();
         let part = |(number, chunk): (u64, &Arc<Vec<Spike>>)| match (level, pyramid.get(number)) {
             (Level::Fine | Level::Coarse, Some(tiles)) => Part::Tiles(tiles.clone(), level),
             _ => Part::Spikes(chunk.clone()),
         };
-        let mut parts: Vec<Part> = history.chunks_between(from, to).map(part).collect();
+        let relative = |step: u64| step.saturating_sub(origin);
+        let bin = |b: Bin| Part::Bin(relative(b.from)..relative(b.to).min(dropped.into()), b.counts);
+        let old = (from < dropped).then(|| bins.between(origin + u64::from(from), origin + u64::from(dropped)));
+        let mut parts: Vec<Part> = old.into_iter().flatten().map(bin).collect();
+        parts.extend(history.chunks_between(from, to).map(part));
         let tail = between(history.tail(), from, to);
         if !tail.is_empty() {
             parts.push(Part::Spikes(Arc::new(tail.to_vec())));
@@ -103,6 +114,7 @@ impl RowMapping {
 }
 
 /// The counts.
+#[derive(Clone)]
 pub struct Grid {
     /// The cells of the window.
     pub cells: Cells,
@@ -138,6 +150,7 @@ impl Grid {
         for part in &job.parts {
             match part {
                 Part::Spikes(spikes) => grid.add(between(spikes, from, to)),
+                Part::Bin(steps, counts) => grid.add_bin(steps, counts),
                 Part::Tiles(tiles, Level::Coarse) => grid.add_tile(&tiles.coarse, &mut mapping),
                 Part::Tiles(tiles, _) => grid.add_tile(&tiles.fine, &mut mapping),
             }
@@ -171,6 +184,38 @@ impl Grid {
                 self.max = self.max.max(count);
             }
             self.totals[slot] += 1;
+        }
+    }
+
+    /// Spreads the counts of a bin evenly over its columns. A cell with any spike keeps at least one.
+    fn add_bin(&mut self, steps: &std::ops::Range<u64>, counts: &[u16]) {
+        let Cells { steps: per_column, columns, height, first, .. } = self.cells;
+        let (from, to) = (steps.start as f64, (steps.end as f64).max(steps.start as f64 + 1.0));
+        let mut rows = vec![(0u32, false); height];
+        for (lane, n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let row = self.lookup.row_of.get(lane).copied().unwrap_or(u16::MAX);
+            if let Some(cell) = rows.get_mut(usize::from(row)) {
+                *cell = (cell.0 + u32::from(*n), cell.1 || self.lookup.mark(lane as u32) != 0);
+            }
+        }
+        let width = f64::from(per_column);
+        let begin = ((from / width).floor() as i64).max(first);
+        let end = ((to / width).ceil() as i64).min(first + columns as i64);
+        for column in begin..end {
+            let start = column as f64 * width;
+            let share = ((to.min(start + width) - from.max(start)) / (to - from)).clamp(0.0, 1.0);
+            let slot = self.slot(column);
+            let mut total = 0.0;
+            for (cell, (n, is_selected)) in self.counts[slot * height..].iter_mut().zip(&rows).filter(|(_, r)| r.0 > 0)
+            {
+                let here = f64::from(*n) * share;
+                total += here;
+                let mark = if *is_selected { SELECTED } else { 0 };
+                *cell = (((*cell & !SELECTED) + (here.round() as u32).max(1)).min(SELECTED - 1))
+                    | (*cell & SELECTED)
+                    | mark;
+            }
+            self.totals[slot] += total.round() as u32;
         }
     }
 
@@ -211,6 +256,13 @@ impl Grid {
     /// Whether scrolling reaches the window: the same cells, not earlier, and all spikes so far were within the ring.
     pub fn can_scroll_to(&self, cells: &Cells) -> bool {
         self.cells.scrolls_to(cells) && cells.first >= self.cells.first && self.binned_to < self.cells.end_step()
+    }
+
+    /// Number of new spikes that scrolling to a window counts.
+    pub fn count_new(&self, first: i64, history: &History) -> usize {
+        let cells = Cells { first, ..self.cells };
+        let new = history.sequence().saturating_sub(self.sequence) as usize;
+        new.min(history.count(cells.first_step(), cells.end_step()))
     }
 
     /// Scrolls to a later window of the same cells and counts new spikes. Returns the changed columns, or `None` when
@@ -343,7 +395,12 @@ mod tests {
         let selected = Arc::new(bits(&[5], 100));
         let lookup = Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected, bands: vec![] };
         let colors = CountColors { scale: Scale::Log, accent: Color32::RED, dark: true, dim: false };
-        Grid::of(cells, lookup, &Job::new(history, &Pyramid::default(), Level::Spikes, &cells), colors)
+        Grid::of(
+            cells,
+            lookup,
+            &Job::new((history, &ElementBins::default()), &Pyramid::default(), Level::Spikes, &cells),
+            colors,
+        )
     }
 
     #[test]
@@ -381,11 +438,44 @@ mod tests {
             let lookup =
                 Lookup { row_of: Arc::new(cells.rows_of(&rows.row_of)), selected: Arc::new(vec![]), bands: vec![] };
             let colors = CountColors { scale: Scale::Root, accent: Color32::RED, dark: true, dim: false };
-            let count = |level| Grid::of(cells, lookup.clone(), &Job::new(&history, &pyramid, level, &cells), colors);
+            let count = |level| {
+                Grid::of(
+                    cells,
+                    lookup.clone(),
+                    &Job::new((&history, &ElementBins::default()), &pyramid, level, &cells),
+                    colors,
+                )
+            };
             let (exact, tiled) = (count(Level::Spikes), count(level));
             assert!(exact.spikes() > 200_000);
             assert_eq!((&exact.counts, exact.max), (&tiled.counts, tiled.max));
         }
+    }
+
+    #[test]
+    fn dropped_spikes_are_counted_from_bins() {
+        let (mut short, mut bins) = (History::with_capacity(100_000), ElementBins::new(100));
+        for block in 0..40_u32 {
+            let spikes: Vec<Spike> =
+                (0..10_000).map(|i| Spike { step: block * 1_000 + i / 10, lane: i % 100 }).collect();
+            short.push(&spikes, u64::from(block + 1) * 1_000);
+            bins.push(&spikes, 0);
+        }
+        assert!(short.dropped() > 200_000);
+        let window = Window { t0: 0.0, t1: 40_000.0, r0: 0.0, r1: 100.0 };
+        let cells = Cells::of(&window, 400, 50, 100);
+        let row_of: Vec<u32> = (0..100).collect();
+        let lookup =
+            Lookup { row_of: Arc::new(cells.rows_of(&row_of)), selected: Arc::new(bits(&[5], 100)), bands: vec![] };
+        let colors = CountColors { scale: Scale::Log, accent: Color32::RED, dark: true, dim: false };
+        let job = Job::new((&short, &bins), &Pyramid::default(), Level::Spikes, &cells);
+        let grid = Grid::of(cells, lookup, &job, colors);
+        let n = grid.spikes() as f64;
+        assert!((n / 400_000.0 - 1.0).abs() < 0.02, "the whole run is counted: {n}");
+        let per_column = |steps: std::ops::Range<i64>| steps.map(|c| u64::from(grid.total(c))).sum::<u64>();
+        let (early, late) = (per_column(10..100), per_column(300..390));
+        assert!((early as f64 / late as f64 - 1.0).abs() < 0.05, "{early} against {late}");
+        assert!(grid.image(0..grid.cells.columns).pixels[..].contains(&Color32::RED), "selected rows are marked");
     }
 
     #[test]

@@ -18,8 +18,8 @@ mod window;
 
 use super::{MenuTarget, View, ViewCtx, area_select::AreaSelect, kit, probes_where, tap};
 use crate::{
-    app::time::{TimeLink, Train, spikes::History},
-    engine::SimSchema,
+    app::time::{ElementBins, Time, TimeLink, Train, spikes::History},
+    engine::Exhibit,
     sim::{Clock, ElementSet, Frame, ProbeId, Shape, Tap},
 };
 use arrange::RowArranger;
@@ -179,7 +179,7 @@ impl Raster {
         (self.window.t0, self.window.t1) = (line.t0 - origin, line.t1 - origin);
     }
 
-    fn caption(&self, train: Option<&Train>) -> String {
+    fn caption(&self, train: Option<&Train>, time: &Time) -> String {
         let rows = self.rows_text(train.map_or(0, |t| t.active.count()));
         if self.plot_px.x < 1.0 {
             return rows;
@@ -191,21 +191,46 @@ impl Raster {
             secs if secs >= 1.0 => format!("{} steps", kit::value(steps_per_px)),
             secs => kit::duration(steps_per_px * secs),
         };
-        let (spikes, noun) = (kit::thousands(self.spikes_in_view()), &self.noun);
-        let mut text =
-            format!("{rows}  |  {spikes} {noun} in view  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows");
+        let noun = &self.noun;
+        let is_recorded = |gaps: &[(f64, f64)]| gaps.iter().map(|(a, b)| b - a).sum::<f64>() < self.window.span() - 1.0;
+        let spikes = match (self.spikes_in_view(), is_recorded(&self.gaps(time))) {
+            (0, false) => format!("{noun} not recorded"),
+            (n, _) => format!("{} {noun} in view", kit::thousands(n)),
+        };
+        let mut text = format!("{rows}  |  {spikes}  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows");
         if self.arrange.is_busy() {
             text += "  |  arranging…";
         } else if self.density.is_busy() {
             text += "  |  counting…";
         }
-        if let Some(dropped) = train.map(|t| t.history.dropped()).filter(|n| *n > 0) {
-            text += &format!("  |  oldest {} {noun} dropped from memory", kit::thousands(dropped));
+        if let Some(oldest) = train.and_then(Train::oldest_single) {
+            let (since, last) = (self.duration(time.past.first()), self.clock.step.saturating_sub(oldest));
+            text += &format!("  |  density since {since}, single {noun} for the last {}", self.duration(last));
+        }
+        let gaps = self.gaps(time);
+        if !gaps.is_empty() {
+            let steps: f64 = gaps.iter().map(|(from, to)| to - from).sum();
+            text += &format!("  |  {} not recorded", self.duration(steps as u64));
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
-            text += &format!("  |  {} {noun} not recorded while hidden", kit::thousands(skipped));
+            text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
         }
         text
+    }
+
+    /// A number of steps as a duration.
+    fn duration(&self, steps: u64) -> String {
+        match self.clock.secs_per_step {
+            secs if secs >= 1.0 => format!("{} steps", kit::thousands(steps)),
+            secs => kit::duration(steps as f64 * secs),
+        }
+    }
+
+    /// The visible times that were not recorded.
+    fn gaps(&self, time: &Time) -> Vec<(f64, f64)> {
+        let origin = self.origin as f64;
+        let gaps = |probe| time.past.gaps(probe, self.window.t0 + origin, self.window.t1 + origin);
+        self.probe.map(gaps).unwrap_or_default()
     }
 
     fn spikes_in_view(&self) -> u64 {
@@ -233,10 +258,16 @@ impl Raster {
     }
 
     /// Updates density and ticks of the window.
-    fn update_image(&mut self, ui: &egui::Ui, history: &History, size_px: (usize, usize), ctx: &ViewCtx<'_>) {
+    fn update_image(
+        &mut self,
+        ui: &egui::Ui,
+        (history, bins): (&History, &ElementBins),
+        size_px: (usize, usize),
+        ctx: &ViewCtx<'_>,
+    ) {
         self.pyramid.update(ui.ctx(), history, &self.rows, self.rows_generation);
         let mut density = std::mem::take(&mut self.density);
-        density.update(ui.ctx(), history, &self.pyramid, &self.request(size_px, ctx));
+        density.update(ui.ctx(), (history, bins), &self.pyramid, &self.request(size_px, ctx));
         self.density = density;
         let cells = Cells::of(&self.window, size_px.0, size_px.1, self.rows.len());
         let counted =
@@ -258,7 +289,11 @@ impl Raster {
         }
         let time = &*ctx.time;
         let train = self.probe.and_then(|p| time.past.train(p)).unwrap_or(&empty);
-        self.update_image(ui, &train.history, size_px, ctx);
+        self.update_image(ui, (&train.history, &train.bins), size_px, ctx);
+        // At high speed a followed image is one frame late: the axis is that of the image.
+        if let Some(times) = self.density.late_times(&self.window).filter(|_| !self.ticks.are_shown()) {
+            (self.window.t0, self.window.t1) = times;
+        }
         self.paint(ui, &layout, ctx);
         self.scroll_ui(ui, layout.scroll, ctx);
     }
@@ -319,7 +354,7 @@ impl View for Raster {
         let train = time.past.train(probe);
         self.origin = train.map_or(0, |t| t.history.origin());
         self.rearrange(ui.ctx(), train, ui.input(|i| i.time));
-        let (caption, is_empty) = (self.caption(train), train.is_none_or(|t| t.history.is_empty()));
+        let (caption, is_empty) = (self.caption(train, time), train.is_none_or(|t| t.history.is_empty()));
         let tokens = ctx.tokens;
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if is_empty && !ctx.running {

@@ -1,0 +1,59 @@
+//! The spikes of one probe: single spikes for the newest part, counts per element and time bin for the whole run.
+
+use super::{ActiveElements, ElementBins, EventDensity, spikes::History};
+use crate::sim::Spike;
+use std::sync::Arc;
+
+/// The spikes of one probe. A clone shares everything but the newest, incomplete chunk.
+#[derive(Clone, Default)]
+pub struct Train {
+    /// The spikes in memory.
+    pub history: History,
+    /// The elements that have spiked since the start of the run.
+    pub active: Arc<ActiveElements>,
+    /// Spikes per element since the start of the run.
+    pub counts: Arc<Vec<u32>>,
+    /// Spike density over the whole run.
+    pub density: Arc<EventDensity>,
+    /// Spikes per element and time bin over the whole run.
+    pub bins: ElementBins,
+    /// Spikes dropped while the window was busy or hidden.
+    pub skipped: u64,
+}
+
+impl Train {
+    /// The spikes of a set of this many elements.
+    pub fn new(n_elements: usize) -> Self {
+        Self { counts: Arc::new(vec![0; n_elements]), bins: ElementBins::new(n_elements), ..Self::default() }
+    }
+
+    /// Adds spikes whose steps are modulo 2³², the newest not after `now`.
+    pub fn push(&mut self, spikes: &[Spike], now: u64) {
+        let known = self.history.sequence();
+        self.history.push(spikes, now);
+        let origin = self.history.origin();
+        let density = Arc::make_mut(&mut self.density);
+        for new in self.history.after(known) {
+            density.push(new, origin);
+            self.bins.push(new, origin);
+        }
+        Arc::make_mut(&mut self.active).mark(spikes);
+        let counts = Arc::make_mut(&mut self.counts);
+        for spike in spikes {
+            if let Some(count) = counts.get_mut(spike.lane as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// The oldest step with single spikes, if older spikes were dropped.
+    pub fn oldest_single(&self) -> Option<u64> {
+        let oldest = self.history.origin() + u64::from(self.history.first_step().unwrap_or(0));
+        (self.history.dropped() > 0).then_some(oldest)
+    }
+
+    /// Memory used, bytes.
+    pub fn n_bytes(&self) -> usize {
+        self.history.len() * 8 + self.counts.len() * 4 + self.bins.n_bytes()
+    }
+}
