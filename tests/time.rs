@@ -55,18 +55,30 @@ fn copies_over(w: &mut Window, copies: &Copies, steps: u64) -> [u64; 3] {
 }
 
 #[test]
-fn hidden_panels_are_not_copied() {
+fn what_is_switched_on_is_recorded_while_hidden() {
     let (mut w, copies) = window();
     let shown = copies_over(&mut w, &copies, 1_000);
     assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
-    command(&mut w, UiCommand::PauseDisplay);
-    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "updates are off");
-    assert!(w.query_by_label("Display paused").is_some());
-    command(&mut w, UiCommand::PauseDisplay);
-    assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0);
-    command(&mut w, UiCommand::Home);
-    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "only the start page is on screen");
-    println!("copies while shown over 1,000 steps (spikes, series, last spike): {shown:?}; hidden: none");
+    w.get_by_label("Collapse the timeline").click_accesskit();
+    for away in [UiCommand::Workspace(1), UiCommand::Home] {
+        command(&mut w, away);
+        assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0, "recorded while hidden");
+    }
+    command(&mut w, UiCommand::Workspace(0));
+    let gaps = |w: &Window| {
+        let past = &w.state().time().past;
+        past.gaps(many::SPIKES as u16, past.first() as f64, past.newest() as f64)
+    };
+    // The display started before the first subscription.
+    let began = gaps(&w);
+    assert!(began.len() <= 1 && began.iter().all(|(_, to)| *to < 1_000.0), "{began:?}");
+    command(&mut w, UiCommand::ToggleUpdates);
+    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "the display is paused");
+    command(&mut w, UiCommand::ToggleUpdates);
+    until(&mut w, "it is recorded again", |w| w.state().time().past.is_indexed() && gaps(w).len() > began.len());
+    let pause = *gaps(&w).last().expect("a gap");
+    assert!(pause.1 - pause.0 >= 1_000.0, "{pause:?}");
+    assert!(w.query_all_by_label_contains("not recorded").count() > 0, "the raster's caption says so");
 }
 
 #[test]
@@ -117,6 +129,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     let mut w = open(Start { path: Some(folder.clone()), ..Start::default() });
     let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
     until(&mut w, "the run is read", read);
+    until(&mut w, "its spikes are indexed", |w| w.state().time().past.is_indexed());
     w.run_steps(4);
     assert!(w.query_by_label("RECORDING").is_some());
     assert_eq!(w.query_all_by_label_contains("Playback of neuropil-time").count(), 1);

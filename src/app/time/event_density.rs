@@ -20,7 +20,8 @@ impl EventDensity {
         if self.width == 0 {
             (self.first, self.width) = (origin + u64::from(first.step), 1);
         }
-        for spike in spikes {
+        let mut rest = spikes;
+        while let Some(spike) = rest.first() {
             let mut bin = self.bin(origin + u64::from(spike.step));
             while bin >= BINS {
                 self.fold();
@@ -29,7 +30,10 @@ impl EventDensity {
             if bin >= self.bins.len() {
                 self.bins.resize(bin + 1, 0);
             }
-            self.bins[bin] = self.bins[bin].saturating_add(1);
+            // Spikes of one bin are consecutive.
+            let n = rest.partition_point(|s| self.bin(origin + u64::from(s.step)) <= bin).max(1);
+            self.bins[bin] = self.bins[bin].saturating_add(n as u32);
+            rest = &rest[n..];
         }
     }
 

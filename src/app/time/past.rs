@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Past {
     trains: Trains,
     indexer: Option<Indexer>,
+    has_frames: bool,
     /// The steps at which each spikes probe was subscribed.
     coverage: BTreeMap<ProbeId, Coverage>,
     /// Spikes moved, and spikes lost because the indexer was behind.
@@ -42,7 +43,7 @@ impl Past {
 
     /// Adds a frame. With an indexer its spikes are moved out, and memory to be filled again is left in their place.
     pub fn absorb(&mut self, exhibit: &Exhibit, frame: &mut Frame) {
-        let is_first_frame = self.coverage.is_empty();
+        let is_first_frame = !std::mem::replace(&mut self.has_frames, true);
         let first = *self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
         if frame.ran_secs > 0.0 {

@@ -37,11 +37,16 @@ impl Train {
             density.push(new, origin);
             self.bins.push(new, origin);
         }
-        Arc::make_mut(&mut self.active).mark(spikes);
-        let counts = Arc::make_mut(&mut self.counts);
+        let (active, counts) = (Arc::make_mut(&mut self.active), Arc::make_mut(&mut self.counts));
         for spike in spikes {
-            if let Some(count) = counts.get_mut(spike.lane as usize) {
-                *count = count.saturating_add(1);
+            match counts.get_mut(spike.lane as usize) {
+                Some(count) => {
+                    if *count == 0 {
+                        active.mark(&[*spike]);
+                    }
+                    *count = count.saturating_add(1);
+                }
+                None => active.mark(&[*spike]),
             }
         }
     }
