@@ -72,9 +72,9 @@ fn what_is_switched_on_is_recorded_while_hidden() {
     // The display started before the first subscription.
     let began = gaps(&w);
     assert!(began.len() <= 1 && began.iter().all(|(_, to)| *to < 1_000.0), "{began:?}");
-    command(&mut w, UiCommand::ToggleUpdates);
+    command(&mut w, UiCommand::PauseDisplay);
     assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "the display is paused");
-    command(&mut w, UiCommand::ToggleUpdates);
+    command(&mut w, UiCommand::PauseDisplay);
     until(&mut w, "it is recorded again", |w| w.state().time().past.is_indexed() && gaps(w).len() > began.len());
     let pause = *gaps(&w).last().expect("a gap");
     assert!(pause.1 - pause.0 >= 1_000.0, "{pause:?}");

@@ -222,8 +222,8 @@ impl Stage {
         let inside = self.harness().state_mut();
         inside.clock = frame.clock;
         inside.running = true;
-        let exhibit = inside.exhibit.clone();
-        inside.time.absorb(&exhibit, &mut frame);
+        let schema = inside.schema.clone();
+        inside.time.absorb(&schema, &mut frame);
         inside.profile.absorb(&frame);
         inside.view.absorb(&schema, &frame);
     }

@@ -124,7 +124,7 @@ impl Time {
     }
 
     /// Adds a frame.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &mut Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
         self.past.absorb(schema, frame);
         self.epoch = frame.epoch;

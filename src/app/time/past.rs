@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     app::views::pool,
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Frame, ProbeId, Reading, Shape},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -42,7 +42,7 @@ impl Past {
     }
 
     /// Adds a frame. With an indexer its spikes are moved out, and memory to be filled again is left in their place.
-    pub fn absorb(&mut self, exhibit: &Exhibit, frame: &mut Frame) {
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
         let is_first_frame = !std::mem::replace(&mut self.has_frames, true);
         let first = *self.first.get_or_insert(frame.clock.step);
         self.last = frame.clock.step;
@@ -65,8 +65,8 @@ impl Past {
                         Some(oldest) => coverage.skip_to(oldest, now),
                         None => coverage.extend(now),
                     }
-                    let probe = exhibit.probes.get(usize::from(*id)).map(|p| p.shape);
-                    let set = if let Some(Shape::Spikes { over }) = probe { exhibit.set(over) } else { None };
+                    let probe = schema.probes.get(usize::from(*id)).map(|p| p.shape);
+                    let set = if let Some(Shape::Spikes { over }) = probe { schema.set(over) } else { None };
                     let n_elements = set.map_or(0, |set| set.len as usize);
                     let batch = Batch {
                         probe: *id,
@@ -193,9 +193,9 @@ mod tests {
     const PROBES: &[ProbeSpec] =
         &[ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } }];
 
-    fn exhibit() -> Exhibit {
+    fn schema() -> SimSchema {
         let set = ElementSet { name: "cells", len: 10, ..ElementSet::default() };
-        Exhibit { probes: PROBES, sets: vec![Arc::new(set)], ..Exhibit::default() }
+        SimSchema { probes: PROBES, sets: vec![Arc::new(set)], ..SimSchema::default() }
     }
 
     fn frame(steps: std::ops::Range<u64>, is_tapped: bool) -> Frame {
@@ -206,33 +206,33 @@ mod tests {
 
     #[test]
     fn steps_without_a_subscription_are_gaps_and_not_silence() {
-        let (mut past, exhibit) = (Past::default(), exhibit());
-        past.absorb(&exhibit, &mut frame(0..0, true));
-        past.absorb(&exhibit, &mut frame(0..100, true));
-        past.absorb(&exhibit, &mut frame(100..300, false));
+        let (mut past, schema) = (Past::default(), schema());
+        past.absorb(&schema, &mut frame(0..0, true));
+        past.absorb(&schema, &mut frame(0..100, true));
+        past.absorb(&schema, &mut frame(100..300, false));
         assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0)], "the end is known while nothing is subscribed");
-        past.absorb(&exhibit, &mut frame(300..300, true));
-        past.absorb(&exhibit, &mut frame(300..400, true));
+        past.absorb(&schema, &mut frame(300..300, true));
+        past.absorb(&schema, &mut frame(300..400, true));
         assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0)]);
         assert_eq!(past.gaps(7, 50.0, 80.0), [(50.0, 80.0)], "an unknown probe has no data");
         let mut lossy = frame(500..600, true);
         lossy.skipped = 100;
-        past.absorb(&exhibit, &mut lossy);
+        past.absorb(&schema, &mut lossy);
         assert_eq!(past.gaps(0, 0.0, 1e9), [(100.0, 300.0), (400.0, 500.0)], "spikes skipped on the way are a gap");
     }
 
     #[test]
     fn absorbing_moves_spikes_without_touching_them() {
-        let (mut past, exhibit) = (Past::default(), exhibit());
+        let (mut past, schema) = (Past::default(), schema());
         past.set_indexer(Some(Indexer::spawn(|| {}).expect("a thread")));
         let mut moved = frame(0..5_000, true);
-        past.absorb(&exhibit, &mut moved);
+        past.absorb(&schema, &mut moved);
         assert_eq!(moved.reading(0), Some(&Reading::Spikes(vec![])), "moved out");
         while !past.is_indexed() {
             std::thread::yield_now();
         }
         assert!(past.update() && past.train(0).is_some_and(|t| t.history.len() == 5_000));
-        past.absorb(&exhibit, &mut frame(5_000..5_100, true));
+        past.absorb(&schema, &mut frame(5_000..5_100, true));
         assert_eq!(past.n_moved, 5_100);
     }
 }

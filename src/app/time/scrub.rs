@@ -118,7 +118,7 @@ mod tests {
                 (1, Reading::Field(vec![0.0; 4])),
                 (2, Reading::Field(vec![step as f32; 4])),
             ];
-            time.absorb(&exhibit, &mut Frame { clock, readings, epoch: 1, ..Frame::default() });
+            time.absorb(&schema, &mut Frame { clock, readings, epoch: 1, ..Frame::default() });
         }
         (time, schema)
     }

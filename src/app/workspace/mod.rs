@@ -245,18 +245,18 @@ impl Workspaces {
 
     /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
     /// Hidden views do without matrices, which have no history.
-    pub fn taps(&self, exhibit: &Exhibit, selection: &views::Selection) -> Vec<Tap> {
+    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         let shown = self.now().visible();
         let shown: Vec<&Pane> = shown.iter().filter(|_| !self.is_home).filter_map(|id| self.now().pane(*id)).collect();
         let is_matrix = |tap: &Tap| {
-            exhibit
+            schema
                 .probes
                 .get(usize::from(tap.probe))
                 .is_some_and(|p| matches!(p.shape, crate::sim::Shape::Matrix { .. }))
         };
         let wanted = self.views.iter().map(|(pane, view)| {
-            let mut taps = view.taps(exhibit, self.pins.get(pane).unwrap_or(selection));
+            let mut taps = view.taps(schema, self.pins.get(pane).unwrap_or(selection));
             taps.retain(|tap| shown.contains(&pane) || !is_matrix(tap));
             taps
         });

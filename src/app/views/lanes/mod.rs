@@ -180,7 +180,7 @@ impl Lanes {
             ink.bar(ui, layout.bar, unit, ink.beyond(&visible.values), tokens);
         }
         let inside = ui.painter_at(plot);
-        if let Some((id, _)) = self.probe(ctx.exhibit)
+        if let Some((id, _)) = self.probe(ctx.schema)
             && let Some(row) = self.series.get(&id)
         {
             let gaps = row.samples.gaps(line.t0, line.t1);

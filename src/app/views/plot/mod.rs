@@ -2,7 +2,6 @@
 
 pub(super) mod lane_colors;
 mod line;
-mod marks;
 mod measure_cursors;
 mod onsets;
 mod psth;
@@ -10,6 +9,7 @@ mod psth_chart;
 mod rates;
 pub(super) mod samples;
 mod smooth;
+mod spike_marks;
 mod traces;
 
 pub use rates::Rates;

@@ -3,9 +3,9 @@
 
 use super::{
     line::{paint_line, range},
-    marks::Marks,
     measure_cursors::MeasureCursors,
     samples::Samples,
+    spike_marks::Marks,
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
@@ -113,7 +113,7 @@ impl Traces {
             false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64),
         };
         let elements = self.scroll(ui, &response, plot, elements);
-        let train = Self::spikes_probe(ctx.exhibit, set.name).and_then(|p| ctx.time.past.train(p));
+        let train = Self::spikes_probe(ctx.schema, set.name).and_then(|p| ctx.time.past.train(p));
         self.marks.update(ui.ctx(), train, &elements, &line);
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
@@ -277,8 +277,8 @@ impl View for Traces {
         self.is_pinned &= !self.pinned.is_empty();
     }
 
-    fn absorb(&mut self, exhibit: &Exhibit, frame: &Frame) {
-        let Some((probe, _)) = self.probe(exhibit) else { return };
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let Some((probe, _)) = self.probe(schema) else { return };
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
             for (lane, element) in series.elements.iter().enumerate() {

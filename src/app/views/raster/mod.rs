@@ -19,7 +19,7 @@ mod window;
 use super::{MenuTarget, View, ViewCtx, area_select::AreaSelect, kit, probes_where, tap};
 use crate::{
     app::time::{ElementBins, Time, TimeLink, Train, spikes::History},
-    engine::Exhibit,
+    engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, Shape, Tap},
 };
 use arrange::RowArranger;

@@ -3,7 +3,7 @@
 use crate::{
     app::{
         time::{Timeline, Train, spikes::History},
-        views::pool::Errand,
+        views::pool::PoolJob,
     },
     sim::Spike,
 };
@@ -24,13 +24,13 @@ type Found = BTreeMap<u32, Vec<u64>>;
 #[derive(Default)]
 pub struct Marks {
     found: Option<(Key, Found)>,
-    job: Errand<Key, Found>,
+    job: PoolJob<Key, Found>,
 }
 
 impl Marks {
     /// Searches the spikes of some elements in the visible times.
     pub fn update(&mut self, ctx: &egui::Context, train: Option<&Train>, elements: &[u32], line: &Timeline) {
-        if let Some(found) = self.job.arrived() {
+        if let Some(found) = self.job.poll() {
             self.found = Some(found);
         }
         let Some(history) = train.map(|t| &t.history) else { return };
@@ -47,7 +47,7 @@ impl Marks {
             self.found = Some((key, search(history, elements, from, to)));
         } else if self.job.is_free(&key) {
             let (history, elements) = (history.clone(), elements.to_vec());
-            self.job.begin(ctx, key, move || search(&history, &elements, from, to));
+            self.job.start(ctx, key, move || search(&history, &elements, from, to));
         }
     }
 
