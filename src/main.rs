@@ -9,7 +9,10 @@ fn main() -> ExitCode {
 
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.
 fn open_window(window: Window) -> ExitCode {
-    let Window { project, reset_layout, reset_settings, safe_mode } = window;
+    let Window { project, reset_layout, reset_settings, safe_mode, bench_secs, json } = window;
+    if let Some(secs) = bench_secs {
+        return bench_window(secs, json);
+    }
     if neuropil::cli::has_display() {
         let start = Start { reset_layout, reset_settings, safe_mode, ..Start::default() };
         match neuropil::app::open(project.clone(), start) {
@@ -22,4 +25,18 @@ fn open_window(window: Window) -> ExitCode {
         );
     }
     neuropil::cli::headless(project)
+}
+
+/// Prints the UI-thread time per frame.
+fn bench_window(secs: f64, json: bool) -> ExitCode {
+    match neuropil::app::bench::run(secs) {
+        Ok(rows) => {
+            neuropil::app::bench::report(&rows, json).iter().for_each(|line| println!("{line}"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("neuropil: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -90,7 +90,7 @@ fn the_cursor_goes_back_and_returns() {
     let now = w.state().time().past.newest() as f64;
     command(&mut w, UiCommand::MoveCursor(-10));
     assert_eq!(w.state().time().axis.cursor(), Some(now - 1_000.0));
-    let banner = |w: &Window| w.query_all_by_label_contains("scrubbed:").count();
+    let banner = |w: &Window| w.query_all_by_label_contains("Viewing ").count();
     assert_eq!(banner(&w), 1);
     command(&mut w, UiCommand::MoveCursor(1));
     assert_eq!(w.state().time().axis.cursor(), Some(now - 900.0));

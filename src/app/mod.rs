@@ -4,6 +4,7 @@
 //! `logic` processes messages (also while the window is hidden), `ui` draws. Nothing here blocks: files, dialogs,
 //! builds and runs are on other threads.
 
+pub mod bench;
 pub mod commands;
 pub mod fonts;
 pub mod icons;

@@ -35,6 +35,10 @@ pub struct Window {
     pub reset_settings: bool,
     /// As if nothing had been kept, without the graphics processor.
     pub safe_mode: bool,
+    /// Measure the UI thread without a display for this many seconds per rate, instead of opening a window.
+    pub bench_secs: Option<f64>,
+    /// The result of a measurement as JSON.
+    pub json: bool,
 }
 
 /// One more listener to the program's log: the window's.
@@ -47,7 +51,13 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
     match args.task {
         None => {
             let WindowArgs { reset_layout, reset_settings, safe_mode } = args.window;
-            open_window(Window { project: args.project, reset_layout, reset_settings, safe_mode })
+            let project = args.project;
+            open_window(Window { project, reset_layout, reset_settings, safe_mode, bench_secs: None, json: false })
+        }
+        Some(Task::Bench(bench)) if bench.kind == "window" => {
+            let bench_secs = Some(bench.duration.map_or(10.0, |ms| ms * 1e-3));
+            let (reset_layout, reset_settings, safe_mode) = (false, false, false);
+            open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench_secs, json: bench.json })
         }
         Some(task) => finish(perform(task)),
     }

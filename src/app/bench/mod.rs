@@ -1,0 +1,131 @@
+//! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a fake simulation
+//! sends spikes at a fixed rate through the real engine.
+
+mod load;
+
+use super::{App, Start, live::Builder};
+use crate::{project::Project, sim::Simulation};
+use load::Load;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Spikes per second of wall time.
+pub const RATES: [f64; 2] = [1e6, 30e6];
+/// A display of 60 frames per second.
+const FRAME: Duration = Duration::from_micros(16_667);
+/// Time before measuring.
+const WARM_UP: Duration = Duration::from_secs(2);
+const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
+
+/// The result at one rate.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct WindowRow {
+    /// Spikes per second sent.
+    pub spikes_per_s: f64,
+    /// Frames measured.
+    pub frames: usize,
+    /// UI-thread time per frame, ms: update, layout and tessellation.
+    pub ui_median_ms: f64,
+    /// The same, 99th percentile.
+    pub ui_p99_ms: f64,
+    /// Spikes that arrived in the window per second.
+    pub received_per_s: f64,
+    /// Spikes the window did not take in time.
+    pub lost: u64,
+    /// Simulated seconds whose density is kept.
+    pub density_s: f64,
+    /// Simulated seconds of single spikes in memory.
+    pub single_s: f64,
+}
+
+/// Measures for this many seconds at each rate.
+pub fn run(secs: f64) -> Result<Vec<WindowRow>, String> {
+    RATES.iter().map(|rate| measure(*rate, Duration::from_secs_f64(secs))).collect()
+}
+
+/// The result as lines, or as JSON.
+pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
+    if json {
+        return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
+    }
+    let line = |row: &WindowRow| {
+        format!(
+            "{:5.1} M spikes/s  UI thread median {:6.2} ms  p99 {:6.2} ms  {} frames  received {:5.1} M/s  lost {}  \
+             density {:.1} s  single spikes {:.1} s",
+            row.spikes_per_s * 1e-6,
+            row.ui_median_ms,
+            row.ui_p99_ms,
+            row.frames,
+            row.received_per_s * 1e-6,
+            row.lost,
+            row.density_s,
+            row.single_s
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
+fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
+    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::new(rate)) as Box<dyn Simulation>));
+    let start = Start {
+        project: Some(Project::default()),
+        builder: Some(builder),
+        run: true,
+        native_dialogs: false,
+        state_dir: None,
+        config_dir: None,
+        ..Start::default()
+    };
+    let ctx = egui::Context::default();
+    let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
+    let mut frame = eframe::Frame::_new_kittest();
+    let (begin, mut ms) = (Instant::now(), vec![]);
+    let mut first = None;
+    while begin.elapsed() < WARM_UP + length {
+        let due = Instant::now() + FRAME;
+        let took = draw(&ctx, &mut app, &mut frame, begin);
+        if begin.elapsed() > WARM_UP {
+            first.get_or_insert_with(|| (Instant::now(), spikes(&app)));
+            ms.push(took);
+        }
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    let (since, n) = first.ok_or("the measurement was too short")?;
+    let received_per_s = (spikes(&app) - n) as f64 / since.elapsed().as_secs_f64();
+    ms.sort_by(f64::total_cmp);
+    let quantile = |q: f64| ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)];
+    let past = &app.time.past;
+    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.secs_per_step;
+    let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
+    Ok(WindowRow {
+        spikes_per_s: rate,
+        frames: ms.len(),
+        ui_median_ms: quantile(0.5),
+        ui_p99_ms: quantile(0.99),
+        received_per_s,
+        lost: skipped + past.n_lost(),
+        density_s: secs(past.first()),
+        single_s: secs(past.oldest()),
+    })
+}
+
+/// Spikes indexed so far.
+fn spikes(app: &App) -> u64 {
+    app.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
+}
+
+/// One frame: update, layout and tessellation; ms.
+fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: Instant) -> f64 {
+    let input = egui::RawInput {
+        screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
+        time: Some(begin.elapsed().as_secs_f64()),
+        ..egui::RawInput::default()
+    };
+    let start = Instant::now();
+    eframe::App::logic(app, ctx, frame);
+    let output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
+    drop(ctx.tessellate(output.shapes, output.pixels_per_point));
+    start.elapsed().as_secs_f64() * 1e3
+}
