@@ -238,7 +238,7 @@ fn changes_are_logged_with_their_step() {
     engine.send(Command::Set(Fake::change(0))); // needs a rebuild
     engine.send(Command::RunTo(300));
     wait(&engine, |e| matches!(e, Event::Applied(250, LoggedCommand::Act(_))));
-    wait(&engine, |e| matches!(e, Event::Rejected(_)));
+    wait(&engine, |e| matches!(e, Event::Rejected { .. }));
     wait(&engine, |e| matches!(e, Event::NeedsRebuild(_)));
     wait_paused(&engine);
     engine.send(Command::StopRecording);
@@ -300,7 +300,7 @@ fn jumps_end_the_recording_where_it_was() {
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::Restore(vec![1]));
-    wait(&engine, |e| matches!(e, Event::Rejected(_)));
+    wait(&engine, |e| matches!(e, Event::Rejected { .. }));
     assert!(kept.lock().unwrap().finished.is_none(), "a refused state ends nothing");
 }
 
@@ -371,7 +371,7 @@ fn a_lost_device_is_told_once_after_the_recording_is_closed() {
             Event::Recorded(digest, clock) if clock.step == 64 && digest.totals[0].1 == 320 => Some("recorded"),
             Event::Failed(error) if error.is_device() => Some("failed"),
             Event::Running(false, clock) if clock.step == 64 => Some("stopped"),
-            Event::Rejected(_) | Event::RecordingFailed(_) => Some("noise"),
+            Event::Rejected { .. } | Event::RecordingFailed(_) => Some("noise"),
             _ => None,
         })
         .collect();
@@ -389,7 +389,7 @@ fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
         let mut failed_again = false;
         loop {
             match engine.events.recv_timeout(Duration::from_secs(20)).expect("the load") {
-                Event::Failed(_) | Event::Rejected(_) => failed_again = true,
+                Event::Failed(_) | Event::Rejected { .. } => failed_again = true,
                 Event::Loaded(_) => break,
                 _ => {}
             }

@@ -66,7 +66,7 @@ fn start<'a>(
 fn wait_for(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
     loop {
         let event = engine.events.recv_timeout(Duration::from_secs(30)).expect("an event in time");
-        if let Event::Failed(e) | Event::Rejected(e) = &event {
+        if let Event::Failed(e) | Event::Rejected { error: e, .. } = &event {
             panic!("{e}");
         }
         if wanted(&event) {

@@ -71,6 +71,9 @@ impl Simulation for Mirrored {
     fn digest(&self) -> Digest {
         self.sim.digest()
     }
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        self.sim.memory()
+    }
 }
 
 struct Dice(u32, u32);
@@ -122,7 +125,7 @@ fn small(kind: &str) -> Project {
     let mut project = Project { model: Model::by_name(kind).expect(kind), ..Project::default() };
     let texts: &[&str] = match kind {
         "spiking" => &["network.source=Balanced", "network.n_neurons=120", "network.in_degree=10"],
-        _ => &["population.n_nuclei=64"],
+        _ => &["population.n_start=64", "population.capacity=64"],
     };
     for text in texts.iter().chain(&["run.device=Cpu", "run.threads=1"]) {
         project.set(text, Path::new(".")).expect(text);
@@ -137,14 +140,20 @@ fn differences(w: &Window, engine: &Model) -> Vec<(String, bool)> {
     let session = w.state().session();
     let params = session.project.model.params();
     let changes = params.changes_since(engine.params());
-    changes.into_iter().map(|c| (params.path(c.id), session.live.rejection(c.id).is_some())).collect()
+    let waiting = session.live.waiting_for_rebuild(&session.project.model);
+    let is_marked = |id: ParamId| session.live.rejection(id).is_some() || waiting.contains(&id);
+    changes.into_iter().map(|c| (params.path(c.id), is_marked(c.id))).collect()
 }
 
 fn agree(w: &mut Window, engine: &Mutex<Model>, at: &str) {
     w.step();
     until(w, "all edits are answered", |w| !w.state().session().live.has_pending_edits());
     let engine = engine.lock().expect("lock").clone();
-    assert_eq!(w.state().session().live.accepted_model(), Some(&engine), "{at}: the window knows the engine's parameters");
+    assert_eq!(
+        w.state().session().live.accepted_model(),
+        Some(&engine),
+        "{at}: the window knows the engine's parameters"
+    );
     let unmarked: Vec<String> =
         differences(w, &engine).into_iter().filter(|(_, is_marked)| !is_marked).map(|(path, _)| path).collect();
     assert_eq!(unmarked, [""; 0], "{at}: the document differs from the engine without a mark");

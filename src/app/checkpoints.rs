@@ -40,7 +40,7 @@ pub struct Checkpoints {
     /// The failure, until a simulation replaces it.
     pub failure: Option<DeviceFailure>,
     checkpoint: Option<Checkpoint>,
-    requested: Option<(Instant, Project)>,
+    requested: Option<Instant>,
     next: Option<Instant>,
 }
 
@@ -51,15 +51,15 @@ impl Checkpoints {
         self.requested.is_none() && now >= *self.next.get_or_insert(now + every)
     }
 
-    /// A state was requested; the simulation has applied this document.
-    pub fn requested(&mut self, now: Instant, project: Project) {
-        self.requested = Some((now, project));
+    /// A state was requested.
+    pub fn requested(&mut self, now: Instant) {
+        self.requested = Some(now);
     }
 
     /// The state arrived. The longer it took, the later the next one.
-    pub fn saved(&mut self, state: Vec<u8>, clock: Clock, n_logged: usize, now: Instant) {
-        let Some((requested, project)) = self.requested.take() else { return };
-        self.checkpoint = Some(Checkpoint { state, clock, project, n_logged });
+    pub fn saved(&mut self, checkpoint: Checkpoint, now: Instant) {
+        let Some(requested) = self.requested.take() else { return };
+        self.checkpoint = Some(checkpoint);
         self.next = self.every.map(|every| now + every.max((now - requested) * MAX_COST));
     }
 
@@ -97,6 +97,11 @@ mod tests {
 
     const SEC: Duration = Duration::from_secs(1);
 
+    fn kept(step: u64) -> Checkpoint {
+        let clock = Clock { step, secs_per_step: 1.0 };
+        Checkpoint { state: vec![1], clock, project: Project::default(), n_logged: 0 }
+    }
+
     #[test]
     fn checkpoints_are_periodic_and_bounded_in_cost() {
         let (mut checkpoints, start) = (Checkpoints::default(), Instant::now());
@@ -104,9 +109,9 @@ mod tests {
         checkpoints.every = Some(20 * SEC);
         assert!(!checkpoints.is_due(start));
         assert!(checkpoints.is_due(start + 20 * SEC));
-        checkpoints.requested(start + 20 * SEC, Project::default());
+        checkpoints.requested(start + 20 * SEC);
         assert!(!checkpoints.is_due(start + 60 * SEC), "one at a time");
-        checkpoints.saved(vec![1], Clock { step: 7, secs_per_step: 1.0 }, 0, start + 21 * SEC);
+        checkpoints.saved(kept(7), start + 21 * SEC);
         assert_eq!(checkpoints.checkpoint().map(|c| c.clock.step), Some(7));
         assert!(!checkpoints.is_due(start + 120 * SEC), "it took 1 s, so the next one waits 100 s");
         assert!(checkpoints.is_due(start + 121 * SEC));
@@ -118,7 +123,7 @@ mod tests {
         assert!(checkpoints.recovery_point().is_some());
         checkpoints.forget();
         assert!(checkpoints.checkpoint().is_none());
-        checkpoints.saved(vec![2], Clock::default(), 0, start + 122 * SEC);
+        checkpoints.saved(kept(9), start + 122 * SEC);
         assert!(checkpoints.checkpoint().is_none(), "a state of a lost simulation");
     }
 }

@@ -7,7 +7,7 @@ mod playback;
 mod recovery;
 mod subscriptions;
 
-pub use acks::EditAcks;
+pub use acks::{EditAcks, Rejection};
 
 use super::{
     checkpoints::Checkpoints,
@@ -84,6 +84,10 @@ pub struct Live {
     loading: Option<Loading>,
     /// Parameters sent to the simulation: the built document and all edits sent since.
     sent: Option<Project>,
+    /// Parameters the engine has confirmed: the built document and all edits it applied.
+    accepted: Option<Project>,
+    /// Simulations sent to the engine that it has not loaded yet: answers until then belong to the one before.
+    n_loads_pending: u32,
     /// The document the simulation was built from.
     built: Option<Project>,
     /// The run since step 0, for recordings.
@@ -140,6 +144,8 @@ impl Live {
             wake,
             loading: None,
             sent: None,
+            accepted: None,
+            n_loads_pending: 0,
             built: None,
             run_log: None,
             rebuild_only: HashSet::new(),
@@ -199,7 +205,8 @@ impl Live {
     pub fn forget(&mut self) {
         self.cancel_loading();
         self.pause();
-        self.sent = None;
+        (self.sent, self.accepted) = (None, None);
+        self.acks = EditAcks::default();
         self.playback = None;
         self.schema = SimSchema::default();
         self.clock = Clock::default();

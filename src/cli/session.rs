@@ -155,7 +155,7 @@ impl Watched<'_> {
             match self.engine.events.recv_timeout(LOOK_EVERY) {
                 Ok(Event::Running(false, _)) => return Ok(()),
                 Ok(Event::Failed(error)) => return Err(error.into()),
-                Ok(Event::Rejected(error)) => return Err(error.into()),
+                Ok(Event::Rejected { error, .. }) => return Err(error.into()),
                 Ok(Event::RecordingFailed(error)) => self.recording_failed(&error),
                 Ok(_) => {}
                 Err(e) if e.is_disconnected() => return Err(gone()),

@@ -109,8 +109,14 @@ pub enum Event {
     Applied(u64, LoggedCommand),
     /// A change needs the simulation rebuilt from the project.
     NeedsRebuild(Change),
-    /// A change or an action was refused; the simulation goes on.
-    Rejected(SimError),
+    /// A change or an action was rejected; the simulation continues. Every `Set` is answered in order by exactly one of
+    /// `Applied`, `NeedsRebuild` and `Rejected`, or by `Failed`.
+    Rejected {
+        /// The rejected change; none for actions, states and taps.
+        change: Option<Change>,
+        /// The reason.
+        error: SimError,
+    },
     /// The simulation stopped; a recording in progress is closed. When its device failed, it is gone.
     Failed(SimError),
     /// The recording is complete on disk.

@@ -138,12 +138,12 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// The simulation goes on, unless it was its device that refused.
-    fn refuse(&mut self, error: SimError) {
+    /// The simulation continues, unless its device failed. `change`: the rejected parameter change.
+    fn reject(&mut self, change: Option<Change>, error: SimError) {
         if error.is_device() {
             return self.fail(error);
         }
-        self.tell(Event::Rejected(error));
+        self.tell(Event::Rejected { change, error });
     }
 
     fn set_running(&mut self, running: Running) {
@@ -177,7 +177,7 @@ impl<W: Fn()> Worker<W> {
                 let done = self.sim.as_mut().map(|s| s.act(&action));
                 match done {
                     Some(Ok(())) => self.log(LoggedCommand::Act(action)),
-                    Some(Err(error)) => self.refuse(error),
+                    Some(Err(error)) => self.reject(None, error),
                     None => {}
                 }
             }
@@ -194,7 +194,7 @@ impl<W: Fn()> Worker<W> {
             Command::StopRecording => self.stop_recording(),
             Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
                 Some((Ok(state), clock)) => self.tell(Event::Saved(state, clock)),
-                Some((Err(error), _)) => self.refuse(error),
+                Some((Err(error), _)) => self.reject(None, error),
                 None => {}
             },
             Command::Restore(state) => self.restore(&state),
@@ -255,7 +255,7 @@ impl<W: Fn()> Worker<W> {
     fn restore(&mut self, state: &[u8]) {
         let (clock, digest) = (self.clock(), self.digest());
         match self.sim.as_mut().map(|s| s.load(state)) {
-            Some(Err(error)) => return self.refuse(error),
+            Some(Err(error)) => return self.reject(None, error),
             Some(Ok(())) => self.close_recording(digest, clock),
             None => {}
         }
@@ -267,9 +267,9 @@ impl<W: Fn()> Worker<W> {
     fn set(&mut self, change: Change) {
         match self.sim.as_mut().map(|s| s.set(&change)) {
             Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
-            Some(Err(error)) => self.refuse(error),
+            Some(Err(error)) => self.reject(Some(change), error),
             Some(Ok(Effect::Applied)) => self.log(LoggedCommand::Set(change)),
-            None => {}
+            None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
         }
     }
 
@@ -299,7 +299,7 @@ impl<W: Fn()> Worker<W> {
             }
         }
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
-            self.refuse(error);
+            self.reject(None, error);
         }
     }
 

@@ -1,46 +1,67 @@
-//! Differences between the document and the simulation: sent to the engine, or waiting for a rebuild.
+//! Differences between the document and the simulation: sent to the engine, rejected by it, or waiting for a rebuild.
 
-use super::Live;
+use super::{Live, Rejection};
 use crate::{
+    app::interventions,
     engine::Command,
     kinds::Model,
-    params::{Change, ParamId, Params},
+    params::{Change, ParamId, Params, Value},
     project::{Project, RunPlan},
 };
 
 impl Live {
     /// Sends the changes since the last call to the engine; the last value per frame counts. Undo, redo and reloading a
-    /// file reach the simulation the same way.
+    /// file reach the simulation the same way. Rejected edits are not sent again until something else has changed.
     pub fn reconcile(&mut self, model: &Model) {
-        let Some(sent) = &self.sent else { return };
-        if sent.model.name() != model.name() || self.loading.is_some() {
+        let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
+        let Some(sent) = self.sent.as_ref().filter(|_| self.loading.is_none() && !is_lost) else { return };
+        if sent.model.name() != model.name() {
             return;
         }
-        let live: Vec<Change> = self.changes(model).filter(|c| !self.needs_rebuild(model.params(), c.id)).collect();
+        let changes = self.changes(model);
+        self.acks.keep_rejections(|group| changes.iter().any(|c| c.id.group == group));
+        let live = changes.into_iter().filter(|c| !self.needs_rebuild(model.params(), c.id));
+        let live: Vec<Change> = live.filter(|c| !self.acks.is_rejected(c)).collect();
         for change in live {
             if !self.send(Command::Set(change.clone())) {
                 break; // the rest is sent with the next frame
             }
             self.latency.sent(change.id);
-            self.acks.sent(change.id);
             if let Some(sent) = &mut self.sent {
                 sent.model.params_mut().set(&change);
+            }
+            self.acks.sent(change);
+        }
+    }
+
+    fn changes(&self, model: &Model) -> Vec<Change> {
+        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        sent.map(|sent| ordered_changes(model.params(), sent.model.params())).unwrap_or_default()
+    }
+
+    /// The engine answered: what it has applied, then the edits that are not answered yet.
+    pub(super) fn update_sent(&mut self) {
+        if let (Some(sent), Some(accepted)) = (&mut self.sent, &self.accepted) {
+            sent.model = accepted.model.clone();
+            for change in self.acks.pending() {
+                sent.model.params_mut().set(change);
             }
         }
     }
 
-    fn changes(&self, model: &Model) -> impl Iterator<Item = Change> + use<> {
-        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
-        let changes = sent.map(|sent| {
-            let (new, old) = (model.params(), sent.model.params());
-            let changes = new.changes_since(old);
-            // A removed item may be referenced by a later list: that list is changed first.
-            let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
-            let (removals, mut first): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(shrinks);
-            first.extend(removals.into_iter().rev());
-            first
-        });
-        changes.unwrap_or_default().into_iter()
+    /// The parameters that the engine has confirmed. What is drawn of stimuli, and what is recorded, follows from these.
+    pub fn accepted_model(&self) -> Option<&Model> {
+        self.accepted.as_ref().map(|project| &project.model)
+    }
+
+    /// Whether edits were sent that the engine has not answered yet.
+    pub fn has_pending_edits(&self) -> bool {
+        self.acks.pending().next().is_some()
+    }
+
+    /// Why the document's value of a parameter is not that of the engine, if the engine rejected it.
+    pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
+        self.acks.rejection(id)
     }
 
     /// Whether an edit of this parameter waits for a rebuild.
@@ -51,7 +72,7 @@ impl Live {
 
     /// The parameters whose edits wait for a rebuild.
     pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
-        self.changes(model).map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
+        self.changes(model).into_iter().map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
     }
 
     /// Start parameters that have changed since step 0: they take effect at a rewind.
@@ -75,11 +96,84 @@ impl Live {
         ];
         all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
     }
+}
 
-    /// The simulation did not apply this edit: it keeps the value it was built with.
-    pub(super) fn unsend(&mut self, id: ParamId) {
-        if let (Some(sent), Some(built)) = (&mut self.sent, &self.built) {
-            sent.model.params_mut().set(&Change { id, value: built.model.params().get(id) });
+/// The changes from `old` to `new` in an order whose every intermediate state is valid when both ends are: a list grows
+/// before it is referenced, and shrinks after. Renaming a selection together with its references first adds the new
+/// name, and removes the old one last.
+fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
+    let changes = new.changes_since(old);
+    let renames = interventions::list(new, "selections").and_then(|group| renames(&changes, new, old, group));
+    let selections = renames.as_ref().map(|(_, last)| last.id.group);
+    let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
+    let rest = changes.into_iter().filter(|c| Some(c.id.group) != selections);
+    let (mut removals, others): (Vec<Change>, Vec<Change>) = rest.partition(shrinks);
+    let (first, last) = renames.map_or((None, None), |(first, last)| (first, Some(last)));
+    removals.reverse();
+    first.into_iter().chain(others).chain(removals).chain(last).collect()
+}
+
+/// When selections lose names while other lists change too: the list with both the new and the lost selections (unless
+/// that is the old list), and the new list.
+fn renames(changes: &[Change], new: &dyn Params, old: &dyn Params, group: usize) -> Option<(Option<Change>, Change)> {
+    let is_own = |c: &&Change| usize::from(c.id.group) == group;
+    let is_other_list = |c: &Change| usize::from(c.id.group) != group && new.groups()[usize::from(c.id.group)].list;
+    if !changes.iter().any(|c| is_own(&c)) || !changes.iter().any(is_other_list) {
+        return None;
+    }
+    let (name, id) = (interventions::field(new, group, "name")?, ParamId::list(group));
+    let (Value::Rows(now), Value::Rows(before)) = (new.get(id), old.get(id)) else { return None };
+    let is_lost = |row: &&Vec<Value>| now.iter().all(|r| r.get(name) != row.get(name));
+    let lost: Vec<Vec<Value>> = before.iter().filter(is_lost).cloned().collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let both: Vec<Vec<Value>> = now.iter().cloned().chain(lost).collect();
+    let only_removed = now.iter().all(|row| before.contains(row));
+    let first = (!only_removed).then_some(Change { id, value: Value::Rows(both) });
+    Some((first, Change { id, value: Value::Rows(now) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::path;
+
+    fn set(model: &mut Model, texts: &[&str]) {
+        for text in texts {
+            let change = path::parse(model.params(), text).unwrap();
+            assert!(model.params_mut().set(&change));
         }
+    }
+
+    #[test]
+    fn renaming_a_selection_with_its_references_keeps_every_intermediate_state_valid() {
+        let mut old = Model::default();
+        let [selections, interventions] =
+            ["selections", "interventions"].map(|name| interventions::list(old.params(), name).unwrap() as u8);
+        old.params_mut().push(selections);
+        old.params_mut().push(interventions);
+        set(&mut old, &["selections.0.name=a", "selections.0.query=index < 5", "interventions.0.target=a"]);
+        let mut new = old.clone();
+        set(&mut new, &["selections.0.name=b", "interventions.0.target=b"]);
+        let names = |model: &Model| -> Vec<String> {
+            interventions::named(model.params()).into_iter().map(|named| named.name).collect()
+        };
+        let target = |model: &Model| {
+            let field = interventions::field(model.params(), usize::from(interventions), "target").unwrap();
+            model.params().get(ParamId::of(usize::from(interventions), field))
+        };
+        let mut now = old.clone();
+        for change in ordered_changes(new.params(), old.params()) {
+            assert!(now.params_mut().set(&change));
+            assert!(names(&now).iter().any(|name| target(&now) == Value::Text(name.clone())), "{change:?}");
+        }
+        assert_eq!(now, new);
+        let alone = {
+            let mut m = old.clone();
+            set(&mut m, &["selections.0.name=b"]);
+            m
+        };
+        assert_eq!(ordered_changes(alone.params(), old.params()).len(), 1, "a name alone is one change");
     }
 }

@@ -2,8 +2,15 @@
 
 use super::{EditAcks, Live, LiveEvent, RunLog};
 use crate::{
-    app::{checkpoints::DeviceFailure, commands::UiCommand, log::Level, views::StopReason},
+    app::{
+        checkpoints::{Checkpoint, DeviceFailure},
+        commands::UiCommand,
+        log::Level,
+        views::Trouble,
+    },
     engine::{Command, Engine, Event, LoggedCommand},
+    kinds::Model,
+    params::ParamId,
     sim::{Frame, SimError},
 };
 use std::time::Instant;
@@ -40,12 +47,8 @@ impl Live {
 
     fn keep_checkpoint(&mut self) {
         let now = Instant::now();
-        if self.running
-            && let Some(sent) = &self.sent
-            && self.checkpoints.is_due(now)
-            && self.send(Command::Save)
-        {
-            self.checkpoints.requested(now, sent.clone());
+        if self.running && self.checkpoints.is_due(now) && self.send(Command::Save) {
+            self.checkpoints.requested(now);
         }
     }
 
@@ -67,6 +70,8 @@ impl Live {
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
                     self.run_log = Some(resumed.unwrap_or_else(new_log));
+                    self.n_loads_pending += 1;
+                    self.accepted = Some(loading.project.clone());
                     self.built = Some(loading.project.clone());
                     self.sent = Some(loading.project);
                     self.rebuild_only.clear();
@@ -93,8 +98,14 @@ impl Live {
 
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
+        // Answers to edits of the simulation that was replaced.
+        let is_answer = matches!(event, Event::Applied(..) | Event::NeedsRebuild(_) | Event::Rejected { .. });
+        if is_answer && self.n_loads_pending > 0 {
+            return;
+        }
         match event {
             Event::Loaded(schema) => {
+                self.n_loads_pending = self.n_loads_pending.saturating_sub(1);
                 self.schema = schema;
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
@@ -117,7 +128,7 @@ impl Live {
                 self.pace.forget();
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
-                self.run_log = self.sent.clone().map(|project| RunLog { project, log: vec![] });
+                self.run_log = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
                 self.checkpoints.forget_states();
                 self.stop_reason = None;
                 message(Level::Info, "Rewound to step 0".into());
@@ -126,7 +137,10 @@ impl Live {
                 match &what {
                     LoggedCommand::Set(change) => {
                         self.latency.applied(change.id, step);
-                        self.acks.applied(change.id, step);
+                        self.acks.applied(change, step);
+                        if let Some(accepted) = &mut self.accepted {
+                            accepted.model.params_mut().set(change);
+                        }
                     }
                     LoggedCommand::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
                     LoggedCommand::Rewind => {}
@@ -137,15 +151,22 @@ impl Live {
             }
             Event::NeedsRebuild(change) => {
                 self.rebuild_only.insert(change.id);
-                self.acks.rejected(change.id);
-                self.unsend(change.id);
+                self.acks.needs_rebuild(&change);
+                self.update_sent();
             }
-            Event::Rejected(error) => {
-                self.acks.rejected_any();
+            Event::Rejected { change: Some(change), error } => {
+                let text = self.rejection_text(change.id, &error);
+                if self.acks.rejected(change, error.to_string()) {
+                    message(Level::Warning, text);
+                }
+                self.update_sent();
+            }
+            Event::Rejected { change: None, error } => {
                 self.checkpoints.rejected(Instant::now());
                 message(Level::Warning, format!("Could not apply: {error}"));
             }
             Event::Failed(error) => {
+                self.acks.forget_pending();
                 // The engine has closed the recording.
                 self.recording = None;
                 let remedy = match error.is_device() {
@@ -174,8 +195,22 @@ impl Live {
             }
             Event::Saved(state, clock) => {
                 let n_logged = self.run_log.as_ref().map_or(0, |since| since.log.len());
-                self.checkpoints.saved(state, clock, n_logged, Instant::now());
+                if let Some(project) = &self.accepted {
+                    let kept = Checkpoint { state, clock, project: project.clone(), n_logged };
+                    self.checkpoints.saved(kept, Instant::now());
+                }
             }
+        }
+    }
+
+    /// The message of a rejected edit: `Could not apply interventions.0.target: …`.
+    fn rejection_text(&self, id: ParamId, error: &SimError) -> String {
+        match self.accepted_model().map(Model::params) {
+            Some(params) if id.field == ParamId::WHOLE => {
+                format!("Could not apply {}: {error}", params.groups()[usize::from(id.group)].label())
+            }
+            Some(params) => format!("Could not apply {}: {error}", params.path(id)),
+            None => format!("Could not apply: {error}"),
         }
     }
 }
