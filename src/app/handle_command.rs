@@ -315,7 +315,7 @@ impl App {
     pub(super) fn open_example(&mut self, name: &str) {
         let Some((example, project)) = Example::by_name(name).and_then(|e| Some((e, e.project()?))) else { return };
         if example.needs_files {
-            self.workspace.clear();
+            self.clear_document();
             self.session.replace(project, None);
             self.list_runs();
             self.panels.inspector = true;

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::project::run::MANIFEST;
 
+/// Beginning of the message of a failed save.
+const SAVE_FAILED: &str = "Could not save";
+
 impl App {
     /// Handles the result of a job.
     pub(super) fn finish_job(&mut self, done: JobResult) {
@@ -41,19 +44,20 @@ impl App {
                 }
                 self.set_document(*project, (!is_of_run).then_some(path));
             }
-            JobResult::Opened(_, Err(e)) => self.notify(Level::Error, format!("Could not open: {e}")),
+            JobResult::Opened(_, Err(e)) => self.open_failed(format!("Could not open: {e}")),
             JobResult::Saved(path, project, Ok(())) => {
                 self.workspace.mark_saved();
                 self.recent.add(&path);
                 self.log.add(Level::Info, format!("Saved {}", path.display()));
                 self.session.saved(path, &project);
+                self.toasts.resolve(&[SAVE_FAILED]);
                 if let Some(intent) = self.after_save.take() {
                     self.run_intent(intent);
                 }
             }
             JobResult::Saved(_, _, Err(e)) => {
                 self.after_save = None;
-                self.notify(Level::Error, format!("Could not save: {e}"));
+                self.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
             }
             JobResult::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
             JobResult::RecordingReady(_, _, Err(e)) => self.notify(Level::Error, format!("Could not record: {e}")),
@@ -71,7 +75,7 @@ impl App {
             JobResult::Compared(parity) => self.set_parity(*parity),
             JobResult::Ceilings(ceilings) => self.take_ceilings(ceilings),
             JobResult::RunOpened(Ok(opened)) => self.show_playback(*opened),
-            JobResult::RunOpened(Err(e)) => self.notify(Level::Error, format!("Could not open the run: {e}")),
+            JobResult::RunOpened(Err(e)) => self.open_failed(format!("Could not open the run: {e}")),
             JobResult::Found(query, found) => {
                 if let Some(palette) = &mut self.palette {
                     palette.set_hits(query, found);

@@ -1,14 +1,12 @@
 //! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
 //! a list `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
 
-use super::{text, time::Span, views::Selection};
+use super::{live::RunLog, text, time::Span, views::Selection};
 use crate::{
     engine::{LoggedCommand, SimSchema},
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
     query::{self, Named},
 };
-use std::collections::BTreeMap;
-
 /// Intervention on the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervention {
@@ -127,6 +125,10 @@ pub fn add_effect(
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, target), value: Value::Text(target_name) });
     params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice) });
+    // New items begin disabled where they have no target yet; this one has.
+    if let Some(enabled) = field(params, group, "enabled") {
+        params.set(&Change { id: at(group, item, enabled), value: Value::Bool(true) });
+    }
     Some(text)
 }
 
@@ -175,22 +177,32 @@ fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> Str
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// The steps at which items were added to `interventions` while it ran, by their names.
-pub fn added(params: &dyn Params, began: &dyn Params, log: &[(u64, LoggedCommand)]) -> BTreeMap<String, u64> {
-    let mut out = BTreeMap::new();
-    let Some(group) = list(params, "interventions") else { return out };
-    let Some(name) = field(params, group, "name") else { return out };
-    let known: Vec<Value> = (0..began.len(group as u8)).map(|i| began.get(at(group, i, name))).collect();
-    for (step, what) in log {
-        let LoggedCommand::Set(Change { id, value: Value::Rows(rows) }) = what else { continue };
-        let names = rows.iter().filter_map(|row| row.get(name)).filter(|_| usize::from(id.group) == group);
-        for value in names.filter(|value| !known.contains(value)) {
-            if let Value::Text(text) = value {
-                out.entry(text.clone()).or_insert(*step);
-            }
+/// Time spans of the interventions as they acted in a run: each from the step at which it was applied to the step at which
+/// it was removed, disabled or changed in time. What the engine did not apply is not among them.
+pub fn run_spans(run: &RunLog, secs_per_step: f64) -> Vec<Span> {
+    let mut model = run.project.model.clone();
+    let group = list(model.params(), "interventions");
+    let mut all: Vec<Span> = vec![];
+    let mut acting: Vec<(Span, f64)> = spans(model.params(), secs_per_step).into_iter().map(|s| (s, 0.0)).collect();
+    for (step, what) in &run.log {
+        let LoggedCommand::Set(change) = what else { continue };
+        if Some(usize::from(change.id.group)) != group || !model.params_mut().set(change) {
+            continue;
         }
+        let at = *step as f64;
+        let mut next = vec![];
+        for span in spans(model.params(), secs_per_step) {
+            let known = acting.iter().position(|(known, _)| *known == span);
+            let since = known.map_or(at, |i| acting.remove(i).1);
+            next.push((span, since));
+        }
+        all.extend(acting.into_iter().map(|(span, since)| Span { since, to: span.to.min(at), ..span }));
+        acting = next;
     }
-    out
+    all.extend(acting.into_iter().map(|(span, since)| Span { since, ..span }));
+    // Nothing acted before it was applied or after its own end.
+    all.retain(|span| span.to > span.from.max(span.since));
+    all
 }
 
 /// Time spans of the enabled items of `interventions`, for kinds with `from_ms` and `to_ms`.
@@ -280,16 +292,23 @@ mod tests {
     }
 
     #[test]
-    fn interventions_added_during_a_run_have_their_step() {
+    fn a_removed_stimulus_keeps_its_band_where_it_acted() {
         let mut project = crate::project::Project::default();
-        let began = project.model.clone();
-        let schema = SimSchema::default();
+        let (began, schema) = (project.clone(), SimSchema::default());
         let params = project.model.params_mut();
-        add(params, &schema, &selected(&[3, 4]), Intervention::Stimulate);
         let id = ParamId::list(list(params, "interventions").unwrap());
-        let log = [(700, LoggedCommand::Set(Change { id, value: params.get(id) })), (900, LoggedCommand::Rewind)];
-        let added = added(params, began.params(), &log);
-        assert_eq!(added.into_iter().collect::<Vec<_>>(), [("Stimulate 2 neurons".to_owned(), 700)]);
-        assert!(super::added(params, params, &log).is_empty(), "it was there from the beginning");
+        let empty = params.get(id);
+        add(params, &schema, &selected(&[3, 4]), Intervention::Stimulate);
+        let set = |value: Value| LoggedCommand::Set(Change { id, value });
+        let mut run = RunLog { project: began, log: vec![(700, set(params.get(id)))] };
+        let of = |run: &RunLog| -> Vec<(f64, f64)> { run_spans(run, 1e-4).iter().map(|s| (s.since, s.to)).collect() };
+        assert_eq!(of(&run), [(700.0, f64::INFINITY)]);
+        run.log.push((900, set(empty)));
+        assert_eq!(of(&run), [(700.0, 900.0)], "undone at step 900");
+        run.log.push((1500, set(params.get(id))));
+        assert_eq!(of(&run), [(700.0, 900.0), (1500.0, f64::INFINITY)]);
+        run.project.model = project.model.clone();
+        run.log.clear();
+        assert_eq!(of(&run), [(0.0, f64::INFINITY)], "there from the start");
     }
 }

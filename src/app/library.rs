@@ -26,6 +26,8 @@ pub struct Run {
     pub started: String,
     /// Simulated seconds; steps for kinds without a time unit.
     pub secs: f64,
+    /// Whether `secs` counts steps: the kind has no time unit.
+    pub is_in_steps: bool,
     /// Wall time, seconds.
     pub wall_secs: f64,
     /// Random seed.
@@ -101,6 +103,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 status: m.status,
                 started: m.started,
                 secs: (m.last_step.saturating_sub(m.first_step)) as f64 * m.secs_per_step,
+                is_in_steps: m.secs_per_step >= 1.0,
                 wall_secs: m.wall_s,
                 seed: m.seed,
                 digest: m.digest.hash.chars().take(8).collect(),
@@ -146,7 +149,11 @@ impl Run {
 
     /// Simulated time.
     pub fn duration_text(&self) -> String {
-        if self.problem.is_some() { String::new() } else { text::sim_time(self.secs) }
+        match self.problem {
+            Some(_) => String::new(),
+            None if self.is_in_steps => text::plural(self.secs as usize, "step", "steps"),
+            None => text::sim_time(self.secs),
+        }
     }
 
     /// Text searched by the filter.

@@ -30,6 +30,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Beginning of the message of a failed build.
+pub const BUILD_FAILED: &str = "Could not build the simulation";
+/// Beginning of the message of a simulation that stopped.
+pub const STOPPED: &str = "The simulation stopped";
+
 /// Builds the simulation of a project on the loader thread. The app uses
 /// [`Devices::build`](super::device::Devices::build); tests use their own.
 pub type Builder = Arc<dyn Fn(&Project, &BuildContext, &Progress) -> Outcome + Send + Sync>;
@@ -90,6 +95,8 @@ pub struct Live {
     n_loads_pending: u32,
     /// The document the simulation was built from.
     built: Option<Project>,
+    /// Counts loads, rewinds and playbacks: the log of a run belongs to one number.
+    run_number: u64,
     /// The run since step 0, for recordings.
     run_log: Option<RunLog>,
     /// Parameters that need a rebuild for this simulation, although they are declared live.
@@ -147,6 +154,7 @@ impl Live {
             accepted: None,
             n_loads_pending: 0,
             built: None,
+            run_number: 0,
             run_log: None,
             rebuild_only: HashSet::new(),
             play_when_loaded: false,
@@ -208,6 +216,7 @@ impl Live {
         (self.sent, self.accepted) = (None, None);
         self.acks = EditAcks::default();
         self.playback = None;
+        self.set_run_log(None);
         self.schema = SimSchema::default();
         self.clock = Clock::default();
         (self.error, self.stop_reason) = (None, None);
@@ -225,6 +234,14 @@ impl Live {
     /// Whether there is a simulation to run.
     pub fn is_loaded(&self) -> bool {
         self.sent.is_some() || self.playback.is_some()
+    }
+
+    /// Measured speed: `7.8×` real time, or `232 steps/s` for kinds without a time unit.
+    pub fn speed_text(&self) -> Option<String> {
+        match self.clock.secs_per_step < 1.0 {
+            true => self.pace.real_time_factor().map(|x| format!("{}×", super::text::short(x))),
+            false => self.pace.steps_per_sec().map(|n| format!("{} steps/s", super::text::short(n))),
+        }
     }
 
     /// Whether there is an engine.
@@ -287,9 +304,11 @@ impl Live {
         self.send(Command::Rewind);
     }
 
-    /// Sends an action.
+    /// Sends an action. A finished run cannot be changed.
     pub fn act(&mut self, action: Action) {
-        self.send(Command::Act(action));
+        if self.playback.is_none() {
+            self.send(Command::Act(action));
+        }
     }
 
     /// Starts a recording.
@@ -307,6 +326,16 @@ impl Live {
     /// The model as it was built.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
         self.built.as_ref().map(|project| &project.model)
+    }
+
+    /// Number of the current run: another one has another log.
+    pub fn run_number(&self) -> u64 {
+        self.run_number
+    }
+
+    fn set_run_log(&mut self, run: Option<RunLog>) {
+        self.run_number += 1;
+        self.run_log = run;
     }
 
     /// The run since step 0, for recordings.

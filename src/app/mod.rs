@@ -21,6 +21,7 @@ mod examples;
 mod figure;
 mod file_watch;
 mod focus;
+mod frame;
 pub mod frame_times;
 mod handle_command;
 mod help;
@@ -35,11 +36,13 @@ pub mod keymap;
 pub mod library;
 pub mod live;
 pub mod log;
+mod opening;
 mod pacing;
 mod palette;
 mod placement;
 mod playback;
 mod preferences;
+mod problems;
 mod profiling;
 mod rebuild;
 mod recent;
@@ -117,6 +120,11 @@ pub struct App {
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
+    /// The file given at start, until a document is open.
+    pub(crate) opening: Option<opening::Opening>,
+    /// The area of the views, for the toasts.
+    centre: egui::Rect,
+    process_memory: system::ProcessMemory,
     may_close: bool,
     second_window: fn(&std::path::Path) -> std::io::Result<()>,
     render_state: Option<egui_wgpu::RenderState>,
@@ -186,6 +194,9 @@ impl App {
             devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
+            opening: start.path.clone().map(opening::Opening::new),
+            centre: egui::Rect::EVERYTHING,
+            process_memory: system::ProcessMemory::default(),
             may_close: false,
             second_window: start.second_window,
             render_state: cc.wgpu_render_state.clone(),
@@ -257,54 +268,6 @@ impl App {
         self.log.add(level, text);
     }
 
-    fn process_inbox(&mut self) {
-        self.log.drain();
-        for event in self.session.live.poll() {
-            match event {
-                live::LiveEvent::Loaded => {
-                    let layout = self.session.layout.take().filter(|_| !self.reset_layout);
-                    self.time.reset();
-                    let project = &self.session.project;
-                    self.time.expect(project.planned_steps(), project.model.secs_per_step());
-                    self.workspace.open(layout.as_deref(), &self.session.live.schema);
-                    let device = self.devices.chosen();
-                    self.set_machine(&device);
-                    self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
-                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
-                }
-                live::LiveEvent::Frame(mut frame) => {
-                    self.profile.absorb(&frame);
-                    self.session.filter.absorb(&self.session.live.schema, &frame);
-                    self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
-                    self.session.live.give_back(frame);
-                }
-                live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
-                live::LiveEvent::Message(level, text) => self.notify(level, text),
-                live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
-            }
-        }
-        self.time.past.update();
-        while let Some(done) = self.jobs.poll() {
-            self.finish_job(done);
-        }
-    }
-
-    /// The title bar: `● name — running 7.8×`.
-    fn update_title(&mut self, ctx: &egui::Context) {
-        let session = &self.session;
-        let dirty = if session.is_dirty() { "● " } else { "" };
-        let state = match (session.live.running, session.live.pace.real_time_factor()) {
-            (true, Some(x)) => format!(" — running {}×", text::short(x)),
-            (true, None) => " — running".to_owned(),
-            _ => String::new(),
-        };
-        let title = format!("{dirty}{}{state} — Neuropil", session.project.name);
-        if title != self.title {
-            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
-            self.title = title;
-        }
-    }
-
     fn panels_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
         topbar::ui(ui, self, queue);
         workspace::tabs::ui(ui, self, queue);
@@ -318,31 +281,19 @@ impl App {
         let t = Tokens::of(ui.ctx());
         let frame = egui::Frame::new().fill(t.canvas);
         let centre = ui.available_rect_before_wrap();
+        self.centre = side::uncovered(centre, self);
         egui::CentralPanel::default().frame(frame).show(ui, |ui| self.centre_ui(ui, queue));
         side::drawers_ui(ui, centre, self, queue);
         self.subscribe();
-    }
-
-    /// Subscribes to the probes of the visible views: the engine samples no others for the window.
-    fn subscribe(&mut self) {
-        let session = &self.session;
-        let is_quiet = self.pacing.updates_are_off;
-        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.schema, &session.selection) };
-        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.schema) };
-        for tap in time_panel::taps(self).into_iter().chain(filter) {
-            if taps.iter().all(|t| t.probe != tap.probe) {
-                taps.push(tap);
-            }
-        }
-        taps.sort_by_key(|tap| tap.probe);
-        self.session.live.subscribe(taps);
-        self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
     }
 
     fn centre_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
         let is_empty = !self.session.live.is_loaded() || self.session.live.schema.probes.is_empty();
         if self.workspace.is_home {
             return home::ui(ui, self, queue);
+        }
+        if self.opening.is_some() {
+            return opening::ui(ui, self, queue);
         }
         if is_empty && !self.workspace.page().needs_no_simulation() {
             return welcome::ui(ui, self, queue);
@@ -417,7 +368,7 @@ impl eframe::App for App {
         shortcuts_sheet::ui(&ctx, self);
         dev::ui(&ctx, self);
         home::hover_ui(&ctx);
-        self.toasts.ui(&ctx, self.settings.work.messages_ms * 1e-3);
+        self.toasts.ui(&ctx, self.centre, self.settings.work.messages_ms * 1e-3);
         self.apply_settings(&ctx);
         self.frames.mark_last(&ctx);
         for command in queue {
@@ -426,6 +377,9 @@ impl eframe::App for App {
         let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
         if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
+        }
+        if std::mem::take(&mut self.session.was_read_only) {
+            self.notify(Level::Info, "A finished run is read-only. Choose Rerun project to change and run it");
         }
         self.autosave(&ctx);
         self.journal.keep(&self.session);

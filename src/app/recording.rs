@@ -119,7 +119,7 @@ impl App {
         for note in &opened.notes {
             self.log.add(Level::Warning, note.clone());
         }
-        self.workspace.clear();
+        self.clear_document();
         self.session.replace(opened.project.clone(), None);
         if let Err(e) = self.session.live.show(opened) {
             return self.notify(Level::Error, format!("Could not open the run: {e}"));

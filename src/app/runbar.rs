@@ -150,7 +150,7 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     ui.add_space(8.0);
     let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {
-        _ if live.playback.is_some() => (t.warn, "RECORDING"),
+        _ if live.playback.is_some() => (t.warn, "PLAYBACK"),
         _ if failed => (t.error, "FAILED"),
         (true, _) => (breathing(ui, t.live), "LIVE"),
         (false, true) => (t.text_sub, "PAUSED"),

@@ -5,7 +5,10 @@ use super::{
     live::Live,
     views::{Selection, filter::Filter},
 };
-use crate::{kinds::Model, project::Project};
+use crate::{
+    kinds::Model,
+    project::{Project, RunPlan},
+};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,6 +25,10 @@ pub struct Session {
     /// The saved layout, until a simulation is loaded. While the document is open, the workspace holds the layout;
     /// rearranging it is not an edit.
     pub layout: Option<String>,
+    /// Whether no simulation of this document was loaded yet: views start with their own defaults.
+    pub is_new: bool,
+    /// Whether an edit was reverted, because a finished run is read-only.
+    pub was_read_only: bool,
     /// Time of the last save.
     pub saved_at: Option<Instant>,
     /// Undo history.
@@ -43,6 +50,8 @@ impl Session {
             layout: project.workspace.take(),
             saved: Arc::new(project.clone()),
             saved_at: None,
+            is_new: true,
+            was_read_only: false,
             history: History::new(&project),
             defaults: project.model.clone(),
             project,
@@ -61,6 +70,7 @@ impl Session {
         self.layout = project.workspace.take();
         self.saved = Arc::new(project.clone());
         self.saved_at = None;
+        self.is_new = true;
         self.history = History::new(&project);
         self.project = project;
         self.path = path;
@@ -77,7 +87,7 @@ impl Session {
 
     /// Whether there are unsaved changes.
     pub fn is_dirty(&self) -> bool {
-        self.project != *self.saved
+        self.live.playback.is_none() && self.project != *self.saved
     }
 
     /// Whether this equals the document as last saved or opened.
@@ -153,10 +163,30 @@ impl Session {
     /// Called once per frame, after the widgets: commits undo steps and sends changes to the engine. `true` while an edit
     /// is uncommitted.
     pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
+        if self.live.playback.is_some() {
+            self.keep_playback();
+            return false;
+        }
         self.project.follow_links();
         self.live.reconcile(&self.project.model);
         let speed = self.project.run.speed;
         self.live.limit_speed((speed > 0.0).then_some(speed));
         self.history.feed(&self.project, pointer_down, typing, now_secs)
+    }
+
+    /// A finished run is read-only: edits of its project are reverted, except the speed of the playback.
+    fn keep_playback(&mut self) {
+        let recorded = self.history.committed();
+        let speed = self.project.run.speed;
+        let is_same = |a: &Project, b: &Project| {
+            let run = RunPlan { speed: 0.0, ..a.run.clone() } == RunPlan { speed: 0.0, ..b.run.clone() };
+            run && Project { run: b.run.clone(), ..a.clone() } == *b
+        };
+        if self.project == **recorded || is_same(&self.project, recorded) {
+            return;
+        }
+        self.project = Project::clone(recorded);
+        self.project.run.speed = speed;
+        self.was_read_only = true;
     }
 }

@@ -5,6 +5,8 @@ use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
 
 /// Below this width of the window the inspector is a drawer, points.
 const INSPECTOR_FITS: f32 = 1320.0;
+/// Width of the inspector as a drawer, points.
+const INSPECTOR_DRAWER: f32 = 380.0;
 /// Below this width of the window the project tree is one as well, points.
 const TREE_FITS: f32 = 1020.0;
 
@@ -54,7 +56,7 @@ impl Panels {
 /// Draws the docked panels.
 pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     app.panels.fit(ui.ctx().content_rect().width());
-    if app.workspace.is_home {
+    if app.workspace.is_home || app.opening.is_some() {
         return;
     }
     let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
@@ -69,9 +71,16 @@ pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
 }
 
+/// The part of the centre that no drawer of the inspector covers.
+pub fn uncovered(centre: Rect, app: &App) -> Rect {
+    let is_covered = app.panels.inspector && app.panels.narrow_inspector.is && !app.workspace.is_home;
+    let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };
+    centre.with_max_x(centre.right() - width)
+}
+
 /// Draws the drawers over the centre.
 pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiCommand>) {
-    if app.workspace.is_home {
+    if app.workspace.is_home || app.opening.is_some() {
         return;
     }
     if app.panels.tree && app.panels.narrow_tree.is {
@@ -80,7 +89,7 @@ pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiComman
         });
     }
     if app.panels.inspector && app.panels.narrow_inspector.is {
-        drawer(ui, "inspector", centre, Align2::RIGHT_TOP, 380.0, |ui| {
+        drawer(ui, "inspector", centre, Align2::RIGHT_TOP, INSPECTOR_DRAWER, |ui| {
             reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue));
         });
     }

@@ -8,10 +8,10 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
     Panel::bottom("status bar").exact_size(24.0).frame(frame).show(ui, |ui| {
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            hints_ui(ui, app);
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| facts_ui(ui, app, queue));
+            facts_ui(ui, app, queue);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| hints_ui(ui, app));
         });
     });
 }
@@ -48,6 +48,11 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     let hints = hinted(ui.ctx()).unwrap_or(hints);
     let t = Tokens::of(ui.ctx());
     for (key, what) in hints {
+        let font = egui::TextStyle::Small.resolve(ui.style());
+        let size = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), t.text).size().x;
+        if size(key) + size(what) + 20.0 > ui.available_width() {
+            break;
+        }
         ui.label(RichText::new(*key).small().color(t.text));
         ui.label(widgets::sub(ui, *what).small());
         ui.add_space(8.0);
@@ -99,47 +104,104 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// From the right: messages, problems, saved state, frame time, memory, device.
+/// From the right, by importance: messages, problems, saved state, device, memory, frame time. What does not fit is left
+/// out.
 fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     bell_ui(ui, app, queue);
     ui.add_space(8.0);
-    let problems = app.log.problems();
-    let (glyph, color) = if problems > 0 { (icons::WARNING, t.warn) } else { (icons::CHECK, t.text_sub) };
-    let label = match problems {
-        0 => "no problems".to_owned(),
-        1 => "1 problem".to_owned(),
-        n => format!("{n} problems"),
-    };
-    if fact(ui, glyph, &label, color, "Warnings and errors; opens the log").clicked() {
-        queue.push(UiCommand::ToggleLog);
-    }
+    problems_ui(ui, app, queue);
     let session = &app.session;
     let saved = match (session.is_dirty(), session.saved_at) {
+        _ if session.live.playback.is_some() => "read-only".to_owned(),
         (true, _) => "unsaved changes".to_owned(),
         (false, Some(at)) if at.elapsed().as_secs() < 60 => "saved just now".to_owned(),
         (false, Some(at)) => format!("saved {} min ago", at.elapsed().as_secs() / 60),
         (false, None) => "no changes".to_owned(),
     };
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
-    if let Some(ms) = app.frames.own.quantiles() {
-        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, "Median frame time; F12 shows details");
-    }
-    let memory: u64 = session.live.schema.memory.iter().map(|(_, n)| n).sum();
-    if memory > 0 {
-        let owners: Vec<String> =
-            session.live.schema.memory.iter().map(|(o, n)| format!("{o} {}", text::bytes(*n))).collect();
-        fact(ui, icons::MEMORY, &text::bytes(memory), t.text_sub, &owners.join("\n"));
-    }
     let device = app.devices.chosen();
     let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
     fact(ui, glyph, &device.name, t.text_sub, &device.details);
+    let (label, details) = memory_text(app);
+    if !label.is_empty() {
+        fact(ui, icons::MEMORY, &label, t.text_sub, &details);
+    }
+    if let Some(ms) = app.frames.own.quantiles() {
+        let hint = "Median frame time; F12 shows details";
+        fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, hint);
+    }
 }
 
+/// Memory of the model and of the whole process; and its parts.
+fn memory_text(app: &mut App) -> (String, String) {
+    let owners = &app.session.live.schema.memory;
+    let model: u64 = owners.iter().map(|(_, n)| n).sum();
+    let mut lines: Vec<String> = owners.iter().map(|(owner, n)| format!("{owner} {}", text::bytes(*n))).collect();
+    lines.push(format!("history {}", text::bytes(app.time.past.n_bytes() as u64)));
+    let process = app.process_memory.bytes();
+    let parts = [("model", model), ("process", process)].into_iter().filter(|(_, n)| *n > 0);
+    let label = parts.map(|(of, n)| format!("{of} {}", text::bytes(n))).collect::<Vec<_>>().join(" · ");
+    lines.push(format!("process, with window and graphics {}", text::bytes(process)));
+    (label, lines.join("\n"))
+}
+
+/// The current problems; a click lists them.
+fn problems_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let problems = app.problems();
+    let (glyph, color) = if problems.is_empty() { (icons::CHECK, t.text_sub) } else { (icons::WARNING, t.warn) };
+    let label = match problems.len() {
+        0 => "no problems".to_owned(),
+        n => text::plural(n, "problem", "problems"),
+    };
+    let response = fact(ui, glyph, &label, color, "Current problems");
+    let popup = Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    popup.show(|ui| {
+        ui.set_width(360.0);
+        ui.horizontal(|ui| {
+            ui.heading("Problems");
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                if ui.button("Open log").clicked() {
+                    queue.extend((!app.panels.log).then_some(UiCommand::ToggleLog));
+                    ui.close();
+                }
+            });
+        });
+        if problems.is_empty() {
+            ui.label(widgets::sub(ui, "No problems"));
+        }
+        ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+            for problem in problems {
+                ui.horizontal_top(|ui| {
+                    ui.label(icons::rich(icons::WARNING).color(t.warn));
+                    ui.vertical(|ui| {
+                        ui.add(egui::Label::new(&problem.text).wrap().selectable(true));
+                        if let Some((label, command)) = problem.remedy
+                            && ui.button(label).clicked()
+                        {
+                            queue.push(command);
+                            ui.close();
+                        }
+                    });
+                });
+            }
+        });
+    });
+}
+
+/// An item of the bar, when there is room for it.
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
-    let label = ui.add(egui::Label::new(RichText::new(label).small().color(color)).sense(Sense::click()));
+    let font = egui::TextStyle::Small.resolve(ui.style());
+    let width = ui.painter().layout_no_wrap(label.to_owned(), font, color).size().x + 12.0 + 10.0 + 12.0;
+    if width > ui.available_width() {
+        let nothing = egui::Rect::from_min_size(ui.cursor().right_top(), egui::Vec2::ZERO);
+        return ui.interact(nothing, egui::Id::unique(("status item left out", label)), Sense::hover());
+    }
+    let text = egui::Label::new(RichText::new(label).small().color(color)).sense(Sense::click());
+    let text = ui.add(text.extend());
     let icon = ui.label(icons::rich(glyph).size(12.0).color(color));
     ui.add_space(10.0);
-    let response = label | icon;
+    let response = text | icon;
     if hint.is_empty() { response } else { response.on_hover_text(hint) }
 }

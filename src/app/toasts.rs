@@ -1,7 +1,7 @@
 //! Toasts: short messages at the lower right. Errors stay until they are closed.
 
 use super::{icons, log::Level, theme::Tokens, widgets};
-use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Stroke, Ui, vec2};
+use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Rect, Stroke, Ui, vec2};
 use std::{collections::VecDeque, time::Instant};
 
 /// Messages kept in the history.
@@ -59,8 +59,23 @@ impl Toasts {
         self.list.iter().map(|t| t.text.as_str())
     }
 
-    /// Draws the toasts. Messages other than errors disappear after this many seconds.
-    pub fn ui(&mut self, ctx: &egui::Context, stay_secs: f64) {
+    /// Removes the errors that begin with one of these texts: they are mended.
+    pub fn resolve(&mut self, beginnings: &[&str]) {
+        self.list.retain(|t| !beginnings.iter().any(|b| t.text.starts_with(b)));
+    }
+
+    /// Removes all errors: another document is opened.
+    pub fn clear_errors(&mut self) {
+        self.list.retain(|t| t.level < Level::Error);
+    }
+
+    /// The errors on screen, newest last.
+    pub fn errors(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().filter(|t| t.level == Level::Error).map(|t| t.text.as_str())
+    }
+
+    /// Draws the toasts at the lower right of the views. Messages other than errors disappear after this many seconds.
+    pub fn ui(&mut self, ctx: &egui::Context, views: Rect, stay_secs: f64) {
         let now = ctx.input(|i| i.time);
         for toast in &mut self.list {
             if toast.until.is_none() && toast.level < Level::Error {
@@ -72,8 +87,9 @@ impl Toasts {
             ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
         }
         let mut closed = None;
+        let corner = views.intersect(ctx.content_rect()).right_bottom() - vec2(12.0, 12.0);
         let place =
-            Area::new(Id::unique("toasts")).anchor(Align2::RIGHT_BOTTOM, vec2(-12.0, -34.0)).order(Order::Foreground);
+            Area::new(Id::unique("toasts")).fixed_pos(corner).pivot(Align2::RIGHT_BOTTOM).order(Order::Foreground);
         place.show(ctx, |ui| {
             for toast in &self.list {
                 if toast_ui(ui, toast) {

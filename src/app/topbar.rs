@@ -61,6 +61,9 @@ pub fn entries_ui(ui: &mut Ui, app: &App, entries: &[UiCommand], queue: &mut Vec
 
 fn name_ui(ui: &mut Ui, app: &App) {
     let t = Tokens::of(ui.ctx());
+    if app.opening.is_some() {
+        return;
+    }
     let session = &app.session;
     ui.label(RichText::new(&session.project.name).color(t.text_strong).family(widgets::semibold()));
     if session.is_dirty() {

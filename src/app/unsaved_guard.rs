@@ -100,7 +100,7 @@ impl App {
 
     /// Replaces the open document and builds its simulation.
     pub(super) fn set_document(&mut self, project: Project, path: Option<PathBuf>) {
-        self.workspace.clear();
+        self.clear_document();
         self.session.replace(project, path);
         if self.session.live.has_engine() {
             self.session.build(false);
@@ -108,10 +108,17 @@ impl App {
         self.list_runs();
     }
 
+    /// Before another document is opened: its layout is dropped, and with it the problems of the old one.
+    pub(super) fn clear_document(&mut self) {
+        self.workspace.clear();
+        self.toasts.clear_errors();
+        self.opening = None;
+    }
+
     /// Restores the unsaved work of a crashed window as one undoable step.
     pub(super) fn restore(&mut self, left: UnsavedWork) {
         self.journal.adopt(&left.file);
-        self.workspace.clear();
+        self.clear_document();
         let has_base = left.base.is_some();
         let base = left.base.unwrap_or_else(|| left.project.clone());
         self.session.replace(*base, left.path);

@@ -325,11 +325,21 @@ impl UiCommand {
         )
     }
 
-    /// Why it is disabled; `None` when it is enabled.
+    /// Whether it needs an open project.
+    const fn needs_document(&self) -> bool {
+        use UiCommand as C;
+        matches!(self, C::Save | C::SaveAs | C::Undo | C::Redo | C::ResetParameters | C::Compare(_))
+            || matches!(self, C::RunPause | C::Step | C::StepMore | C::RunToEnd | C::Rewind | C::Rebuild | C::Record)
+    }
+
+    /// Why it cannot be used now; `None` when it can.
     pub fn why_not(&self, app: &App) -> Option<&'static str> {
         let (session, live) = (&app.session, &app.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
+        if app.opening.is_some() && self.needs_document() {
+            return Some("No project is open");
+        }
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
         let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
         let loaded = needs(live.is_loaded(), "No simulation: run the model first");

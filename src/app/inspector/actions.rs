@@ -30,7 +30,9 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
     let name = action.label().into_owned();
-    let button = ui.add(Button::new(&name)).accessible_name(&name).on_hover_text(text::unwrap(action.docs));
+    let is_live = app.session.live.playback.is_none();
+    let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
+    let button = button.on_hover_text(text::unwrap(action.docs)).on_disabled_hover_text("A finished run is read-only");
     for (spec, value) in action.params.iter().zip(values.iter_mut()) {
         argument_ui(ui, action.name, spec, value);
     }

@@ -73,7 +73,17 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     // The id is the parameter's path: rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
-    ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+    // A finished run is read-only.
+    let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
+    ui.scope_builder(row, |ui| {
+        if is_read_only {
+            ui.disable();
+        }
+        cells_ui(ui, rows, id, spec, &name, &Cells::of(rect));
+    });
+    if is_read_only {
+        return;
+    }
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
         hover_keys(ui, rows, id);
     }
@@ -168,12 +178,21 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
     }
     let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.acks));
     let pending = taken.is_some_and(|taken| taken.is_pending(id));
+    let rejection = rows.live.and_then(|live| live.rejection(id)).map(|rejection| rejection.why.clone());
     let dot = widgets::state_dot(ui, changed, pending, &format!("Reset {name}"));
+    if rejection.is_some() {
+        let stroke = egui::Stroke::new(1.5, Tokens::of(ui.ctx()).error);
+        ui.painter().circle_stroke(dot.rect.center(), 5.5, stroke);
+    }
     let dot = dot.on_hover_ui(|ui| {
         ui.label(match changed {
             true => format!("Changed. Click to reset to {}", path::show(spec, &rows.defaults.get(id))),
             false => "Default value".to_owned(),
         });
+        if let Some(why) = rejection {
+            ui.colored_label(Tokens::of(ui.ctx()).error, format!("Not applied: {why}"));
+            return;
+        }
         let what = match taken.and_then(|taken| taken.applied_at(id)) {
             _ if pending => "Sent to the simulation, not applied yet".to_owned(),
             Some(step) => format!("Applied before step {}", text::count(step + 1)),

@@ -1,6 +1,6 @@
 //! Handles events of the engine, the loader and a playback, once per frame.
 
-use super::{EditAcks, Live, LiveEvent, RunLog};
+use super::{BUILD_FAILED, EditAcks, Live, LiveEvent, RunLog, STOPPED};
 use crate::{
     app::{
         checkpoints::{Checkpoint, DeviceFailure},
@@ -69,7 +69,7 @@ impl Live {
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
-                    self.run_log = Some(resumed.unwrap_or_else(new_log));
+                    self.set_run_log(Some(resumed.unwrap_or_else(new_log)));
                     self.n_loads_pending += 1;
                     self.accepted = Some(loading.project.clone());
                     self.built = Some(loading.project.clone());
@@ -91,7 +91,7 @@ impl Live {
                     let failure = DeviceFailure { text: error.to_string(), stopped: false, play: loading.play };
                     self.checkpoints.failure = Some(failure);
                 }
-                events.push(LiveEvent::Message(Level::Error, format!("Could not build the simulation: {error}")));
+                events.push(LiveEvent::Message(Level::Error, format!("{BUILD_FAILED}: {error}")));
             }
         }
     }
@@ -128,7 +128,8 @@ impl Live {
                 self.pace.forget();
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
-                self.run_log = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
+                let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
+                self.set_run_log(run);
                 self.checkpoints.forget_states();
                 self.stop_reason = None;
                 message(Level::Info, "Rewound to step 0".into());
@@ -179,7 +180,7 @@ impl Live {
                     self.checkpoints.failure = Some(failure);
                 }
                 self.running = false;
-                message(Level::Error, format!("The simulation stopped: {error}"));
+                message(Level::Error, format!("{STOPPED}: {error}"));
             }
             Event::Recorded(digest, clock) => {
                 let totals: Vec<String> =

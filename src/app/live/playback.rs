@@ -20,7 +20,7 @@ impl Live {
         let wake = self.wake.clone();
         let playback = Playback::read(&opened, move || wake.request_repaint())?;
         self.clock = Clock { step: playback.first, secs_per_step: opened.run.manifest.secs_per_step };
-        self.run_log = Some(RunLog { project: opened.project, log: opened.log });
+        self.set_run_log(Some(RunLog { project: opened.project, log: opened.log }));
         self.schema = opened.schema;
         self.playback = Some(playback);
         Ok(())

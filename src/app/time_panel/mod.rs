@@ -9,7 +9,6 @@ use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, time::
 use crate::engine::LoggedCommand;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 pub use stats::Stats;
-use std::collections::BTreeMap;
 
 /// Height with event densities.
 const HEIGHT: f32 = 96.0;
@@ -26,13 +25,11 @@ pub struct TimePanel {
     /// Only the ruler is shown.
     pub is_collapsed: bool,
     low: Narrow,
-    /// The step at which an intervention was added while the simulation ran.
-    added: BTreeMap<String, u64>,
     /// The smoothed highest density per stream, so that the scale does not jump.
     highest: Vec<f32>,
     stats: Stats,
-    /// Number of logged commands already turned into edits.
-    n_logged: usize,
+    /// The run and the number of its logged commands that are shown as edits and bands.
+    logged: (u64, usize),
 }
 
 impl TimePanel {
@@ -144,7 +141,9 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let frame = Frame::new().fill(fill).inner_margin(Margin::symmetric(12, 0));
     Panel::top("scrubbed").exact_size(26.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest() as f64));
+            // While a run is being read, its last step counts, not the last one read.
+            let last = app.session.live.playback.as_ref().map_or(0, |run| run.last);
+            let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest().max(last) as f64));
             match &app.session.live.playback {
                 Some(run) => recording_ui(ui, run, &at, &of, queue),
                 None => {
@@ -182,7 +181,8 @@ impl App {
     /// Formats a step as a time.
     pub(crate) fn time_text(&self, step: f64) -> String {
         let secs_per_step = self.session.live.clock.secs_per_step;
-        let newest = self.time.past.newest() as f64 * secs_per_step;
+        let last = self.session.live.playback.as_ref().map_or(0, |run| run.last);
+        let newest = self.time.past.newest().max(last) as f64 * secs_per_step;
         kit::TimeUnit::of(secs_per_step, newest, 1.0).text(step * secs_per_step, secs_per_step)
     }
 
@@ -240,13 +240,17 @@ impl App {
     fn update_marks(&mut self) {
         let live = &self.session.live;
         let model = &self.session.project.model;
-        self.time.spans = super::interventions::spans(model.params(), live.clock.secs_per_step.max(f64::MIN_POSITIVE));
-        for span in &mut self.time.spans {
-            span.since = self.time_panel.added.get(&span.label).map_or(0.0, |step| *step as f64);
+        let secs_per_step = live.clock.secs_per_step.max(f64::MIN_POSITIVE);
+        if live.run_log().is_none() {
+            self.time.spans = super::interventions::spans(model.params(), secs_per_step);
         }
         let log = live.run_log().map_or(&[][..], |since| &since.log);
-        if log.len() == self.time_panel.n_logged && self.time.edits.len() == log.len() {
+        let run = (live.run_number(), log.len());
+        if run == self.time_panel.logged && self.time.edits.len() == log.len() {
             return;
+        }
+        if let Some(run) = live.run_log() {
+            self.time.spans = super::interventions::run_spans(run, secs_per_step);
         }
         let params = model.params();
         let label = |what: &LoggedCommand| match what {
@@ -260,11 +264,7 @@ impl App {
             LoggedCommand::Rewind => "Rewind".to_owned(),
         };
         self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
-        let began = live.run_log().filter(|since| since.project.model.name() == model.name());
-        self.time_panel.added = began
-            .map(|since| super::interventions::added(params, since.project.model.params(), log))
-            .unwrap_or_default();
-        self.time_panel.n_logged = log.len();
+        self.time_panel.logged = run;
     }
 
     /// Moves the cursor during playback, at the run's speed or in real time.

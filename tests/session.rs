@@ -207,7 +207,7 @@ fn walk(kind: &'static str, seed: u32, rounds: usize) {
     let mut project = run.project().expect("project");
     project.seed = run.manifest.setup_seed;
     let progress = Progress::default();
-    let prepared = project.model.prepare(&project.scene(&run.manifest.base), &progress).expect("prepared");
+    let prepared = project.model.prepare(&project.build_context(&run.manifest.base), &progress).expect("prepared");
     let mut sim = prepared.start(run.manifest.seed, &Device::Cpu { threads: 1 }).expect("started");
     let verdict = neuropil::project::replay::replay(&run, &mut *sim, &progress).expect("replayed");
     assert!(matches!(verdict, Verdict::Identical { .. }), "{kind}, seed {seed}: {verdict:?}");

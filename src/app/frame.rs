@@ -1,0 +1,75 @@
+//! Once per frame, around the panels: events of the engine and of jobs, the window title, subscriptions.
+
+use super::{App, checkpoints, live, log::Level, time, time_panel};
+
+impl App {
+    pub(super) fn process_inbox(&mut self) {
+        self.log.drain();
+        for event in self.session.live.poll() {
+            match event {
+                live::LiveEvent::Loaded => {
+                    let layout = self.session.layout.take().filter(|_| !self.reset_layout);
+                    self.time.reset();
+                    if std::mem::take(&mut self.session.is_new) {
+                        self.time.axis = time::TimeAxis::default();
+                    }
+                    let project = &self.session.project;
+                    self.time.expect(project.planned_steps(), project.model.secs_per_step());
+                    self.workspace.open(layout.as_deref(), &self.session.live.schema);
+                    self.toasts.resolve(&[live::BUILD_FAILED, live::STOPPED]);
+                    let device = self.devices.chosen();
+                    self.set_machine(&device);
+                    self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
+                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
+                }
+                live::LiveEvent::Frame(mut frame) => {
+                    self.profile.absorb(&frame);
+                    self.session.filter.absorb(&self.session.live.schema, &frame);
+                    self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
+                    self.session.live.give_back(frame);
+                }
+                live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
+                live::LiveEvent::Message(level, text) => self.notify(level, text),
+                live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
+            }
+        }
+        while let Some(done) = self.jobs.poll() {
+            self.finish_job(done);
+        }
+    }
+
+    /// The title bar: `● name — running 7.8×`, or `232 steps/s` for kinds without a time unit.
+    pub(super) fn update_title(&mut self, ctx: &egui::Context) {
+        let session = &self.session;
+        let dirty = if session.is_dirty() { "● " } else { "" };
+        let state = match (session.live.running, session.live.speed_text()) {
+            (true, Some(speed)) => format!(" — running {speed}"),
+            (true, None) => " — running".to_owned(),
+            _ => String::new(),
+        };
+        let title = match &self.opening {
+            Some(opening) => format!("{} — Neuropil", opening.name()),
+            None => format!("{dirty}{}{state} — Neuropil", session.project.name),
+        };
+        if title != self.title {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+
+    /// Subscribes to the probes of the visible views: the engine samples no others for the window.
+    pub(super) fn subscribe(&mut self) {
+        let session = &self.session;
+        let is_quiet = self.pacing.updates_are_off;
+        let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.schema, &session.selection) };
+        let filter = if is_quiet { vec![] } else { session.filter.taps(&session.live.schema) };
+        for tap in time_panel::taps(self).into_iter().chain(filter) {
+            if taps.iter().all(|t| t.probe != tap.probe) {
+                taps.push(tap);
+            }
+        }
+        taps.sort_by_key(|tap| tap.probe);
+        self.session.live.subscribe(taps);
+        self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
+    }
+}
