@@ -1,4 +1,4 @@
-//! The window and the engine agree: the parameters that the window shows as applied are those of the simulation, after
+//! The session: opening, playback, problems, visible times. The window and the engine agree: the parameters that the window shows as applied are those of the simulation, after
 //! any sequence of edits, undo and redo, valid or not; and a recording made then replays identically.
 
 #[path = "fake_brain/mod.rs"]
@@ -6,20 +6,21 @@ mod fake;
 #[path = "support/window.rs"]
 mod window;
 
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use neuropil::{
     app::{Start, commands::UiCommand},
     gpu::Pass,
     kinds::Model,
     num::rng::philox4x32,
     params::{Apply, Change, ParamId, Value, ValueType},
-    project::{Project, RunFolder, replay::Verdict},
+    project::{Project, RunFolder, replay::ReplayResult},
     sim::*,
 };
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
-use window::{Window, open, start, until};
+use window::{Window, assign, open, set, start, until, value};
 
 /// A simulation whose applied changes are mirrored: the parameters of the engine.
 struct Mirrored {
@@ -159,7 +160,8 @@ fn agree(w: &mut Window, engine: &Mutex<Model>, at: &str) {
     assert_eq!(unmarked, [""; 0], "{at}: the document differs from the engine without a mark");
 }
 
-fn walk(kind: &'static str, seed: u32, rounds: usize) {
+/// Returns the number of rejected edits seen.
+fn walk(kind: &'static str, seed: u32, rounds: usize) -> usize {
     let folder = std::env::temp_dir().join(format!("neuropil-agree-{kind}-{seed}-{}", std::process::id()));
     std::fs::remove_dir_all(&folder).ok();
     std::fs::create_dir_all(&folder).expect("folder");
@@ -175,7 +177,7 @@ fn walk(kind: &'static str, seed: u32, rounds: usize) {
     let mut w = open(Start { path: Some(file), project: None, builder: Some(Arc::new(builder)), ..start(true) });
     until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
     let ctx = w.ctx.clone();
-    let mut dice = Dice(seed, 0);
+    let (mut dice, mut n_rejected) = (Dice(seed, 0), 0);
     for round in 0..rounds {
         if round == rounds / 2 {
             w.state_mut().command(&ctx, UiCommand::Record);
@@ -190,6 +192,7 @@ fn walk(kind: &'static str, seed: u32, rounds: usize) {
         w.step();
         if round % 5 == 4 {
             agree(&mut w, &engine, &format!("{kind}, seed {seed}, round {round}"));
+            n_rejected += w.state().session().live.acks.rejections().len();
         }
     }
     until(&mut w, "all steps are taken", |w| !w.state().session().live.running);
@@ -210,20 +213,176 @@ fn walk(kind: &'static str, seed: u32, rounds: usize) {
     let prepared = project.model.prepare(&project.build_context(&run.manifest.base), &progress).expect("prepared");
     let mut sim = prepared.start(run.manifest.seed, &Device::Cpu { threads: 1 }).expect("started");
     let verdict = neuropil::project::replay::replay(&run, &mut *sim, &progress).expect("replayed");
-    assert!(matches!(verdict, Verdict::Identical { .. }), "{kind}, seed {seed}: {verdict:?}");
+    assert!(matches!(verdict, ReplayResult::Identical { .. }), "{kind}, seed {seed}: {verdict:?}");
     std::fs::remove_dir_all(folder).ok();
+    n_rejected
 }
 
 #[test]
 fn spiking_edits_agree_and_replay() {
-    for seed in 0..4 {
-        walk("spiking", seed, 60);
-    }
+    let n_rejected: usize = (0..8).map(|seed| walk("spiking", seed, 60)).sum();
+    assert!(n_rejected > 20, "invalid edits are among them: {n_rejected}");
 }
 
 #[test]
 fn nuclei_edits_agree_and_replay() {
     for seed in 0..4 {
         walk("nuclei", seed, 40);
+    }
+}
+
+/// A project file of the fake simulation in a folder of its own.
+fn saved(name: &str) -> (PathBuf, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("neuropil-session-{name}-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).ok();
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("kept.ron");
+    let project = Project { name: "Kept".into(), record: vec!["spikes".into()], ..Project::default() };
+    neuropil::project::save(&project, &file).expect("saved");
+    (folder, file)
+}
+
+fn command(w: &mut Window, command: UiCommand) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, command);
+    w.step();
+}
+
+/// Opens a project, runs and records 200 steps.
+fn record(file: &Path) -> Window {
+    let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
+    command(&mut w, UiCommand::Step);
+    command(&mut w, UiCommand::Step);
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step >= 100 && !w.state().session().live.running);
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
+    w
+}
+
+#[test]
+fn saving_before_a_run_is_opened_opens_the_run() {
+    let (folder, file) = saved("save-then-open");
+    let mut w = record(&file);
+    set(&mut w, "lif.tau_m=31");
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    w.run_steps(3);
+    w.get_by_label("Save").click();
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    let kept = neuropil::project::open(&file).expect("readable").0;
+    assert!(format!("{:?}", kept.model).contains("tau_m: 31"), "and the changes are saved");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_playback_is_read_only_and_says_so() {
+    let (folder, file) = saved("playback");
+    let mut w = record(&file);
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    w.state_mut().session_mut().selection.replace("neurons", vec![1, 2]);
+    w.run_steps(3);
+    assert!(w.query_by_label("PLAYBACK").is_some() && w.query_by_label("RECORDING").is_none());
+    let slider = w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m");
+    assert!(slider.accesskit_node().is_disabled(), "sliders are disabled");
+    assign(&mut w, "lif.tau_m=31");
+    w.run_steps(3);
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms", "an edit from elsewhere is reverted");
+    assert!(w.state().messages().iter().any(|m| m.contains("read-only")), "{:?}", w.state().messages());
+    assert!(!w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
+    let (folder, file) = saved("broken");
+    for (text, name) in [(None, "missing.ron"), (Some("(version: 1, nothing"), "broken.ron")] {
+        let path = folder.join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).expect("written");
+        }
+        let mut w = open(Start { path: Some(path.clone()), project: None, ..start(true) });
+        until(&mut w, "the error is on the page", |w| w.query_by_label(&format!("Could not open {name}")).is_some());
+        assert!(w.query_by_label_contains("Run this project").is_none(), "{name}: no other project is offered");
+        assert!(w.query_by_label("lif.tau_m value").is_none(), "{name}: no inspector of another project");
+        command(&mut w, UiCommand::RunPause);
+        w.run_steps(3);
+        assert!(w.state().session().live.progress().is_none() && !w.state().session().live.is_loaded());
+        assert_eq!(w.state().problems().len(), 1, "{name}: {:?}", w.state().problems());
+        assert!(w.query_by_label("Examples").is_some() && w.query_by_label("Open another…").is_some());
+        std::fs::copy(&file, &path).expect("mended");
+        w.get_by_label("Try again").click();
+        until(&mut w, "it is open", |w| w.state().session().path.as_deref() == Some(&*path));
+        assert_eq!(w.state().problems(), []);
+    }
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn problems_are_what_is_wrong_now() {
+    let failing = Arc::new(Mutex::new(true));
+    let fails = failing.clone();
+    let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
+        true => Err(SimError::Input("edges.csv is missing".into())),
+        false => Ok(Box::new(fake::Fake::new(scene.seed)) as Box<dyn Simulation>),
+    };
+    let mut w = open(Start { builder: Some(Arc::new(builder)), ..start(true) });
+    w.run();
+    command(&mut w, UiCommand::Stimulate);
+    assert!(w.state().messages().iter().any(|m| m.contains("Nothing is selected")));
+    assert_eq!(w.state().problems(), [], "a command that is not possible is no problem");
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "the build has failed", |w| w.state().session().live.error.is_some());
+    assert_eq!(w.state().problems().len(), 1, "{:?}", w.state().problems());
+    *failing.lock().expect("lock") = false;
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    w.run_steps(2);
+    assert_eq!(w.state().problems(), [], "mended");
+    assert!(!w.state().messages().iter().any(|m| m.contains("Could not build")), "{:?}", w.state().messages());
+}
+
+#[test]
+fn the_visible_times_belong_to_their_project() {
+    let mut w = open(start(true));
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    let span = |w: &Window| w.state().time().axis.line.span;
+    let usual = span(&w);
+    w.state_mut().zoom_time(20.0);
+    w.run_steps(3);
+    assert_eq!(span(&w), 20.0);
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is rebuilt", |w| w.state().session().live.progress().is_none());
+    w.run_steps(5);
+    assert_eq!(span(&w), 20.0, "a rebuild keeps the visible times");
+    command(&mut w, UiCommand::New("spiking"));
+    assert!(w.state().session().live.schema.probes.is_empty());
+    until(&mut w, "the next project is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    w.run_steps(5);
+    assert_eq!(span(&w), usual, "another project has its own");
+}
+
+#[test]
+fn toasts_leave_the_inspector_and_the_timeline_free() {
+    let mut w = open(start(true));
+    w.run();
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    command(&mut w, UiCommand::RunPause);
+    command(&mut w, UiCommand::Stimulate);
+    w.run_steps(3);
+    let toast = w.get_by_label("Close message").rect();
+    for panel in ["Inspector", "Timeline"] {
+        let area = w
+            .get_all_by_role(egui::accesskit::Role::Pane)
+            .find(|n| n.accesskit_node().label().as_deref() == Some(panel));
+        if let Some(area) = area {
+            assert!(!area.rect().intersects(toast), "{panel} is covered: {:?} by {toast:?}", area.rect());
+        }
     }
 }

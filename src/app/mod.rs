@@ -42,7 +42,7 @@ mod palette;
 mod placement;
 mod playback;
 mod preferences;
-mod problems;
+pub mod problems;
 mod profiling;
 mod rebuild;
 mod recent;
@@ -239,6 +239,11 @@ impl App {
     /// The profile measured while a Profile view was open.
     pub fn profile(&self) -> &views::profile::Profile {
         &self.profile
+    }
+
+    /// For tests: shows so many steps of time.
+    pub fn zoom_time(&mut self, steps: f64) {
+        self.time.axis.line = time::Timeline::across(steps);
     }
 
     /// Names of the workspaces, in the order of their tabs.

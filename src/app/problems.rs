@@ -33,12 +33,12 @@ impl App {
             });
         }
         if let Some(failure) = &live.checkpoints.failure {
-            let remedy = Some(("Continue on the CPU", UiCommand::ContinueOnCpu));
+            let remedy = Some(("Continue on CPU", UiCommand::ContinueOnCpu));
             all.push(Problem { text: failure.text.clone(), remedy });
-        } else if let Some(trouble) = &live.trouble {
+        } else if let Some(trouble) = &live.stop_reason {
             all.push(Problem {
                 text: format!("{}: {}", super::live::STOPPED, trouble.why),
-                remedy: Some(trouble.way_out.clone()),
+                remedy: Some(trouble.remedy.clone()),
             });
         }
         let params = session.project.model.params();

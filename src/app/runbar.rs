@@ -346,6 +346,7 @@ fn recovery_text(app: &App) -> String {
 
 /// Elapsed time of a job, and the estimated time left.
 pub fn eta(fraction: f32, since: Duration) -> String {
+    let fraction = fraction.min(1.0);
     if fraction < 0.03 || since.as_secs_f32() < 0.5 {
         return text::wall_time(since);
     }

@@ -7,10 +7,7 @@ use super::{
     journal::{self, UnsavedWork},
     log::Level,
 };
-use crate::{
-    kinds::Model,
-    project::{self, Project},
-};
+use crate::project::{self, Project};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -92,8 +89,8 @@ impl App {
             Intent::Open(path) => self.open_path(path),
             Intent::Example(name) => self.open_example(name),
             Intent::New(kind) => {
-                let model = Model::by_name(kind).unwrap_or_else(|| self.session.defaults.clone());
-                self.set_document(Project { model, ..Project::default() }, None);
+                let project = project::new_project(kind).unwrap_or_default();
+                self.set_document(project, None);
             }
         }
     }

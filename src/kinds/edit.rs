@@ -19,7 +19,7 @@ pub enum Edit<P> {
 pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
-        return Err(SimError::Input(format!("no such parameter, or wrong type of value: {change:?}")));
+        return Err(SimError::Input("the model has no such parameter, or the value has another type".to_owned()));
     }
     if let Some(spec) = new.spec(change.id) {
         if !spec.admits(&change.value) {

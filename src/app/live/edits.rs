@@ -21,7 +21,9 @@ impl Live {
         let changes = self.changes(model);
         self.acks.keep_rejections(|group| changes.iter().any(|c| c.id.group == group));
         let live = changes.into_iter().filter(|c| !self.needs_rebuild(model.params(), c.id));
-        let live: Vec<Change> = live.filter(|c| !self.acks.is_rejected(c)).collect();
+        // The items of a list that is being replaced wait for the answer.
+        let waits = |c: &Change| self.acks.is_pending(ParamId::list(usize::from(c.id.group)));
+        let live: Vec<Change> = live.filter(|c| !self.acks.is_rejected(c) && !waits(c)).collect();
         for change in live {
             if !self.send(Command::Set(change.clone())) {
                 break; // the rest is sent with the next frame

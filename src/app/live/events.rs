@@ -6,7 +6,7 @@ use crate::{
         checkpoints::{Checkpoint, DeviceFailure},
         commands::UiCommand,
         log::Level,
-        views::Trouble,
+        views::StopReason,
     },
     engine::{Command, Engine, Event, LoggedCommand},
     kinds::Model,

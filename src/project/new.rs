@@ -1,0 +1,38 @@
+//! New projects: small, driven, and recording events, so that something is seen within a second.
+
+use super::{Project, read};
+use crate::kinds::Model;
+
+/// Templates by kind.
+const TEMPLATES: [(&str, &str); 2] = [
+    ("spiking", include_str!("../../projects/new/spiking.ron")),
+    ("nuclei", include_str!("../../projects/new/nuclei.ron")),
+];
+
+/// A new project of a kind: its template, else the kind's defaults; `None` for an unknown kind.
+pub fn new_project(kind: &str) -> Option<Project> {
+    let model = Model::by_name(kind)?;
+    let template = TEMPLATES.iter().find(|(name, _)| *name == kind).and_then(|(_, file)| read(file).ok());
+    Some(template.map_or_else(|| Project { model, ..Project::default() }, |(project, _)| project))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{DeviceKind, Progress, Shape};
+    use std::path::Path;
+
+    #[test]
+    fn new_projects_are_small_driven_and_recorded() {
+        for model in Model::all() {
+            let project = new_project(model.name()).unwrap();
+            assert_eq!(project.model.name(), model.name());
+            let events = |p: &&crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
+            let name = project.model.probes().iter().find(events).map(|p| p.name).unwrap();
+            assert!(project.record.iter().any(|r| r == name), "{}: {name} is recorded", model.name());
+            let prepared = project.model.prepare(&project.build_context(Path::new(".")), &Progress::default()).unwrap();
+            let bytes: u64 = prepared.predict(DeviceKind::Cpu { threads: 1 }).iter().map(|(_, n)| n).sum();
+            assert!(bytes < 64 << 20, "{}: {bytes} bytes", model.name());
+        }
+    }
+}
