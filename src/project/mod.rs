@@ -31,8 +31,9 @@ pub use atomic_file::write_atomic;
 pub use diff::{Difference, diff};
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
+pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};
 pub use new::new_project;
-pub use run::{Manifest, Status, Stream};
+pub use replace::{exports, list_exports};
 pub use writer::{RunStart, RunWriter};
 
 use crate::{
