@@ -172,6 +172,21 @@ fn batches_threads_rewind_save_and_load() {
     }
 }
 
+#[test]
+fn a_restart_equals_a_fresh_start_with_its_seed() {
+    let setup = setup(6);
+    let fresh = |seed| {
+        let context = BuildContext { seed, ..BuildContext::default() };
+        SpikingKind::start(&busy(), &context, setup.clone(), &Device::Cpu { threads: 2 }).expect("it starts")
+    };
+    let mut kept = fresh(SEED);
+    digest_of(&mut *kept, 2, 1); // within the first block of noise
+    for seed in [SEED + 1, SEED, SEED + 2] {
+        assert!(kept.restart(seed).expect("restarts"));
+        assert_eq!(digest_of(&mut *kept, 999, 400), digest_of(&mut *fresh(seed), 999, 999), "seed {seed}");
+    }
+}
+
 /// With enough work threads are used, and change nothing.
 #[test]
 fn threads_at_work() {

@@ -104,6 +104,30 @@ fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
     format!("{:?}", sim.digest())
 }
 
+/// Trials keep their simulation: restarted with another seed it gives the bits of a fresh start with that seed.
+#[test]
+fn a_restart_equals_a_fresh_start_with_its_seed() {
+    let setup = setup(6);
+    for (precision, threads) in [(Precision::F64, 1), (Precision::F32, 2)] {
+        let mut params = busy();
+        params.lif.precision = precision;
+        let fresh = |seed| {
+            let context = BuildContext { seed, ..BuildContext::default() };
+            SpikingKind::start(&params, &context, setup.clone(), &Device::Cpu { threads }).expect("it starts")
+        };
+        let mut kept = fresh(3);
+        let mut digests = vec![digest_of(&mut *kept, 2, 1)];
+        for seed in [4, 3, 4, 5] {
+            assert!(kept.restart(seed).expect("restarts"));
+            let digest = digest_of(&mut *kept, 1500, 700);
+            assert_eq!(digest, digest_of(&mut *fresh(seed), 1500, 1500), "seed {seed}");
+            digests.push(digest);
+        }
+        assert_eq!(digests[1], digests[3]);
+        assert_ne!(digests[1], digests[4], "the seed matters");
+    }
+}
+
 #[test]
 fn batches_threads_rewind_save_and_load() {
     let setup = setup(6);

@@ -11,6 +11,7 @@ mod diff;
 mod error;
 mod export;
 mod info;
+mod lent;
 mod meter;
 mod replay;
 mod run;

@@ -1,12 +1,14 @@
 //! `neuropil run --trials N`: the same network, different draws.
 //!
-//! Trial k (from 0) draws with seed + k. What was read or generated is shared and keeps the project's seed.
-//! Each trial is a run folder of its own under `trials/000k/`; `rates.csv` sums them up.
+//! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker keeps its
+//! simulation from trial to trial and restarts it with the next seed. Each trial is a run folder of its own under
+//! `trials/000k/`, written to disk together at the end; `rates.csv` holds the mean rates.
 
 use super::{
     args::RunArgs,
     device,
     error::CliError,
+    lent::Lent,
     meter::Meter,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
     say::out,
@@ -17,7 +19,7 @@ use crate::{
     engine::Sink,
     kinds::Prepared,
     num::hash::StreamHash,
-    project::{RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
+    project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
     sim::{Clock, Device, Digest, Simulation, Tap},
 };
 use serde_json::json;
@@ -55,11 +57,10 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let folder = folder_for(job, args.out.as_ref())?;
     let start = RunStart { trials: n, sets: first.sets(), ..run_start(job, &chosen.name, chosen.threads) };
     let writer = RunWriter::create(&folder, start)?;
-    drop(first);
     let stepping = Instant::now();
     let series =
         Series { job, folder: &folder, prepared: &*prepared, taps: &taps, plan: &plan, chosen: &chosen, n, until };
-    let trials = match series.run() {
+    let trials = match series.run(first) {
         Ok(trials) => trials,
         Err(error) => {
             // The trials that were done are complete runs of their own; the series is not.
@@ -131,24 +132,28 @@ struct Series<'a> {
 
 impl Series<'_> {
     /// On the CPU as many trials at a time as there are threads, each on one; on a GPU one after the other.
-    fn run(&self) -> Result<Vec<Trial>, CliError> {
+    fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = match self.chosen.device {
             Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
             Device::Cuda(_) => 1,
         };
         let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
+        let series = DeferredSync::new(self.folder);
+        // On several threads each simulation has one thread; the first was started with all of them.
+        let first = Mutex::new((n_workers == 1).then_some(first));
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
         let meter = Meter::new();
         std::thread::scope(|scope| {
             for _ in 0..n_workers {
                 scope.spawn(|| {
+                    let mut kept = first.lock().unwrap_or_else(PoisonError::into_inner).take();
                     loop {
                         let k = next.fetch_add(1, Ordering::Relaxed);
                         if k >= self.n || signal::interrupted() {
                             break;
                         }
-                        let result = self.trial(k, &device, &done, &meter);
+                        let result = self.trial(k, &mut kept, &device, &done, &meter);
                         let failed = result.is_err();
                         results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                         if failed {
@@ -161,6 +166,7 @@ impl Series<'_> {
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trials = results.into_iter().collect::<Result<Vec<Trial>, CliError>>()?;
         trials.sort_by_key(|t| t.number);
+        series.finish()?;
         if signal::interrupted() || trials.len() < self.n as usize {
             let what = format!("; {} of {} trials are in {}", trials.len(), self.n, self.folder.display());
             return Err(CliError::Cancelled(what));
@@ -168,9 +174,17 @@ impl Series<'_> {
         Ok(trials)
     }
 
-    fn trial(&self, k: u32, device: &Device, done: &[AtomicU64], meter: &Meter) -> Result<Trial, CliError> {
+    /// Runs one trial. `kept` is the worker's simulation, from the trial before and for the next.
+    fn trial(
+        &self,
+        k: u32,
+        kept: &mut Option<Box<dyn Simulation>>,
+        device: &Device,
+        done: &[AtomicU64],
+        meter: &Meter,
+    ) -> Result<Trial, CliError> {
         let seed = self.job.project.seed.wrapping_add(u64::from(k));
-        let sim: Box<dyn Simulation> = self.prepared.start(seed, device)?;
+        let (sim, returned) = Lent::new(self.simulation(kept.take(), seed, device)?);
         let start =
             RunStart { trial: Some((seed, "../../")), ..run_start(self.job, &self.chosen.name, self.chosen.threads) };
         let tick = |clock: Clock| {
@@ -184,10 +198,26 @@ impl Series<'_> {
         let folder = trial_folder(self.folder, k);
         let outcome = session::record(sim, &folder, start, self.taps.to_vec(), self.plan, &tick)?;
         done[k as usize].store(self.until, Ordering::Relaxed);
+        *kept = returned.try_recv().ok();
         match &outcome.recording_failed {
             Some(why) => Err(CliError::Failed(format!("trial {k}: {why}"))),
             None => Ok(Trial { number: k, seed, outcome }),
         }
+    }
+
+    /// The kept simulation restarted with a seed; a new one if there is none, or its kind cannot restart.
+    fn simulation(
+        &self,
+        kept: Option<Box<dyn Simulation>>,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Box<dyn Simulation>, CliError> {
+        if let Some(mut sim) = kept
+            && sim.restart(seed)?
+        {
+            return Ok(sim);
+        }
+        Ok(self.prepared.start(seed, device)?)
     }
 }
 

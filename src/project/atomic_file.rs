@@ -42,7 +42,7 @@ fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(old) = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file) {
         file.set_permissions(old.permissions())?;
     }
-    file.sync_all()
+    super::durability::sync(&file)
 }
 
 /// A hard link costs no space, so a backup is possible on a full disk; where there are none, a copy.
@@ -59,7 +59,7 @@ fn keep_backup(path: &Path) -> io::Result<()> {
 /// Makes a rename in the folder of `path` durable, where folders can be synced.
 fn sync_folder(path: &Path) {
     if let Some(Ok(folder)) = path.parent().map(File::open) {
-        folder.sync_all().ok();
+        super::durability::sync(&folder).ok();
     }
 }
 

@@ -8,7 +8,7 @@ pub mod check;
 pub mod clipboard;
 mod compare;
 mod diff;
-mod encode;
+mod durability;
 pub mod file;
 pub mod folder;
 mod lock;
@@ -29,6 +29,7 @@ pub mod writer;
 
 pub use atomic_file::write_atomic;
 pub use diff::{Difference, diff};
+pub use durability::DeferredSync;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
 pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};

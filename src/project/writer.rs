@@ -319,7 +319,12 @@ impl Sink for RunWriter {
             self.manifest.last_step = clock.step;
             self.manifest.digest = digest.clone();
         }
-        self.close()
+        self.manifest.stopped = run::now_utc();
+        self.manifest.wall_s = self.started.elapsed().as_secs_f64();
+        for target in &self.files {
+            super::durability::sync(&target.file.file).map_err(|e| at(&target.file.path, &e))?;
+        }
+        save_manifest(&self.folder, &self.manifest)
     }
 }
 

@@ -99,6 +99,12 @@ pub trait Simulation: Send {
     fn load(&mut self, state: &[u8]) -> Result<(), SimError>;
     /// Returns to step 0, with the current parameters.
     fn rewind(&mut self) -> Result<(), SimError>;
+    /// Returns to step 0 as a fresh start with another seed of its random draws would; a generated network keeps its
+    /// own seed. Taps stay. `false` if the kind does not support it: start another simulation.
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        let _ = seed;
+        Ok(false)
+    }
     /// Hash and totals so far. Works without the device, also after it has failed.
     fn digest(&self) -> Digest;
     /// Memory held, by owner, in bytes.

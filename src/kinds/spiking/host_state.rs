@@ -123,6 +123,14 @@ impl<T: Real> HostState<T> {
         Ok(())
     }
 
+    /// Takes another seed for all random draws and random queries; before a rewind.
+    pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
+        let context = BuildContext { seed, ..self.context.clone() };
+        self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
+        self.context = context;
+        Ok(())
+    }
+
     /// Returns to step 0; parameters and taps are kept.
     pub fn rewind(&mut self) {
         self.step = 0;

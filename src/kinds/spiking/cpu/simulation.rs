@@ -105,6 +105,12 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.host.reseed(seed)?;
+        self.rewind()?;
+        Ok(true)
+    }
+
     fn digest(&self) -> Digest {
         self.host.measurements.digest()
     }

@@ -133,6 +133,18 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(())
     }
 
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.host.reseed(seed)?;
+        let mut model = self.memory.model.value();
+        model.seed = seed;
+        self.memory.model.set(model)?;
+        if self.memory.leaky.is_some() {
+            self.clear_graphs(); // the seed is an argument of their launches
+        }
+        self.rewind()?;
+        Ok(true)
+    }
+
     fn kernels(&self) -> Vec<KernelFacts> {
         let files = [module::<T>(), LeakyKernels::SPEC, VariantKernels::SPEC].map(|module| module.file);
         let mine = |k: &KernelFacts| files.contains(&k.file);

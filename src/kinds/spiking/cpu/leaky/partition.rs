@@ -248,6 +248,7 @@ impl Partition {
         self.v.fill(0.0);
         self.v.iter_mut().zip(self.range.clone()).for_each(|(v, i)| *v = start(seed, i));
         self.last_spike.fill(NEVER);
+        self.group = None;
         self.non_finite = None;
         self.kick_generator.forget();
     }

@@ -18,8 +18,8 @@ use crate::{
     },
     params::Change,
     sim::{
-        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
-        Simulation, Tap,
+        Action, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading,
+        SimError, Simulation, Tap,
     },
 };
 use std::sync::Arc;
@@ -122,6 +122,14 @@ impl Simulation for LeakySim {
         self.measurements.rewind();
         self.stimuli_changed = true;
         Ok(())
+    }
+
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        let context = BuildContext { seed, ..self.context.clone() };
+        self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
+        self.context = context;
+        self.rewind()?;
+        Ok(true)
     }
 
     fn digest(&self) -> Digest {

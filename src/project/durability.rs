@@ -1,0 +1,88 @@
+//! When written files reach the disk: each at once, or all files of a series together.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// Series in progress.
+static DEFERRED: AtomicU32 = AtomicU32::new(0);
+
+/// While it exists, run files are not synced one by one: with short trials, fsync takes most of the time. A crash of
+/// the system may then lose trials of the series; a crash of the program loses nothing.
+pub struct DeferredSync {
+    folder: PathBuf,
+}
+
+impl DeferredSync {
+    /// For the run folders below `folder`.
+    pub fn new(folder: &Path) -> Self {
+        DEFERRED.fetch_add(1, Ordering::SeqCst);
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Syncs everything that was written since.
+    pub fn finish(self) -> io::Result<()> {
+        sync_file_system(&self.folder)
+    }
+}
+
+impl Drop for DeferredSync {
+    fn drop(&mut self) {
+        DEFERRED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until a file (or folder) is on disk, unless that is deferred.
+pub fn sync(file: &File) -> io::Result<()> {
+    if DEFERRED.load(Ordering::SeqCst) > 0 {
+        return Ok(());
+    }
+    #[cfg(test)]
+    tests::SYNCS.with(|n| n.set(n.get() + 1));
+    file.sync_all()
+}
+
+/// Syncs the file system that holds a folder.
+#[cfg(target_os = "linux")]
+fn sync_file_system(folder: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let folder = File::open(folder)?;
+    // SAFETY: the descriptor is open for the duration of the call.
+    if unsafe { libc::syncfs(folder.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Syncs every file in a folder and below.
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { sync_file_system(&path)? } else { File::open(path)?.sync_all()? }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::write_atomic;
+
+    thread_local! {
+        /// Calls of fsync by this thread.
+        pub(super) static SYNCS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+
+    #[test]
+    fn files_of_a_series_are_synced_once() {
+        let folder = std::env::temp_dir().join(format!("neuropil-series-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let syncs = || SYNCS.with(std::cell::Cell::get);
+        let series = DeferredSync::new(&folder);
+        (0..5).for_each(|i| write_atomic(&folder.join(format!("{i}.ron")), b"()", false).unwrap());
+        assert_eq!(syncs(), 0);
+        series.finish().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
