@@ -9,6 +9,7 @@ pub mod clipboard;
 mod compare;
 mod diff;
 mod durability;
+mod encode;
 pub mod file;
 pub mod folder;
 mod lock;

@@ -201,7 +201,8 @@ impl RunWriter {
         }
         let ends = [self.commands.info(), self.timings.info()];
         self.manifest.files = self.written.iter().cloned().chain(ends).collect();
-        let synced = self.files.iter().try_for_each(|f| f.file.file.sync_data().map_err(|e| at(&f.file.path, &e)));
+        let synced =
+            self.files.iter().try_for_each(|f| super::durability::sync(&f.file.file).map_err(|e| at(&f.file.path, &e)));
         self.lock.release_reserve();
         save_manifest(&self.folder, &self.manifest).and(synced)
     }
@@ -319,12 +320,7 @@ impl Sink for RunWriter {
             self.manifest.last_step = clock.step;
             self.manifest.digest = digest.clone();
         }
-        self.manifest.stopped = run::now_utc();
-        self.manifest.wall_s = self.started.elapsed().as_secs_f64();
-        for target in &self.files {
-            super::durability::sync(&target.file.file).map_err(|e| at(&target.file.path, &e))?;
-        }
-        save_manifest(&self.folder, &self.manifest)
+        self.close()
     }
 }
 
