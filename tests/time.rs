@@ -120,6 +120,37 @@ fn run_folder() -> PathBuf {
     out
 }
 
+/// `v` and `g` of three neurons, as the command line records them.
+#[test]
+fn recorded_traces_appear_when_a_run_is_opened() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let temp = std::env::temp_dir().join(format!("neuropil-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&temp).expect("a folder");
+    let mut project = neuropil::project::open(&root.join("projects/balanced.ron")).expect("an example").0;
+    project.record = vec!["spikes".into(), "v[3, 1, 20]".into(), "g[7, 8]".into()];
+    project.set("network.n_neurons=400", &temp).expect("a parameter");
+    neuropil::project::save(&project, &temp.join("a.ron")).expect("saved");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--device", "cpu", "--duration", "100ms", "--out"])
+        .arg(temp.join("run"))
+        .arg(temp.join("a.ron"))
+        .output()
+        .expect("the program");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    let run = neuropil::project::RunFolder::open(&temp.join("run")).expect("a run");
+    let n = 3 * run.n_records(&run.manifest.streams[1]);
+    assert!(n > 300);
+    let mut w = open(Start { path: Some(temp.join("run")), ..Start::default() });
+    let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    until(&mut w, "the run is read", read);
+    // Nothing is selected, and the panel is opened after the run was read.
+    command(&mut w, UiCommand::ShowView("traces"));
+    let thousands = |n: u64| if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) };
+    let caption = format!("3 lanes  |  {} samples", thousands(n));
+    until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
+    std::fs::remove_dir_all(temp).expect("own folder");
+}
+
 #[test]
 fn a_finished_run_is_scrubbed_in_the_same_views() {
     let folder = run_folder();

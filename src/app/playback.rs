@@ -6,7 +6,7 @@ use crate::{
     project::{Project, RunFolder, playback::PlaybackReader},
     sim::{ElementSet, Frame, ProbeSpec, Shape},
 };
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -53,11 +53,10 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
             stored_sets(&run, probes)
         }
     };
-    let lanes = probes.iter().map(|p| {
-        let stream = run.manifest.streams.iter().find(|s| s.probe == p.name);
-        stream.map(|s| s.lanes.clone()).unwrap_or_default()
-    });
-    let schema = SimSchema { lanes: lanes.collect(), probes, sets, ..SimSchema::default() };
+    let stream_of = |p: &ProbeSpec| run.manifest.streams.iter().find(|s| s.probe == p.name);
+    let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
+    let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
+    let schema = SimSchema { lanes, recorded, probes, sets, ..SimSchema::default() };
     Ok(OpenedRun { run, project, log, schema, notes })
 }
 
@@ -98,29 +97,43 @@ pub struct Playback {
     /// Read error.
     pub error: Option<String>,
     slices: Receiver<ReaderMessage>,
+    run: RunFolder,
+    probes: &'static [ProbeSpec],
+    /// The run once more, for panels that were opened after it was read.
+    again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
+}
+
+/// Starts a thread that reads a run. `wake` is called after every slice.
+fn read(
+    run: &RunFolder,
+    probes: &'static [ProbeSpec],
+    wake: impl Fn() + Send + 'static,
+) -> Result<Receiver<ReaderMessage>, String> {
+    let mut slices = PlaybackReader::open(run, probes).map_err(|e| e.to_string())?;
+    let (sender, receiver) = bounded(AHEAD);
+    let read = move || {
+        loop {
+            let message = match slices.next_frame() {
+                Ok(Some(frame)) => ReaderMessage::Frame(frame, slices.fraction()),
+                Ok(None) => break,
+                Err(e) => ReaderMessage::Failed(e.to_string()),
+            };
+            let is_end = matches!(message, ReaderMessage::Failed(_));
+            // The receiver is gone when another document was opened.
+            if sender.send(message).is_err() || is_end {
+                break;
+            }
+            wake();
+        }
+    };
+    std::thread::Builder::new().name("playback".into()).spawn(read).map_err(|e| format!("playback thread: {e}"))?;
+    Ok(receiver)
 }
 
 impl Playback {
     /// Starts the reader thread. `wake` is called after every slice.
     pub fn read(opened: &OpenedRun, wake: impl Fn() + Send + 'static) -> Result<Self, String> {
-        let mut slices = PlaybackReader::open(&opened.run, opened.schema.probes).map_err(|e| e.to_string())?;
-        let (sender, receiver) = bounded(AHEAD);
-        let read = move || {
-            loop {
-                let message = match slices.next_frame() {
-                    Ok(Some(frame)) => ReaderMessage::Frame(frame, slices.fraction()),
-                    Ok(None) => break,
-                    Err(e) => ReaderMessage::Failed(e.to_string()),
-                };
-                let is_end = matches!(message, ReaderMessage::Failed(_));
-                // The receiver is gone when another document was opened.
-                if sender.send(message).is_err() || is_end {
-                    break;
-                }
-                wake();
-            }
-        };
-        std::thread::Builder::new().name("playback".into()).spawn(read).map_err(|e| format!("playback thread: {e}"))?;
+        let slices = read(&opened.run, opened.schema.probes, wake)?;
         let manifest = &opened.run.manifest;
         Ok(Self {
             folder: opened.run.path.clone(),
@@ -128,13 +141,55 @@ impl Playback {
             last: manifest.last_step,
             fraction: 0.0,
             error: None,
-            slices: receiver,
+            slices,
+            run: opened.run.clone(),
+            probes: opened.schema.probes,
+            again: None,
         })
     }
 
     /// The name of its folder.
     pub fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Starts to read the run once more for panels that were opened late. Returns those that will be fed: they start
+    /// empty. `waiting` keeps the others.
+    pub fn read_again(&mut self, waiting: &mut Vec<String>, wake: impl Fn() + Send + 'static) -> Vec<String> {
+        if waiting.is_empty() || self.fraction < 1.0 || self.again.is_some() {
+            return vec![];
+        }
+        let panes = std::mem::take(waiting);
+        match read(&self.run, self.probes, wake) {
+            Ok(slices) => self.again = Some((panes.clone(), slices)),
+            Err(error) => self.error = Some(error),
+        }
+        panes
+    }
+
+    /// Frames for panels that were opened late, and these panels.
+    pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
+        let Some((panes, slices)) = &self.again else { return (vec![], vec![]) };
+        let (panes, since, mut frames) = (panes.clone(), Instant::now(), vec![]);
+        let mut is_over = false;
+        while since.elapsed() < TIME_PER_FRAME && frames.len() < AHEAD {
+            match slices.try_recv() {
+                Ok(ReaderMessage::Frame(frame, fraction)) => {
+                    is_over = fraction >= 1.0;
+                    frames.push(frame);
+                }
+                Ok(ReaderMessage::Failed(error)) => (self.error, is_over) = (Some(error), true),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    is_over = true;
+                    break;
+                }
+            }
+        }
+        if is_over {
+            self.again = None;
+        }
+        (panes, frames)
     }
 
     /// Frames read since the last call, for a few milliseconds.

@@ -127,6 +127,7 @@ impl App {
         self.time.reset();
         let layout = self.session.layout.take();
         self.workspace.open(layout.as_deref(), &self.session.live.schema);
+        self.workspace.unfed.clear();
         if let Some(recorded) = &self.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
             self.time.axis.is_recorded = true;
@@ -135,6 +136,19 @@ impl App {
             self.time.axis.line.show(first, last);
         }
         self.list_runs();
+    }
+
+    /// Reads the shown run again for panels that were opened after it was read.
+    pub(super) fn feed_new_panels(&mut self) {
+        let (live, workspace) = (&mut self.session.live, &mut self.workspace);
+        if live.playback.is_none() {
+            return workspace.unfed.clear();
+        }
+        workspace.list_behind();
+        let panes = live.read_again(&mut workspace.unfed);
+        workspace.reset_views(&panes, &live.schema);
+        let (panes, frames) = live.take_again();
+        frames.iter().for_each(|frame| workspace.absorb_into(&panes, &live.schema, frame));
     }
 
     /// Step and rewind move the time cursor.

@@ -77,6 +77,8 @@ pub struct SimSchema {
     pub probes: &'static [ProbeSpec],
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
+    /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
+    pub recorded: Vec<Vec<u32>>,
     /// The sets of elements.
     pub sets: Vec<Arc<ElementSet>>,
     /// Who is connected to whom, when elements are.
@@ -88,6 +90,11 @@ pub struct SimSchema {
 }
 
 impl SimSchema {
+    /// The elements of a probe that a finished run recorded; empty for a simulation.
+    pub fn recorded(&self, probe: ProbeId) -> &[u32] {
+        self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
+    }
+
     /// A probe by name.
     pub fn probe(&self, name: &str) -> Option<ProbeId> {
         self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)

@@ -209,6 +209,7 @@ impl<W: Fn()> Worker<W> {
         let schema = SimSchema {
             probes,
             lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
+            recorded: vec![],
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),

@@ -37,7 +37,14 @@ pub fn schema() -> SimSchema {
     let classes: Vec<String> = classes.into_iter().filter(|l| !l.is_empty()).collect();
     let one = |name: &str| vec![name.to_owned()];
     let lanes = vec![vec![], one("rate"), classes, vec![], vec![], vec![], vec![], one("events"), one("active")];
-    SimSchema { probes: PROBES, lanes, sets: vec![set.clone()], connectivity: wiring, kernels: facts(), memory: vec![] }
+    SimSchema {
+        probes: PROBES,
+        lanes,
+        sets: vec![set.clone()],
+        connectivity: wiring,
+        kernels: facts(),
+        ..SimSchema::default()
+    }
 }
 
 /// Kernels of a GPU, as in `Activity`.

@@ -6,7 +6,7 @@ use crate::{
         log::Level,
         playback::{OpenedRun, Playback},
     },
-    sim::Clock,
+    sim::{Clock, Frame},
 };
 
 impl Live {
@@ -24,6 +24,18 @@ impl Live {
         self.schema = opened.schema;
         self.playback = Some(playback);
         Ok(())
+    }
+
+    /// Starts to read the run again for panels that were opened late ([`Playback::read_again`]).
+    pub fn read_again(&mut self, waiting: &mut Vec<String>) -> Vec<String> {
+        let wake = self.wake.clone();
+        let playback = self.playback.as_mut();
+        playback.map_or_else(Vec::new, |p| p.read_again(waiting, move || wake.request_repaint()))
+    }
+
+    /// Frames for panels that were opened late.
+    pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
+        self.playback.as_mut().map(Playback::take_again).unwrap_or_default()
     }
 
     /// Takes the frames read since the last call.

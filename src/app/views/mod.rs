@@ -172,6 +172,10 @@ pub trait View {
     fn reset(&mut self, schema: &SimSchema);
     /// Receives new data, also while hidden (then without its own taps).
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
+    /// Whether it needs data again that it was given before and did not keep; asked during playback. Resets the answer.
+    fn take_behind(&mut self) -> bool {
+        false
+    }
     /// Draws.
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.

@@ -39,6 +39,8 @@ pub struct Workspaces {
     /// Whether the welcome page covers them.
     pub is_home: bool,
     views: BTreeMap<Pane, Box<dyn View>>,
+    /// Views that were opened or changed after data arrived.
+    pub unfed: Vec<Pane>,
     /// One instance of each view, for names and titles.
     samples: Vec<Box<dyn View>>,
     /// Pinned selections of panels.
@@ -78,6 +80,7 @@ impl Default for Workspaces {
             active: 0,
             is_home: false,
             views: BTreeMap::new(),
+            unfed: vec![],
             samples: views::all(),
             pins: BTreeMap::new(),
             epoch: 0,
@@ -212,9 +215,28 @@ impl Workspaces {
                 && let Some(mut view) = views::by_name(view_of(&pane))
             {
                 view.reset(schema);
+                self.unfed.push(pane.clone());
                 self.views.insert(pane, view);
             }
         }
+    }
+
+    /// Adds the views that need data they were given before.
+    pub fn list_behind(&mut self) {
+        let behind = self.views.iter_mut().filter_map(|(pane, view)| view.take_behind().then(|| pane.clone()));
+        self.unfed.extend(behind);
+    }
+
+    /// Resets some views.
+    pub fn reset_views(&mut self, panes: &[Pane], schema: &SimSchema) {
+        let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
+        views.for_each(|(_, view)| view.reset(schema));
+    }
+
+    /// Passes data to some views.
+    pub fn absorb_into(&mut self, panes: &[Pane], schema: &SimSchema, frame: &Frame) {
+        let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
+        views.for_each(|(_, view)| view.absorb(schema, frame));
     }
 
     /// Passes new data to all views. A new epoch resets them. While the cursor is in the past, states of the present are

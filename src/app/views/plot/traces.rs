@@ -39,6 +39,8 @@ pub struct Traces {
     lanes: BTreeMap<u32, Lane>,
     link: TimeLink,
     menu_element: Option<u32>,
+    /// Whether another probe was chosen since its data arrived.
+    is_behind: bool,
     measure_cursors: MeasureCursors,
     /// Index of the top lane.
     first: usize,
@@ -54,13 +56,21 @@ impl Traces {
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
         let mut probes = probes_where(schema, is_traced);
         let chosen = self.probe.and_then(|name| probes_where(schema, is_traced).find(|(_, p)| p.name == name));
-        let (id, spec) = chosen.or_else(|| probes.next())?;
+        let recorded = || probes_where(schema, is_traced).find(|(id, _)| !schema.recorded(*id).is_empty());
+        let (id, spec) = chosen.or_else(recorded).or_else(|| probes.next())?;
         if let Shape::Series { of } = spec.shape { Some((id, of)) } else { None }
     }
 
-    fn elements<'a>(&'a self, set: &str, selection: &'a Selection) -> &'a [u32] {
+    /// The traced elements. Of a finished run only recorded ones: those that are selected, else all.
+    fn elements(&self, schema: &SimSchema, set: &str, selection: &Selection) -> Vec<u32> {
         let all = if self.is_pinned { &self.pinned[..] } else { selection.of(set) };
-        &all[..all.len().min(LANES)]
+        let recorded = self.probe(schema).map_or(&[][..], |(id, _)| schema.recorded(id));
+        if recorded.is_empty() {
+            return all[..all.len().min(LANES)].to_vec();
+        }
+        let is_wanted = |e: &&u32| all.contains(e);
+        let wanted: Vec<u32> = recorded.iter().filter(is_wanted).take(LANES).copied().collect();
+        if wanted.is_empty() { recorded[..recorded.len().min(LANES)].to_vec() } else { wanted }
     }
 
     fn spikes_probe(schema: &SimSchema, set: &str) -> Option<ProbeId> {
@@ -81,6 +91,7 @@ impl Traces {
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
             self.probe = chosen;
             self.lanes.clear();
+            self.is_behind = true;
         }
         let n = ctx.selection.of(set).len();
         let text = if self.is_pinned { "Pinned" } else { "Pin" };
@@ -103,7 +114,7 @@ impl Traces {
     }
 
     fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
-        let elements = self.elements(set.name, ctx.selection).to_vec();
+        let elements = self.wanted.clone();
         let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
@@ -262,12 +273,16 @@ impl View for Traces {
 
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap> {
         let Some((probe, set)) = self.probe(schema) else { return vec![] };
-        let elements = self.elements(set, selection).to_vec();
+        let elements = self.elements(schema, set, selection);
         if elements.is_empty() {
             return vec![];
         }
         let spikes = Self::spikes_probe(schema, set).map(tap);
         [Tap { probe, elements }].into_iter().chain(spikes).collect()
+    }
+
+    fn take_behind(&mut self) -> bool {
+        std::mem::take(&mut self.is_behind)
     }
 
     fn reset(&mut self, schema: &SimSchema) {
@@ -281,9 +296,10 @@ impl View for Traces {
         let Some((probe, _)) = self.probe(schema) else { return };
         if let Some(Reading::Series(series)) = frame.reading(probe) {
             let lanes = series.lanes.max(1) as usize;
+            let is_playback = !schema.recorded(probe).is_empty();
             for (lane, element) in series.elements.iter().enumerate() {
                 // Other subscribers may tap more elements.
-                if !self.wanted.contains(element) {
+                if !is_playback && !self.wanted.contains(element) {
                     continue;
                 }
                 let values: Vec<f32> = series.values.iter().skip(lane).step_by(lanes).copied().collect();
@@ -304,12 +320,14 @@ impl View for Traces {
         if take_pin(ui.ctx()) || is_key {
             self.pin(name, ctx.selection);
         }
-        let wanted = self.elements(name, ctx.selection).to_vec();
+        let wanted = self.elements(ctx.schema, name, ctx.selection);
         if wanted != self.wanted {
-            self.lanes.retain(|e, _| wanted.contains(e));
+            if ctx.schema.recorded(probe).is_empty() {
+                self.lanes.retain(|e, _| wanted.contains(e));
+            }
             self.wanted = wanted;
         }
-        let samples: u64 = self.lanes.values().map(|l| l.samples.len() as u64).sum();
+        let samples: u64 = self.wanted.iter().filter_map(|e| self.lanes.get(e)).map(|l| l.samples.len() as u64).sum();
         let caption = format!(
             "{} {}  |  {} samples  |  marks are spikes",
             self.wanted.len(),
