@@ -273,54 +273,6 @@ impl App {
         self.log.add(level, text);
     }
 
-    fn process_inbox(&mut self) {
-        self.log.drain();
-        for event in self.session.live.poll() {
-            match event {
-                live::LiveEvent::Loaded => {
-                    let layout = self.session.layout.take().filter(|_| !self.reset_layout);
-                    self.time.reset();
-                    let project = &self.session.project;
-                    self.time.expect(project.planned_steps(), project.model.secs_per_step());
-                    self.workspace.open(layout.as_deref(), &self.session.live.schema);
-                    let device = self.devices.chosen();
-                    self.set_machine(&device);
-                    self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
-                    self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
-                }
-                live::LiveEvent::Frame(mut frame) => {
-                    self.profile.absorb(&frame);
-                    self.session.filter.absorb(&self.session.live.schema, &frame);
-                    self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
-                    self.session.live.give_back(frame);
-                }
-                live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
-                live::LiveEvent::Message(level, text) => self.notify(level, text),
-                live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
-            }
-        }
-        self.feed_new_panels();
-        while let Some(done) = self.jobs.poll() {
-            self.finish_job(done);
-        }
-    }
-
-    /// The title bar: `● name — running 7.8×`.
-    fn update_title(&mut self, ctx: &egui::Context) {
-        let session = &self.session;
-        let dirty = if session.is_dirty() { "● " } else { "" };
-        let state = match (session.live.running, session.live.pace.real_time_factor()) {
-            (true, Some(x)) => format!(" — running {}×", text::short(x)),
-            (true, None) => " — running".to_owned(),
-            _ => String::new(),
-        };
-        let title = format!("{dirty}{}{state} — Neuropil", session.project.name);
-        if title != self.title {
-            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
-            self.title = title;
-        }
-    }
-
     fn panels_ui(&mut self, ui: &mut egui::Ui, queue: &mut Vec<UiCommand>) {
         topbar::ui(ui, self, queue);
         workspace::tabs::ui(ui, self, queue);
