@@ -3,10 +3,11 @@
 
 use super::{live::RunLog, text, time::Span, views::Selection};
 use crate::{
-    engine::{LoggedCommand, SimSchema},
+    engine::SimSchema,
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
     query::{self, Named},
 };
+
 /// Intervention on the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervention {
@@ -177,34 +178,6 @@ fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> Str
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Time spans of the interventions as they acted in a run: each from the step at which it was applied to the step at which
-/// it was removed, disabled or changed in time. What the engine did not apply is not among them.
-pub fn run_spans(run: &RunLog, secs_per_step: f64) -> Vec<Span> {
-    let mut model = run.project.model.clone();
-    let group = list(model.params(), "interventions");
-    let mut all: Vec<Span> = vec![];
-    let mut acting: Vec<(Span, f64)> = spans(model.params(), secs_per_step).into_iter().map(|s| (s, 0.0)).collect();
-    for (step, what) in &run.log {
-        let LoggedCommand::Set(change) = what else { continue };
-        if Some(usize::from(change.id.group)) != group || !model.params_mut().set(change) {
-            continue;
-        }
-        let at = *step as f64;
-        let mut next = vec![];
-        for span in spans(model.params(), secs_per_step) {
-            let known = acting.iter().position(|(known, _)| *known == span);
-            let since = known.map_or(at, |i| acting.remove(i).1);
-            next.push((span, since));
-        }
-        all.extend(acting.into_iter().map(|(span, since)| Span { since, to: span.to.min(at), ..span }));
-        acting = next;
-    }
-    all.extend(acting.into_iter().map(|(span, since)| Span { since, ..span }));
-    // Nothing acted before it was applied or after its own end.
-    all.retain(|span| span.to > span.from.max(span.since));
-    all
-}
-
 /// Time spans of the enabled items of `interventions`, for kinds with `from_ms` and `to_ms`.
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let Some(group) = list(params, "interventions") else { return vec![] };
@@ -289,26 +262,5 @@ mod tests {
             Some("2 neurons"),
             "only some of them"
         );
-    }
-
-    #[test]
-    fn a_removed_stimulus_keeps_its_band_where_it_acted() {
-        let mut project = crate::project::Project::default();
-        let (began, schema) = (project.clone(), SimSchema::default());
-        let params = project.model.params_mut();
-        let id = ParamId::list(list(params, "interventions").unwrap());
-        let empty = params.get(id);
-        add(params, &schema, &selected(&[3, 4]), Intervention::Stimulate);
-        let set = |value: Value| LoggedCommand::Set(Change { id, value });
-        let mut run = RunLog { project: began, log: vec![(700, set(params.get(id)))] };
-        let of = |run: &RunLog| -> Vec<(f64, f64)> { run_spans(run, 1e-4).iter().map(|s| (s.since, s.to)).collect() };
-        assert_eq!(of(&run), [(700.0, f64::INFINITY)]);
-        run.log.push((900, set(empty)));
-        assert_eq!(of(&run), [(700.0, 900.0)], "undone at step 900");
-        run.log.push((1500, set(params.get(id))));
-        assert_eq!(of(&run), [(700.0, 900.0), (1500.0, f64::INFINITY)]);
-        run.project.model = project.model.clone();
-        run.log.clear();
-        assert_eq!(of(&run), [(0.0, f64::INFINITY)], "there from the start");
     }
 }

@@ -1,6 +1,7 @@
 //! Time in the window: one axis with one cursor for all time views, the history of the run, and its interventions
 //! and edits.
 
+mod acted;
 mod active;
 mod axis;
 mod coverage;
@@ -16,6 +17,7 @@ mod timeline;
 mod train;
 mod wall_clock;
 
+pub use acted::{Acted, rows};
 pub use active::ActiveElements;
 pub use axis::{TimeAxis, TimeLink};
 pub use coverage::Coverage;
@@ -52,6 +54,11 @@ pub struct Span {
 const MAX_PULSES: f64 = 500.0;
 
 impl Span {
+    /// The first step at which it acts.
+    pub fn start(&self) -> f64 {
+        self.from.max(self.since)
+    }
+
     /// Whether it starts or stops during the run: only then it is shaded.
     pub fn is_bounded(&self) -> bool {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()

@@ -136,6 +136,16 @@ impl History {
         self.chunks.front().and_then(|c| c.first()).or_else(|| self.tail.first()).map(|s| s.step)
     }
 
+    /// A relative step from which on there are at most `n` spikes; `None` without spikes.
+    pub fn first_step_of_newest(&self, n: usize) -> Option<u32> {
+        if self.len <= n {
+            return self.first_step();
+        }
+        let chunk = self.chunks.get((self.len - n).div_ceil(CHUNK)).map_or(self.tail.as_slice(), |c| c.as_slice());
+        // The step of a chunk's first spike may have begun in the chunk before.
+        chunk.first().map(|spike| spike.step + 1)
+    }
+
     /// The full chunks, each with its sequence number.
     pub fn chunks(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Vec<Spike>>)> + ExactSizeIterator {
         self.chunks_between(0, u32::MAX)
@@ -222,6 +232,9 @@ mod tests {
         let after: Vec<u32> = history.after(131_070).flatten().map(|s| s.step).collect();
         assert_eq!((after.len(), after[0]), (300_000 - 131_070, 131_070));
         assert_eq!(history.after(300_000).flatten().count(), 0);
+        let newest = history.first_step_of_newest(150_000).expect("spikes");
+        assert!((65_536..=150_000).contains(&history.count(newest, u32::MAX)));
+        assert_eq!(history.first_step_of_newest(300_000), Some(0));
     }
 
     #[test]

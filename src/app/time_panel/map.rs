@@ -1,12 +1,16 @@
 //! The map of the run, from its oldest step in memory to the present, and its pointer input.
 
 use super::{App, UiCommand, interact_area, paint};
+use crate::app::time;
 use egui::{PointerButton, Rect, Response, Ui, pos2};
 
 /// Height of the ruler.
 const RULER: f32 = 24.0;
 /// Height of a row of interventions.
 const SPANS: f32 = 12.0;
+
+/// Maximum rows of interventions.
+const MAX_SPAN_ROWS: usize = 3;
 
 /// The mapping between steps and screen.
 #[derive(Clone, Copy)]
@@ -17,6 +21,8 @@ pub struct Map {
     pub from: f64,
     /// Last step.
     pub to: f64,
+    /// Rows of interventions.
+    pub span_rows: usize,
 }
 
 impl Map {
@@ -27,13 +33,21 @@ impl Map {
 
     /// The event densities.
     pub fn bands(&self) -> Rect {
-        let bottom = (self.all.bottom() - SPANS - 4.0).max(self.ruler().bottom());
+        let bottom = (self.all.bottom() - self.span_rows as f32 * SPANS - 4.0).max(self.ruler().bottom());
         Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
     }
 
     /// The interventions.
     pub fn spans(&self) -> Rect {
         Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
+    }
+
+    /// A row of interventions.
+    pub fn span_row(&self, row: usize) -> Rect {
+        let all = self.spans();
+        let height = all.height() / self.span_rows.max(1) as f32;
+        let top = all.top() + height * row.min(self.span_rows.max(1) - 1) as f32;
+        Rect::from_min_max(pos2(all.left(), top), pos2(all.right(), top + height))
     }
 
     /// Screen x of a step.
@@ -53,7 +67,8 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiComman
     let (from, newest) = (past.first() as f64, past.newest() as f64);
     let oldest = past.oldest() as f64;
     let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
-    let map = Map { all, from, to };
+    let span_rows = time::rows(&app.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
+    let map = Map { all, from, to, span_rows };
     let ruler = interact_area(ui, map.ruler(), "Time cursor");
     cursor(&ruler, app, &map, (oldest, newest));
     if !app.time_panel.is_collapsed {

@@ -3,11 +3,12 @@
 
 mod map;
 mod paint;
+mod replayed;
 mod stats;
 
-use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, time::Edit, views::kit, widgets};
-use crate::engine::LoggedCommand;
+use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, views::kit, widgets};
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
+use replayed::Replayed;
 pub use stats::Stats;
 
 /// Height with event densities.
@@ -28,8 +29,8 @@ pub struct TimePanel {
     /// The smoothed highest density per stream, so that the scale does not jump.
     highest: Vec<f32>,
     stats: Stats,
-    /// The run and the number of its logged commands that are shown as edits and bands.
-    logged: (u64, usize),
+    /// The parameters the engine ran with, replayed from its log.
+    replayed: Option<Replayed>,
 }
 
 impl TimePanel {
@@ -240,31 +241,25 @@ impl App {
     fn update_marks(&mut self) {
         let live = &self.session.live;
         let model = &self.session.project.model;
-        let secs_per_step = live.clock.secs_per_step.max(f64::MIN_POSITIVE);
-        if live.run_log().is_none() {
-            self.time.spans = super::interventions::spans(model.params(), secs_per_step);
-        }
-        let log = live.run_log().map_or(&[][..], |since| &since.log);
-        let run = (live.run_number(), log.len());
-        if run == self.time_panel.logged && self.time.edits.len() == log.len() {
+        let secs = live.clock.secs_per_step.max(f64::MIN_POSITIVE);
+        let run = live.run_log().filter(|run| run.project.model.name() == model.name());
+        let Some(run) = run else {
+            self.time.spans = super::interventions::spans(model.params(), secs);
+            self.time.edits.clear();
+            self.time_panel.replayed = None;
             return;
-        }
-        if let Some(run) = live.run_log() {
-            self.time.spans = super::interventions::run_spans(run, secs_per_step);
-        }
-        let params = model.params();
-        let label = |what: &LoggedCommand| match what {
-            LoggedCommand::Set(change) => match params.spec(change.id) {
-                Some(spec) => {
-                    format!("{} = {}", params.path(change.id), crate::params::path::show(spec, &change.value))
-                }
-                None => params.path(change.id),
-            },
-            LoggedCommand::Act(action) => action.name.clone(),
-            LoggedCommand::Rewind => "Rewind".to_owned(),
         };
-        self.time.edits = log.iter().map(|(step, what)| Edit { step: *step, label: label(what) }).collect();
-        self.time_panel.logged = run;
+        let is_other = |r: &Replayed| r.n_done > run.log.len() || r.secs != secs || r.began != run.project.model;
+        if self.time_panel.replayed.as_ref().is_none_or(is_other) {
+            self.time_panel.replayed = Some(Replayed::new(run.project.model.clone(), secs));
+            self.time.edits.clear();
+        }
+        let Some(replayed) = &mut self.time_panel.replayed else { return };
+        if replayed.n_done < run.log.len() || self.time.edits.len() != run.log.len() {
+            self.time.edits.truncate(replayed.n_done);
+            self.time.edits.extend(replayed.catch_up(&run.log));
+        }
+        self.time.spans = replayed.acted.spans();
     }
 
     /// Moves the cursor during playback, at the run's speed or in real time.

@@ -3,6 +3,7 @@
 use super::{App, map::Map};
 use crate::app::{
     theme::Tokens,
+    time,
     views::{kit, probes_where},
 };
 use crate::sim::Shape;
@@ -38,7 +39,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
         let top = area.top() + height * i as f32;
         let lane = Rect::from_min_max(pos2(area.left(), top + 2.0), pos2(area.right(), top + height - 1.0));
         let gaps = app.time.past.gaps(*id, map.from, map.to);
-        crate::app::time::paint::not_recorded(painter, lane, &gaps, t, |step| map.x(step));
+        time::paint::not_recorded(painter, lane, &gaps, t, |step| map.x(step));
         if let Some(train) = app.time.past.train(*id) {
             let n = lane.width() as usize;
             let density = train.density.buckets(map.from, map.to, n);
@@ -71,8 +72,10 @@ fn train_is_empty(app: &App, id: u16) -> bool {
 
 /// Stimuli and silencing, each a bar with its name.
 fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontId) {
-    let (lane, mut free) = (map.spans(), map.spans().left());
-    for span in &app.time.spans {
+    let rows = time::rows(&app.time.spans, map.span_rows);
+    let mut free = vec![map.spans().left(); map.span_rows.max(1)];
+    for (span, row) in app.time.spans.iter().zip(rows) {
+        let (lane, free) = (map.span_row(row), &mut free[row]);
         let (left, right) =
             (map.x(span.from.max(span.since)).max(lane.left()), map.x(span.to.min(map.to)).min(lane.right()));
         if right <= left {
@@ -86,10 +89,10 @@ fn spans(painter: &Painter, app: &App, map: &Map, t: &Tokens, font: &egui::FontI
             painter.rect_filled(part, 2.0, color.gamma_multiply(0.25));
         }
         // Names of overlapping bars are placed side by side.
-        let at = pos2((bar.left() + 4.0).max(free), bar.center().y);
+        let at = pos2((bar.left() + 4.0).max(*free), bar.center().y);
         if bar.right() - at.x > 30.0 {
             let text = kit::elide(painter, &span.label, font, bar.right() - at.x - 4.0);
-            free = painter.text(at, Align2::LEFT_CENTER, text, font.clone(), t.text).right() + 12.0;
+            *free = painter.text(at, Align2::LEFT_CENTER, text, font.clone(), t.text).right() + 12.0;
         }
     }
 }
@@ -175,7 +178,7 @@ pub(super) fn labels_ui(body: &Response, app: &App, map: &Map) {
     let mut lines = vec![app.time_text(step)];
     let near = app.time.edits.iter().filter(|e| (map.x(e.step as f64) - at.x).abs() < 6.0);
     lines.extend(near.take(6).map(|e| format!("{} · {}", app.time_text(e.step as f64), e.label)));
-    let over = app.time.spans.iter().filter(|s| s.from <= step && step < s.to);
+    let over = app.time.spans.iter().filter(|s| s.start() <= step && step < s.to);
     lines.extend(over.take(6).map(|s| s.label.clone()));
     body.clone().on_hover_text_at_pointer(lines.join("\n"));
 }

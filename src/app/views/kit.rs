@@ -43,9 +43,13 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
         ui.painter().hline(all.x_range(), bottom.top() + 0.5, (1.0, tokens.line));
         let area = UiBuilder::new().max_rect(bottom.shrink2(Vec2::new(8.0, 1.0)));
         ui.scope_builder(area.layout(Layout::left_to_right(Align::Center)), |ui| {
-            // Truncated text is in the tooltip.
-            let text = RichText::new(text).small().color(tokens.text_sub);
-            ui.add(egui::Label::new(text).selectable(false).truncate());
+            let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), small(ui), tokens.text_sub).size().x;
+            let kept = fitting_items(text, ui.available_width(), width);
+            let label = RichText::new(kept).small().color(tokens.text_sub);
+            let label = ui.add(egui::Label::new(label).selectable(false).truncate());
+            if kept.len() < text.len() {
+                label.on_hover_text(text);
+            }
         });
     }
     if canvas.height() < 1.0 {
@@ -53,6 +57,18 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     }
     ui.set_clip_rect(canvas.intersect(ui.clip_rect()));
     canvas
+}
+
+/// The first items of a caption that fit into a width: the last ones matter least.
+fn fitting_items<'a>(text: &'a str, room: f32, width: impl Fn(&str) -> f32) -> &'a str {
+    let mut kept = text;
+    while width(kept) > room {
+        match kept.rfind("  |  ") {
+            Some(end) => kept = &kept[..end],
+            None => break,
+        }
+    }
+    kept
 }
 
 /// Width of a toolbar's scroll button, points.
@@ -348,6 +364,16 @@ pub fn element_ui(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn captions_drop_whole_items_from_the_end() {
+        let of = |room: f32| fitting_items("12 spikes  |  4 rows  |  1 px", room, |text| text.len() as f32);
+        assert_eq!(
+            (of(99.0), of(24.0), of(12.0)),
+            ("12 spikes  |  4 rows  |  1 px", "12 spikes  |  4 rows", "12 spikes")
+        );
+        assert_eq!(of(3.0), "12 spikes", "the first one stays");
+    }
 
     #[test]
     fn low_panels_drop_caption_then_toolbar() {

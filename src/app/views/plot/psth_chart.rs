@@ -130,7 +130,14 @@ fn legend(
     if area.width() < 60.0 {
         return;
     }
-    let fits = (area.height() / 15.0) as usize;
+    let rows = (area.height() / 15.0) as usize;
+    // The last row counts the rest.
+    let fits = if rows >= drawn.len() { drawn.len() } else { rows.saturating_sub(1) };
+    if fits < drawn.len() && rows > 0 {
+        let at = pos2(area.left() + 14.0, area.top() + 15.0 * fits as f32 + 7.0);
+        let text = format!("+{} more", drawn.len() - fits);
+        painter.text(at, Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text_sub);
+    }
     for (i, (curve, values)) in drawn.iter().enumerate().take(fits) {
         let row = area.top() + 15.0 * i as f32 + 7.0;
         painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));

@@ -36,6 +36,9 @@ const PSTH: f32 = 560.0;
 /// Toolbar width of the smoothing controls, points.
 const REST: f32 = 400.0;
 
+/// Width of the label that counts names without room, points.
+const MORE_WIDTH: f32 = 56.0;
+
 const LANE_HINT: &str = "Click: hide or show · Alt+click: show only this one";
 
 /// The rates view.
@@ -250,7 +253,12 @@ impl Rates {
         for (lane, (name, color)) in rows.iter().enumerate() {
             let text = ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), tokens.text);
             let width = text.size().x + 22.0;
-            if left + width > row.right() {
+            let rest = if lane + 1 < rows.len() { MORE_WIDTH } else { 0.0 };
+            if left + width + rest > row.right() {
+                let hidden: Vec<&str> = rows[lane..].iter().map(|(name, _)| *name).collect();
+                let at = Rect::from_min_max(pos2(left, row.top()), row.max);
+                let more = egui::RichText::new(format!("+{} more", hidden.len())).small().color(tokens.text_sub);
+                ui.put(at, egui::Label::new(more).truncate()).on_hover_text(hidden.join("\n"));
                 break;
             }
             let rect = Rect::from_min_size(pos2(left, row.top()), Vec2::new(width, row.height()));

@@ -20,7 +20,9 @@ use std::{collections::BTreeMap, sync::Arc};
 const LANES: usize = 64;
 /// Minimum height of a lane; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
-const LEFT: f32 = 132.0;
+const LEFT: f32 = 168.0;
+/// Width of the y scale left of a lane.
+const SCALE: f32 = 44.0;
 const AXIS: f32 = 21.0;
 
 #[derive(Default)]
@@ -141,8 +143,8 @@ impl Traces {
             })
             .collect();
         let all = drawn.iter().flatten();
-        let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
-        let (low, high) = range(low, high);
+        let all_values = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
+        let (low, high) = range(all_values.0, all_values.1);
         let height = plot.height() / elements.len().max(1) as f32;
         for (i, (element, extents)) in elements.iter().zip(&drawn).enumerate() {
             let top = plot.top() + height * i as f32;
@@ -160,6 +162,9 @@ impl Traces {
             let inside = painter.with_clip_rect(lane.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
             paint_line(&inside, extents, |c| lane.left() + c / px, y, Stroke::new(1.25, color));
             self.paint_spikes(&inside, lane, *element, color, &line);
+            if all_values.0 <= all_values.1 {
+                y_scale(ui, &painter, lane, (low, high), y, ctx);
+            }
             let samples = self.lanes.get(element).map(|l| &l.samples);
             let value = samples.and_then(|s| at.map_or_else(|| s.last(0), |step| s.at(0, step)));
             lane_label(ui, &painter, lane, canvas.left(), set, *element, (color, value, unit), ctx);
@@ -168,15 +173,6 @@ impl Traces {
             }
         }
         painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
-        if height > 44.0 {
-            let first = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + height - 2.0));
-            for v in kit::ticks(low, high, 2) {
-                let y = first.bottom() - ((v - low) / (high - low)) as f32 * (first.height() - 9.0);
-                painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, ctx.tokens.text_sub));
-                let at = pos2(plot.left() - 4.0, y);
-                painter.text(at, Align2::RIGHT_CENTER, kit::value(v), kit::mono(ui), ctx.tokens.text_sub);
-            }
-        }
         line.paint_axis(&painter, plot, &mono, ctx.tokens, clock);
         paint::overlay(&painter, plot, ctx.time, ctx.tokens, |step| line.x_of(plot, step));
         self.measure_cursors.paint(&painter, plot, &line, (clock, &mono, ctx.tokens));
@@ -227,6 +223,43 @@ fn label(probe: &crate::sim::ProbeSpec) -> String {
     if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) }
 }
 
+/// The y scale of a lane: ticks, or the range where the lane is too low for two labels.
+fn y_scale(
+    ui: &Ui,
+    painter: &egui::Painter,
+    lane: Rect,
+    (low, high): (f64, f64),
+    y: impl Fn(f32) -> f32,
+    ctx: &ViewCtx<'_>,
+) {
+    let (font, ink) = (kit::mono(ui), ctx.tokens.text_sub);
+    let ticks = kit::ticks(low, high, if lane.height() > 80.0 { 4 } else { 2 });
+    let digits = kit::tick_digits(&ticks);
+    let (Some(first), Some(last)) = (ticks.first(), ticks.last()) else { return };
+    if (y(*first as f32) - y(*last as f32)).abs() < 11.0 {
+        let text = format!("{low:.digits$}…{high:.digits$}");
+        let text = kit::elide(painter, &text, &font, SCALE + 20.0);
+        painter.text(pos2(lane.left() - 6.0, lane.center().y), Align2::RIGHT_CENTER, text, font, ink);
+        return;
+    }
+    let mut free = f32::INFINITY;
+    for v in ticks {
+        let at = y(v as f32);
+        painter.hline(lane.left() - 3.0..=lane.left(), at, (1.0, ink));
+        let middle = at.clamp(lane.top() + 5.0, lane.bottom() - 5.0);
+        if middle + 11.0 <= free {
+            painter.text(
+                pos2(lane.left() - 6.0, middle),
+                Align2::RIGHT_CENTER,
+                format!("{v:.digits$}"),
+                font.clone(),
+                ink,
+            );
+            free = middle;
+        }
+    }
+}
+
 /// The label of a lane, and its value at the pointer or now.
 fn lane_label(
     ui: &Ui,
@@ -238,7 +271,7 @@ fn lane_label(
     (color, value, unit): (egui::Color32, Option<f32>, &str),
     ctx: &ViewCtx<'_>,
 ) {
-    let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - 8.0, lane.bottom()));
+    let area = Rect::from_min_max(pos2(left + 8.0, lane.top()), pos2(lane.left() - SCALE, lane.bottom()));
     let painter = painter.with_clip_rect(area.intersect(painter.clip_rect()));
     let tall = lane.height() > 34.0;
     let y = if tall { lane.center().y - 8.0 } else { lane.center().y };

@@ -131,7 +131,10 @@ impl Raster {
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(10.0, 0.0)).intersect(painter.clip_rect()));
         let row = |element: u32| self.rows.row(element).map(|r| f64::from(r) + 0.5);
         let selected = ctx.selection.of(set.name);
-        if selected.len() <= 2_000 {
+        if selected.len() > super::outline::MAX_MARKED {
+            let y = |row: u32| self.y_of(plot, f64::from(row));
+            self.outline.paint(&inside, plot, y, ctx.tokens.accent);
+        } else {
             let mut mesh = Mesh::default();
             for y in selected.iter().filter_map(|e| row(*e)).map(|r| self.y_of(plot, r)) {
                 let mark = Rect::from_center_size(pos2(plot.left() + 2.5, y), Vec2::new(5.0, 2.0));

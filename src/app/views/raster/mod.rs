@@ -7,6 +7,7 @@ mod count_colors;
 mod density;
 mod draw;
 mod grid;
+mod outline;
 mod pointer;
 mod rows;
 mod scroll;
@@ -52,6 +53,7 @@ pub struct Raster {
     ticks: Ticks,
     plot_px: egui::Vec2,
     area_select: AreaSelect,
+    outline: outline::Outline,
     menu_element: Option<u32>,
     /// The group the menu was opened on.
     menu_group: Option<MenuTarget>,
@@ -79,6 +81,7 @@ impl Default for Raster {
             ticks: Ticks::default(),
             plot_px: egui::Vec2::ZERO,
             area_select: AreaSelect::default(),
+            outline: outline::Outline::default(),
             menu_element: None,
             menu_group: None,
         }
@@ -197,7 +200,7 @@ impl Raster {
             (0, false) => format!("{noun} not recorded"),
             (n, _) => format!("{} {noun} in view", kit::thousands(n)),
         };
-        let mut text = format!("{rows}  |  {spikes}  |  {mode}  |  1 px = {per_px} × {rows_per_px} rows");
+        let mut text = format!("{spikes}  |  {rows}  |  {mode}");
         if self.arrange.is_busy() {
             text += "  |  arranging…";
         } else if self.density.is_busy() {
@@ -215,6 +218,7 @@ impl Raster {
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
             text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
         }
+        text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
         text
     }
 
@@ -242,6 +246,8 @@ impl Raster {
 
     fn request<'a>(&'a self, size_px: (usize, usize), ctx: &'a ViewCtx<'_>) -> DensityRequest<'a> {
         let selected = self.set.as_ref().map_or(&[][..], |s| ctx.selection.of(s.name));
+        // A large selection is outlined: marked cells would cover everything.
+        let selected = if selected.len() > outline::MAX_MARKED { &[][..] } else { selected };
         let colors = CountColors {
             scale: self.scale,
             accent: ctx.tokens.accent,
@@ -293,6 +299,10 @@ impl Raster {
         // At high speed a followed image is one frame late: the axis is that of the image.
         if let Some(times) = self.density.late_times(&self.window).filter(|_| !self.ticks.are_shown()) {
             (self.window.t0, self.window.t1) = times;
+        }
+        if let Some(set) = &self.set {
+            let selected = (ctx.selection.of(set.name), ctx.selection.generation);
+            self.outline.update(selected, (&self.rows, self.rows_generation));
         }
         self.paint(ui, &layout, ctx);
         self.scroll_ui(ui, layout.scroll, ctx);

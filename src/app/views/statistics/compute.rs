@@ -21,6 +21,8 @@ pub const CV_WIDTH: f64 = 0.05;
 /// The input of a computation.
 #[derive(Clone)]
 pub struct Task {
+    /// Whether to use all threads of the pool. While the simulation runs, its threads need them.
+    pub is_parallel: bool,
     /// Spikes in time order.
     pub spikes: Vec<Arc<Vec<Spike>>>,
     /// First step, and the first after.
@@ -122,7 +124,10 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
         }
     };
     let slices = trains.slices();
-    let lines: Vec<Line> = elements.par_iter().zip(slices.par_iter()).map(line).collect();
+    let lines: Vec<Line> = match task.is_parallel {
+        true => elements.par_iter().zip(slices.par_iter()).map(line).collect(),
+        false => elements.iter().zip(slices.iter()).map(line).collect(),
+    };
     progress.report("statistics", 0.8).ok()?;
     let mut stats = Stats { n_spikes: trains.steps.len() as u64, secs, ..Stats::default() };
     stats.from_secs = (task.origin + u64::from(task.steps.0)) as f64 * task.secs_per_step;
@@ -231,10 +236,13 @@ fn correlations(elements: &[u32], trains: &[&[u32]], task: &Task) -> Correlation
     order.truncate(MAX_CORRELATED);
     let bin = (task.bin_ms * 1e-3 / task.secs_per_step).round().max(1.0) as u32;
     let (from, to) = task.steps;
-    let rows: Vec<Vec<u32>> = order.par_iter().map(|i| spike_stats::counts(trains[*i], from, to, bin)).collect();
+    let rows: Vec<Vec<u32>> = order.iter().map(|i| spike_stats::counts(trains[*i], from, to, bin)).collect();
     let n = rows.len();
     let pair = |i: usize| spike_stats::correlation(&rows[i / n], &rows[i % n]).map_or(f32::NAN, |r| r as f32);
-    let matrix: Vec<f32> = (0..n * n).into_par_iter().map(pair).collect();
+    let matrix: Vec<f32> = match task.is_parallel {
+        true => (0..n * n).into_par_iter().map(pair).collect(),
+        false => (0..n * n).map(pair).collect(),
+    };
     let upper = (0..n * n).filter(|i| i / n < i % n).map(|i| f64::from(matrix[i])).filter(|r| r.is_finite());
     let (mean, n_pairs) = mean(upper).unwrap_or((0.0, 0));
     Correlations { elements: order.iter().map(|i| elements[*i]).collect(), matrix, mean, n_pairs }
@@ -252,6 +260,7 @@ mod tests {
         spikes.sort();
         let half = spikes.split_off(90);
         Task {
+            is_parallel: false,
             spikes: vec![Arc::new(spikes), Arc::new(half)],
             steps: (0, 10_000),
             origin: 0,
@@ -289,6 +298,15 @@ mod tests {
             (hz - 100.0).abs() < 5.0 || (hz % 100.0).min(100.0 - hz % 100.0) < 5.0,
             "{hz} Hz is not a harmonic of 100"
         );
+    }
+
+    #[test]
+    fn one_thread_gives_the_same_as_the_pool() {
+        let one = compute(&task(None), &Progress::default()).unwrap();
+        let many = compute(&Task { is_parallel: true, ..task(None) }, &Progress::default()).unwrap();
+        assert_eq!((one.isi, one.correlations.elements), (many.isi, many.correlations.elements));
+        assert_eq!(one.lines.len(), many.lines.len());
+        assert!(one.lines.iter().zip(&many.lines).all(|(a, b)| (a.n, a.fano.to_bits()) == (b.n, b.fano.to_bits())));
     }
 
     #[test]

@@ -12,8 +12,15 @@ use crate::{
 };
 use compute::{Stats, Task};
 use egui::{Rect, Ui};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+/// While the simulation runs, statistics take at most one part in this of one thread.
+const DUTY: u32 = 10;
+/// While the simulation runs, statistics are of this many spikes at most, the newest.
+const MAX_LIVE_SPIKES: usize = 4_000_000;
 /// Minimum time between two updates while the simulation runs.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(1_000);
 
@@ -34,6 +41,11 @@ pub struct Statistics {
     over_time: bool,
     pictures: plots::Pictures,
     n_results: u64,
+    /// When the last job started, and how long the last result took.
+    asked: Option<Instant>,
+    took: Duration,
+    /// Whether only the newest spikes were used.
+    is_sample: bool,
 }
 
 /// The parameters of a result.
@@ -60,6 +72,9 @@ impl Default for Statistics {
             over_time: false,
             pictures: plots::Pictures::default(),
             n_results: 0,
+            asked: None,
+            took: Duration::ZERO,
+            is_sample: false,
         }
     }
 }
@@ -101,19 +116,26 @@ impl Statistics {
         };
         if self.stats.poll() {
             self.n_results += 1;
+            self.took = self.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         }
         let only_time = self.stats.key().is_some_and(|known| Key { epoch: key.epoch, ..known.clone() } == key);
         if self.stats.is_busy() && only_time || !self.stats.is_stale(&key) {
             return;
         }
-        if only_time && self.stats.age() < UPDATE_INTERVAL {
-            return ui.ctx().request_repaint_after(UPDATE_INTERVAL);
+        let pause = if ctx.running { UPDATE_INTERVAL.max(self.took * (DUTY - 1)) } else { UPDATE_INTERVAL };
+        if only_time && self.stats.age() < pause {
+            return ui.ctx().request_repaint_after(pause);
         }
         let to = ctx.clock.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
         let oldest = train.history.first_step().filter(|_| train.history.dropped() > 0).unwrap_or(0);
         let span = (self.last_secs / ctx.clock.secs_per_step) as u32;
         let from = if self.last_secs > 0.0 { oldest.max(to.saturating_sub(span)) } else { oldest };
+        let live = train.history.first_step_of_newest(MAX_LIVE_SPIKES).filter(|live| ctx.running && *live > from);
+        self.is_sample = live.is_some();
+        let from = live.unwrap_or(from);
+        self.asked = Some(Instant::now());
         let task = Task {
+            is_parallel: !ctx.running,
             spikes: train.history.share(from, to),
             steps: (from, to),
             origin: train.history.origin(),
@@ -136,7 +158,7 @@ impl Statistics {
             kit::thousands(stats.lines.len() as u64),
             kit::thousands(stats.n_spikes),
             kit::duration(stats.secs),
-        )
+        ) + if self.is_sample { "  |  the newest spikes; all when paused" } else { "" }
     }
 
     fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
