@@ -386,3 +386,27 @@ fn toasts_leave_the_inspector_and_the_timeline_free() {
         }
     }
 }
+
+#[test]
+fn files_outside_the_folder_of_a_project_are_asked_for_once() {
+    let (folder, file) = saved("outside");
+    let mut project = neuropil::project::open(&file).expect("readable").0;
+    project.set("network.path=/etc/hosts", &folder).expect("a path");
+    neuropil::project::save(&project, &file).expect("saved");
+    let state = folder.join("state");
+    let start = || Start { path: Some(file.clone()), project: None, state_dir: Some(state.clone()), ..start(false) };
+    let mut w = open(start());
+    until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
+    assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.state().session().path.is_none());
+    w.get_by_label("Do not open").click();
+    until(&mut w, "it is not opened", |w| w.query_by_label("Could not open kept.ron").is_some());
+    w.get_by_label("Try again").click();
+    until(&mut w, "it asks again", |w| w.query_by_label("Allow and open").is_some());
+    w.get_by_label("Allow and open").click();
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    until(&mut w, "the answer is saved", |_| state.join("consent.ron").exists());
+    drop(w);
+    let mut w = open(start());
+    until(&mut w, "it is open without a question", |w| w.state().session().path.is_some());
+    std::fs::remove_dir_all(folder).ok();
+}

@@ -3,7 +3,9 @@
 mod recovery;
 
 use super::{
-    App, help,
+    App,
+    consent::Received,
+    help,
     jobs::Purpose,
     journal::UnsavedWork,
     theme::{TITLE, Tokens},
@@ -46,6 +48,8 @@ pub enum Dialog {
     Restore(UnsavedWork, Vec<String>),
     /// The project's file as written by another program, and the changes.
     FileChanged(PathBuf, Box<Project>, Vec<String>),
+    /// A project that names files outside its folder.
+    OutsideFiles(Received),
     /// The report of a crash.
     Crash(PathBuf, String),
     /// A title and a markdown text.
@@ -90,6 +94,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
                 Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
                 Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
                 Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
+                Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
                 Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
@@ -104,6 +109,8 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
                 (Answer::Forget, Some(Dialog::Restore(left, _))) => app.delete_unsaved_work(&left.file),
                 (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
                 (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
+                (Answer::Restore, Some(Dialog::OutsideFiles(received))) => app.allow_outside(received),
+                (_, Some(Dialog::OutsideFiles(received))) => app.deny_outside(&received),
                 (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
                 (Answer::KeepReport, Some(Dialog::Crash(file, _))) => {
                     drop(std::fs::rename(&file, file.with_extension("read")))

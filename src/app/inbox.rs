@@ -6,7 +6,8 @@ use super::{
     log::Level,
     text,
 };
-use crate::project::run::MANIFEST;
+use crate::project::{Project, Warning, run::MANIFEST};
+use std::path::PathBuf;
 
 /// Beginning of the message of a failed save.
 const SAVE_FAILED: &str = "Could not save";
@@ -24,31 +25,13 @@ impl App {
                     self.after_save = None;
                 }
             }
-            JobResult::Opened(path, Ok((project, warnings))) => {
-                for warning in &warnings {
-                    self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
-                }
-                if !warnings.is_empty() {
-                    self.notify(
-                        Level::Warning,
-                        format!(
-                            "{}: see the log",
-                            text::plural(warnings.len(), "field was corrected", "fields were corrected")
-                        ),
-                    );
-                }
-                // The project file in a run folder belongs to the run: saving must not overwrite it.
-                let is_of_run = path.parent().is_some_and(|folder| folder.join(MANIFEST).exists());
-                if !is_of_run {
-                    self.recent.add(&path);
-                }
-                self.set_document(*project, (!is_of_run).then_some(path));
-            }
+            JobResult::Opened(path, Ok((project, warnings))) => self.receive(path, project, warnings),
             JobResult::Opened(_, Err(e)) => self.open_failed(format!("Could not open: {e}")),
             JobResult::Saved(path, project, Ok(())) => {
                 self.workspace.mark_saved();
                 self.recent.add(&path);
                 self.log.add(Level::Info, format!("Saved {}", path.display()));
+                self.allow_own(&path, &project);
                 self.session.saved(path, &project);
                 self.toasts.resolve(&[SAVE_FAILED]);
                 if let Some(intent) = self.after_save.take() {
@@ -91,5 +74,22 @@ impl App {
             JobResult::LayoutKept(Ok(name)) => self.notify(Level::Info, format!("Saved layout “{name}”")),
             JobResult::LayoutKept(Err(e)) => self.notify(Level::Error, format!("Could not save the layout: {e}")),
         }
+    }
+
+    /// Opens a project that was read.
+    pub(super) fn open_project(&mut self, path: PathBuf, project: Project, warnings: &[Warning]) {
+        for warning in warnings {
+            self.log.add(Level::Warning, format!("{}:{}: {}", path.display(), warning.line, warning.what));
+        }
+        if !warnings.is_empty() {
+            let fields = text::plural(warnings.len(), "field was corrected", "fields were corrected");
+            self.notify(Level::Warning, format!("{fields}: see the log"));
+        }
+        // The project file in a run folder belongs to the run: saving must not overwrite it.
+        let is_of_run = path.parent().is_some_and(|folder| folder.join(MANIFEST).exists());
+        if !is_of_run {
+            self.recent.add(&path);
+        }
+        self.set_document(project, (!is_of_run).then_some(path));
     }
 }

@@ -13,6 +13,7 @@ pub mod theme;
 pub mod views;
 
 pub mod checkpoints;
+mod consent;
 pub mod crash;
 mod dev;
 mod device;
@@ -106,6 +107,7 @@ pub struct App {
     pub(crate) log: log::Log,
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
+    consent: consent::Consent,
     figure: Option<figure::FigureRequest>,
     autosave: unsaved_guard::Autosave,
     attention: jobs::Attention,
@@ -187,6 +189,7 @@ impl App {
             attention: jobs::Attention::default(),
             journal: journal::Journal::new(start.state_dir.as_deref()),
             recent: recent::Recent::load(start.state_dir.as_deref()),
+            consent: consent::Consent::load(start.state_dir.as_deref()),
             used: recent::Used::load(start.state_dir.as_deref()),
             library: library::Library::default(),
             pacing: pacing::Pacing::default(),

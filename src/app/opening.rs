@@ -19,8 +19,8 @@ pub struct Opening {
 
 impl Opening {
     /// A file that is being read.
-    pub const fn new(path: PathBuf) -> Self {
-        Self { path, error: None }
+    pub fn new(path: PathBuf) -> Self {
+        Self { path: std::path::absolute(&path).unwrap_or(path), error: None }
     }
 
     /// Its file name.
@@ -76,7 +76,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         ui.label(title(format!("Could not open {name}")));
         ui.label(widgets::sub(ui, text::first_line(&path)).small()).on_hover_text(&path);
         ui.add_space(4.0);
-        ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
+        let reason = error.strip_prefix("Could not open: ").unwrap_or(&error);
+        ui.add(egui::Label::new(RichText::new(reason).color(t.text)).wrap().selectable(true));
         ui.add_space(12.0);
         ui.horizontal(|ui| {
             ui.add_space((ui.available_width() - 290.0).max(0.0) / 2.0);

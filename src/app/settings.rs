@@ -3,7 +3,7 @@
 use super::{
     style,
     text::{self, Decimal, Grouping},
-    theme,
+    theme, time,
 };
 use crate::{choices, param_tree, params, project};
 use egui::ThemePreference;
@@ -97,6 +97,11 @@ params! {
         /// Time a message stays on screen; errors stay until they are closed or solved.
         #[param(title = "Notification time", unit = Ms, range = 1000.0..=20_000.0)]
         messages_ms: f64 = 4000.0,
+
+        /// Memory of single spikes in the history, MB; the oldest are dropped first. Rates and densities are kept for the
+        /// whole run.
+        #[param(title = "History memory (MB)", range = 16.0..=2048.0, hard = 1.0..=65_536.0, scale = Log)]
+        history_mb: u32 = 160,
     }
 }
 
@@ -133,6 +138,7 @@ impl Settings {
         ctx.set_zoom_factor(a.zoom_percent as f32 / 100.0);
         theme::set_cell_colors(&a.excitatory, &a.inhibitory);
         style::adapt(ctx, a.density, a.reduced_motion);
+        time::spikes::set_memory(self.work.history_mb as usize * 1_000_000);
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
     }
 

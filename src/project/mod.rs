@@ -16,6 +16,7 @@ mod lock;
 mod manifest;
 mod migrate;
 mod new;
+pub mod outside;
 pub mod peak_performance;
 pub mod playback;
 pub mod provenance;
@@ -35,6 +36,7 @@ pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_li
 pub use folder::RunFolder;
 pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};
 pub use new::new_project;
+pub use outside::{OutsidePath, outside_paths};
 pub use replace::{exports, list_exports};
 pub use writer::{RunStart, RunWriter};
 

@@ -63,7 +63,17 @@ impl Live {
 
     /// Why the document's value of a parameter is not that of the engine, if the engine rejected it.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
-        self.acks.rejection(id)
+        let rejection = self.acks.rejection(id)?;
+        // Of a rejected list, only the items that differ are not applied.
+        if let (Value::Rows(rows), true) = (&rejection.change.value, id.field != ParamId::WHOLE) {
+            let value = rows.get(usize::from(id.item)).and_then(|row| row.get(usize::from(id.field)));
+            let accepted = self.accepted_model().map(Model::params);
+            let is_known = |params: &&dyn Params| usize::from(id.item) < params.len(id.group);
+            if value.is_some() && accepted.filter(is_known).map(|params| params.get(id)).as_ref() == value {
+                return None;
+            }
+        }
+        Some(rejection)
     }
 
     /// Whether an edit of this parameter waits for a rebuild.

@@ -1,12 +1,33 @@
 //! Spikes in memory: chunks in time order, the oldest dropped first.
 
 use crate::sim::Spike;
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 /// Spikes per chunk.
 pub const CHUNK: usize = 1 << 16;
-/// Maximum number of spikes in memory: 160 MB.
+/// Default maximum number of spikes in memory: 160 MB.
 pub const CAPACITY: usize = 20_000_000;
+/// Bytes per spike.
+const SPIKE_BYTES: usize = 8;
+
+// Set by the settings, read by the indexer's thread.
+static LIMIT: AtomicUsize = AtomicUsize::new(CAPACITY);
+
+/// Sets the memory of single spikes in all histories.
+pub fn set_memory(bytes: usize) {
+    LIMIT.store((bytes / SPIKE_BYTES).max(CHUNK), Ordering::Relaxed);
+}
+
+/// The maximum number of spikes in memory.
+pub fn limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
 
 /// The newest spikes, sorted by step. Chunks are shared with jobs on the pool; the tail is copied.
 #[derive(Clone)]
@@ -16,19 +37,20 @@ pub struct History {
     len: usize,
     dropped: u64,
     origin: Option<u64>,
-    capacity: usize,
+    /// Maximum number of spikes; none: the limit of the settings.
+    capacity: Option<usize>,
 }
 
 impl Default for History {
     fn default() -> Self {
-        Self::with_capacity(CAPACITY)
+        Self { chunks: VecDeque::new(), tail: vec![], len: 0, dropped: 0, origin: None, capacity: None }
     }
 }
 
 impl History {
     /// A history of at most about this many spikes.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { chunks: VecDeque::new(), tail: vec![], len: 0, dropped: 0, origin: None, capacity }
+        Self { capacity: Some(capacity), ..Self::default() }
     }
 
     /// Appends spikes whose steps are modulo 2³², the newest not after `now`. Steps are stored relative to
@@ -40,7 +62,7 @@ impl History {
         if now.saturating_sub(origin) > u64::from(u32::MAX) {
             let capacity = self.capacity;
             let dropped = self.dropped + self.len as u64;
-            *self = Self { dropped, ..Self::with_capacity(capacity) };
+            *self = Self { dropped, capacity, ..Self::default() };
             return self.push(spikes, now);
         }
         for spike in spikes {
@@ -51,7 +73,7 @@ impl History {
             }
         }
         self.len += spikes.len();
-        while self.len > self.capacity {
+        while self.len > self.capacity.unwrap_or_else(limit) {
             let Some(oldest) = self.chunks.pop_front() else { break };
             self.len -= oldest.len();
             self.dropped += oldest.len() as u64;

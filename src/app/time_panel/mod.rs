@@ -218,8 +218,8 @@ impl App {
             "Density since the start, single events for the newest part. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
             bytes(past.n_bytes() as u64),
             kit::thousands(n_spikes as u64),
-            kit::thousands(time::spikes::CAPACITY as u64),
-            bytes(time::spikes::CAPACITY as u64 * 8),
+            kit::thousands(time::spikes::limit() as u64),
+            bytes(time::spikes::limit() as u64 * 8),
             bytes(time::FIELDS_CAPACITY as u64),
         )
     }

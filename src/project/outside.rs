@@ -1,0 +1,106 @@
+//! Files that a project names outside its own folder. A received project must not read them without consent.
+
+use super::Project;
+use crate::{
+    params::{Value, ValueType},
+    query::{Query, parse},
+};
+use std::path::{Component, Path};
+
+/// A file outside the folder of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsidePath {
+    /// Path of the parameter that names it, as for `--set`.
+    pub parameter: String,
+    /// The file as it is written in the project.
+    pub path: String,
+}
+
+/// The files outside `base`, the folder of the project file, that the project names: in parameters and in queries
+/// (`file = …`).
+pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
+    let params = project.model.params();
+    let mut out = vec![];
+    for id in params.ids() {
+        let (Some(spec), Value::Text(text)) = (params.spec(id), params.get(id)) else { continue };
+        let files = match spec.kind {
+            ValueType::Path => vec![text.trim().to_owned()],
+            ValueType::Query => parse(&text).map(|query| listed_files(&query)).unwrap_or_default(),
+            _ => continue,
+        };
+        let outside = files.into_iter().filter(|file| is_outside(file, base));
+        out.extend(outside.map(|path| OutsidePath { parameter: params.path(id), path }));
+    }
+    out
+}
+
+/// The files of all `file = …` tests of a query.
+fn listed_files(query: &Query) -> Vec<String> {
+    let mut files = vec![];
+    let mut open = vec![query];
+    while let Some(query) = open.pop() {
+        match query {
+            Query::Test(column, _, values) if column.text.eq_ignore_ascii_case("file") => {
+                files.extend(values.iter().map(|value| value.text.clone()));
+            }
+            Query::All | Query::Set(_) | Query::Test(..) => {}
+            Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => open.push(of),
+            Query::And(a, b) | Query::Or(a, b) => open.extend([&**a, &**b]),
+        }
+    }
+    files
+}
+
+/// Whether a path as typed leaves the folder, by `..`, as an absolute path, or through a symbolic link.
+fn is_outside(typed: &str, base: &Path) -> bool {
+    if typed.is_empty() {
+        return false;
+    }
+    let path = base.join(typed);
+    if let (Ok(real), Ok(base)) = (path.canonicalize(), base.canonicalize()) {
+        return !real.starts_with(base);
+    }
+    // A file that does not exist: by its components.
+    let inside = path.strip_prefix(base).unwrap_or(Path::new(".."));
+    let mut depth = 0_i32;
+    inside.components().any(|part| {
+        depth += match part {
+            Component::ParentDir => -1,
+            Component::Normal(_) => 1,
+            _ => 0,
+        };
+        depth < 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_outside_the_folder_are_listed() {
+        let base = std::env::temp_dir().join(format!("neuropil-outside-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("data")).unwrap();
+        std::fs::write(base.join("data/edges.csv"), "pre,post,w\n").unwrap();
+        for (typed, outside) in [
+            ("", false),
+            ("data/edges.csv", false),
+            ("data/../data/edges.csv", false),
+            ("missing/../other.csv", false),
+            ("../secret.csv", true),
+            ("data/../../secret.csv", true),
+            ("/etc/passwd", true),
+        ] {
+            assert_eq!(is_outside(typed, &base), outside, "{typed}");
+        }
+        let mut project = Project::default();
+        for set in ["network.source=Files", "interventions.0.target=all and (file = '/etc/passwd' or idx = 3)"] {
+            project.set(set, &base).unwrap();
+        }
+        project.set("network.path=data/edges.csv", &base).unwrap();
+        let found = outside_paths(&project, &base);
+        let expected = OutsidePath { parameter: "interventions.0.target".into(), path: "/etc/passwd".into() };
+        assert_eq!(found, [expected]);
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+}
