@@ -231,7 +231,7 @@ fn live_edits_replay() {
 }
 
 #[test]
-fn what_cannot_be_changed_live_or_at_all() {
+fn invalid_and_incomplete_edits_are_refused_whole() {
     let setup = setup(9);
     let mut sim = cpu::<f64>(&busy(), &setup, 1);
     let params = busy();
@@ -241,15 +241,29 @@ fn what_cannot_be_changed_live_or_at_all() {
         assert_eq!(effect == neuropil::sim::Effect::NeedsRebuild, rebuild, "{edit}");
     }
     for (edit, want) in [
-        ("interventions.0.target=clas = x", "intervention 1: `clas = x`, at `clas`: there is no column `clas`"),
+        (
+            "interventions.0.target=clas = x",
+            "stimulus 1 (Poisson input), target: `clas = x`, at `clas`: there is no column `clas`",
+        ),
+        ("interventions.0.target=", "stimulus 1 (Poisson input), target: it is empty"),
         ("interventions.0.target=idx = 500", "indices run from 0 to 119"),
         ("stimulus.kicks=nowhere.csv", "nowhere.csv"),
         ("measure.group_by=glass", "there is no column `glass`; there is ei"),
     ] {
         let change = path::parse(&params, edit).expect("an edit");
+        let before = sim.save().expect("saves");
         let error = sim.set(&change).expect_err(edit).to_string();
         assert!(error.contains(want), "{edit}: {error}");
+        assert!(!error.contains("something is missing"), "{error}");
+        assert_eq!(sim.save().expect("saves"), before, "{edit} is refused whole");
     }
+    // A disabled stimulus may be incomplete.
+    for edit in ["interventions.0.enabled=false", "interventions.0.target="] {
+        let change = path::parse(&params, edit).expect("an edit");
+        assert_eq!(sim.set(&change).expect(edit), neuropil::sim::Effect::Applied);
+    }
+    let enable = path::parse(&params, "interventions.0.enabled=true").expect("an edit");
+    assert!(sim.set(&enable).expect_err("incomplete").to_string().contains("target: it is empty"));
     assert!(params.groups().iter().any(|g| g.name == "interventions"));
     assert!(sim.act(&Action { name: "kick".into(), elements: vec![N], values: vec![Value::Real(1.0)] }).is_err());
     assert!(sim.act(&Action { name: "kcik".into(), elements: vec![0], values: vec![Value::Real(1.0)] }).is_err());

@@ -123,6 +123,9 @@ pub(super) struct RunArgs {
     /// Build the simulation, print its parameters and memory, and do not run it.
     #[arg(long)]
     pub dry_run: bool,
+    /// Try a model whose predicted memory is more than what is available.
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Group, Debug)]

@@ -146,6 +146,7 @@ pub(super) fn validate(path: &Path, strict: bool) -> Result<(), CliError> {
     let place = path.display();
     let mut said: Vec<String> = warnings.iter().map(|w| format!("{place}:{}: {}", w.line, w.what)).collect();
     said.extend(project.taps().1.into_iter().map(|problem| format!("{place}: {problem}")));
+    said.extend(project.model.warnings().into_iter().map(|warning| format!("{place}: {warning}")));
     said.iter().for_each(|line| out!("{line}"));
     memory_lines(&project.model).iter().for_each(|line| out!("{place}: {line}"));
     match said.len() {

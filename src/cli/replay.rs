@@ -41,7 +41,7 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     project.seed = run.manifest.setup_seed;
     let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
     let meter = Meter::new();
-    let prepared = session::prepare(&project, &run.manifest.base, &meter)?;
+    let prepared = session::prepare(&project, &run.manifest.base, false, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     watched(run.clone(), sim, &meter)
 }

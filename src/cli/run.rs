@@ -25,6 +25,8 @@ pub(super) struct Job {
     /// Folder the project's relative paths start from.
     pub base: PathBuf,
     pub command: String,
+    /// Whether to build a model that needs more memory than is available.
+    pub force: bool,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
@@ -54,11 +56,13 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         json: false,
         batch: None,
         dry_run: false,
+        force: false,
     };
     match project {
         Some(path) => run(&args(path)),
         None => {
-            let job = Job { project: project::default_project(), base: here(), command: "neuropil".into() };
+            let job =
+                Job { project: project::default_project(), base: here(), command: "neuropil".into(), force: false };
             single(&job, &args(PathBuf::new()))
         }
     }
@@ -85,7 +89,7 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     let folder = args.project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let base = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let words: Vec<String> = std::env::args().map(quoted).collect();
-    Ok(Job { project, base, command: words.join(" ") })
+    Ok(Job { project, base, command: words.join(" "), force: args.force })
 }
 
 /// A file that was named on the command line should be there.
@@ -146,7 +150,7 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let taps = taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let began = Instant::now();
-    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);
     let setup_s = began.elapsed().as_secs_f64();
@@ -230,7 +234,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
 fn dry_run(job: &Job) -> Result<(), CliError> {
     taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
-    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
     let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     out!("{}", project::write(&job.project)?.trim_end());

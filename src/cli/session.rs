@@ -9,7 +9,7 @@ use crate::{
     },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
-    sim::{Clock, Device, Digest, Progress, SimError, Simulation, Tap},
+    sim::{BuildContext, Clock, Device, Digest, Progress, SimError, Simulation, Tap},
 };
 use std::{
     path::Path,
@@ -45,9 +45,16 @@ pub(super) struct Pacing {
     pub speed: Option<f64>,
 }
 
-/// Reads and generates on the loader's thread, with progress and cancel.
-pub(super) fn prepare(project: &Project, base: &Path, meter: &Meter) -> Result<Box<dyn Prepared>, CliError> {
-    let (model, context) = (project.model.clone(), project.build_context(base));
+/// Reads and generates on the loader's thread, with progress and cancel. `force`: even if memory seems short.
+pub(super) fn prepare(
+    project: &Project,
+    base: &Path,
+    force: bool,
+    meter: &Meter,
+) -> Result<Box<dyn Prepared>, CliError> {
+    let context = BuildContext { ignores_memory: force, ..project.build_context(base) };
+    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: {warning}"));
+    let model = project.model.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
     let progress = std::sync::Arc::new(Progress::default());
     let shared = progress.clone();

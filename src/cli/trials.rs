@@ -50,7 +50,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     add_spikes(job, &mut taps);
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let began = Instant::now();
-    let prepared = session::prepare(&job.project, &job.base, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
     // The first simulation shows whether the device will do, and what the elements are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     let setup_s = began.elapsed().as_secs_f64();

@@ -11,10 +11,12 @@ use crate::{
 use std::sync::Arc;
 
 pub mod edit;
+mod host_memory;
 pub mod nuclei;
 pub mod saved;
 pub mod spiking;
 
+use host_memory::HostMemory;
 pub use spiking::files::read_neurons as read_list;
 
 /// A model with its network read or generated, which can be started repeatedly: per trial, per device.
@@ -34,6 +36,11 @@ struct PreparedKind<K: Kind> {
 
 impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
     fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
+        if !context.ignores_memory {
+            let mut predicted = K::predict(params, None, DeviceKind::Cpu { threads: 1 });
+            predicted.extend(K::scratch(params));
+            HostMemory::now().map_or(Ok(()), |memory| memory.check(&predicted))?;
+        }
         let setup = Arc::new(K::prepare(params, context, progress)?);
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
@@ -125,6 +132,9 @@ macro_rules! kinds {
             pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
                 match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
+
+            /// Warnings about parameters that are valid but unusual, as sentences.
+            pub fn warnings(&self) -> Vec<String> { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {

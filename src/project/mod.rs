@@ -143,7 +143,7 @@ pub fn default_project() -> Project {
 impl Project {
     /// The build context of the model. `base` is the folder of the project file, from which its paths start.
     pub fn build_context(&self, base: &Path) -> BuildContext {
-        BuildContext { base: base.to_owned(), seed: self.seed }
+        BuildContext { base: base.to_owned(), seed: self.seed, ..BuildContext::default() }
     }
 
     /// Steps of the planned duration; `None` for an open end.

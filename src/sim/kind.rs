@@ -54,6 +54,8 @@ pub struct BuildContext {
     pub base: PathBuf,
     /// Random seed of every draw.
     pub seed: u64,
+    /// Whether a model is built even if its predicted memory exceeds what is available.
+    pub ignores_memory: bool,
 }
 
 impl BuildContext {
@@ -161,6 +163,16 @@ pub trait Kind {
     /// parameters alone. Empty when unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryByOwner {
         let _ = (params, setup, on);
+        vec![]
+    }
+    /// Memory needed on the host while preparing, besides the prediction.
+    fn scratch(params: &Self::Params) -> MemoryByOwner {
+        let _ = params;
+        vec![]
+    }
+    /// Warnings about parameters that are valid but unusual, as sentences.
+    fn warnings(params: &Self::Params) -> Vec<String> {
+        let _ = params;
         vec![]
     }
     /// Starts a simulation of a setup on a device.

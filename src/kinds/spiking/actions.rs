@@ -1,6 +1,6 @@
 //! Checks of edits and actions, shared by all models and backends.
 
-use super::{Params, probes::ACTIONS};
+use super::{NeuronModel, Params, probes::ACTIONS};
 use crate::{
     params::Value,
     sim::{Action, SimError},
@@ -10,6 +10,31 @@ impl Params {
     /// Whether stimuli or silencing differ.
     pub fn stimuli_differ_from(&self, old: &Self) -> bool {
         (&self.stimulus, &self.selections, &self.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+    }
+}
+
+impl Params {
+    /// Warnings about values that are valid but unusual.
+    pub fn warnings(&self) -> Vec<String> {
+        let lif = &self.lif;
+        let mut said = vec![];
+        if self.network.model == NeuronModel::ExponentialLif {
+            if lif.v_threshold <= lif.v_reset {
+                said.push(format!(
+                    "lif.v_threshold ({} mV) is not above lif.v_reset ({} mV): after its first spike a neuron fires \
+                     whenever it is not refractory. Raise the spike threshold or lower the reset potential",
+                    lif.v_threshold, lif.v_reset
+                ));
+            }
+            if lif.v_threshold < lif.v_rest {
+                said.push(format!(
+                    "lif.v_threshold ({} mV) is below lif.v_rest ({} mV): neurons fire without input. Raise the spike \
+                     threshold or lower the resting potential",
+                    lif.v_threshold, lif.v_rest
+                ));
+            }
+        }
+        said
     }
 }
 
@@ -28,4 +53,38 @@ pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
         return Err(SimError::Input(format!("kick: there is no neuron {beyond}")));
     }
     Ok(weight_mv)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Params as _;
+
+    #[test]
+    fn a_threshold_below_reset_or_rest_is_a_warning() {
+        let mut params = Params::default();
+        assert_eq!(params.warnings(), Vec::<String>::new());
+        params.lif.v_threshold = -52.0;
+        assert!(params.warnings().iter().any(|w| w.contains("not above lif.v_reset")), "{:?}", params.warnings());
+        params.lif.v_threshold = -53.0;
+        assert_eq!(params.warnings().len(), 2);
+        params.network.model = NeuronModel::NoisyLeaky;
+        assert_eq!(params.warnings(), Vec::<String>::new(), "of the other model");
+    }
+
+    #[test]
+    fn parameters_that_do_nothing_are_hidden() {
+        let mut params = Params::default();
+        let shown = |params: &Params, path: &str| {
+            params.ids().into_iter().any(|id| params.path(id) == path && params.is_shown(id))
+        };
+        assert!(!shown(&params, "stimulus.rate_hz") && !shown(&params, "stimulus.weight_mv"));
+        params.stimulus.kicks = "kicks.csv".into();
+        assert!(!shown(&params, "stimulus.rate_hz") && shown(&params, "stimulus.weight_mv"));
+        params.stimulus.poisson = "poisson.csv".into();
+        assert!(shown(&params, "stimulus.rate_hz"));
+        assert!(shown(&params, "lif.tau_m") && !shown(&params, "leaky.decay"));
+        params.network.model = NeuronModel::NoisyLeaky;
+        assert!(!shown(&params, "lif.tau_m") && shown(&params, "leaky.decay"));
+    }
 }

@@ -108,6 +108,14 @@ impl Kind for SpikingKind {
         }
     }
 
+    fn scratch(params: &Params) -> MemoryByOwner {
+        predict::scratch(params)
+    }
+
+    fn warnings(params: &Params) -> Vec<String> {
+        params.warnings()
+    }
+
     fn start(
         params: &Params,
         context: &BuildContext,

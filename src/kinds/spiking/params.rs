@@ -220,10 +220,12 @@ params! {
 
         /// Rate of the Poisson trains.
         #[param(title = "Rate", unit = Hz, range = 0.0..=300.0, hard = 0.0..=10_000.0)]
+        #[show_if(|s| !s.poisson.0.trim().is_empty())]
         rate_hz: f64 = 150.0,
 
         /// Voltage pulse to the membrane per event; 68.75 mV is 250 synapses.
         #[param(title = "Pulse amplitude", unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
+        #[show_if(|s| !s.poisson.0.trim().is_empty() || !s.kicks.0.trim().is_empty())]
         weight_mv: f64 = 68.75,
     }
 }

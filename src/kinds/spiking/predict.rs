@@ -76,6 +76,12 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryByOwne
     ]
 }
 
+/// Memory of the generator of a balanced network, besides the network: the presynaptic neuron of every connection.
+pub fn scratch(params: &Params) -> MemoryByOwner {
+    let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
+    sizes.map_or_else(Vec::new, |sizes| vec![("generating the network", 4 * sizes.connections)])
+}
+
 /// Memory of [`CudaSim`](super::cuda::CudaSim) on the device; empty if the network exceeds the limits of the CUDA
 /// backend.
 pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryByOwner {

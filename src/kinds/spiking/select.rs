@@ -38,7 +38,7 @@ impl<'a> Selector<'a> {
         let known = Known { set, named: &self.named, fields: &[], links, seed: self.context.seed, listed: &listed };
         let chosen = known.select(query).map_err(|wrong| SimError::Input(wrong.of(query)))?;
         if chosen.is_empty() {
-            return Err(SimError::Input(format!("`{}`: selects no neuron", query.trim())));
+            return Err(SimError::Input(format!("`{}` selects no neuron", query.trim())));
         }
         Ok(chosen)
     }

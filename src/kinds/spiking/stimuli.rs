@@ -12,6 +12,7 @@ use crate::{
         rng::Purpose,
         trains::{Chances, Train, address},
     },
+    params::{ParamValue, Value, ValueType},
     sim::{BuildContext, SimError},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -192,12 +193,28 @@ impl StimulusPlan {
 
 fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
     match error {
-        SimError::Input(what) if intervention.name.is_empty() => {
-            SimError::Input(format!("intervention {}: {what}", i + 1))
+        SimError::Input(what) if intervention.name.trim().is_empty() => {
+            SimError::Input(format!("stimulus {} ({}), {what}", i + 1, label(intervention.effect)))
         }
-        SimError::Input(what) => SimError::Input(format!("intervention `{}`: {what}", intervention.name)),
+        SimError::Input(what) => SimError::Input(format!("stimulus {} `{}`, {what}", i + 1, intervention.name)),
         other => other,
     }
+}
+
+/// The error with the field it is about.
+fn field(name: &str, error: SimError) -> SimError {
+    match error {
+        SimError::Input(what) => SimError::Input(format!("{name}: {what}")),
+        other => other,
+    }
+}
+
+/// The type of a stimulus as on screen.
+fn label(effect: Effect) -> String {
+    let (Value::Choice(i), ValueType::Choice(choices)) = (effect.to_value(), Effect::TYPE) else {
+        return String::new();
+    };
+    choices.get(usize::from(i)).map_or_else(String::new, |choice| choice.label().into_owned())
 }
 
 impl<T: Real> ActiveStimuli<T> {
@@ -274,12 +291,25 @@ impl PlanBuilder<'_> {
         let from = steps_from_ms(v.from_ms, self.dt_ms);
         let to = if v.to_ms == 0.0 { u64::MAX } else { steps_from_ms(v.to_ms, self.dt_ms) };
         if to <= from {
-            return Err(SimError::Input(format!("ends at {} ms, before it begins at {} ms", v.to_ms, v.from_ms)));
+            return Err(SimError::Input(format!(
+                "stop: {} ms is not after the start at {} ms. Enter a later time, or 0 for never",
+                v.to_ms, v.from_ms
+            )));
         }
         if v.effect == Effect::Kicks {
-            return self.kicks(&v.file.0, v.weight_mv, from, to);
+            if v.file.0.trim().is_empty() {
+                let what =
+                    "pulse file: none is chosen. Choose a CSV file with columns idx and step, or disable the stimulus";
+                return Err(SimError::Input(what.to_owned()));
+            }
+            return self.kicks(&v.file.0, v.weight_mv, from, to).map_err(|e| field("pulse file", e));
         }
-        let lanes = self.lanes(&v.target.0)?;
+        if v.target.0.trim().is_empty() {
+            let what =
+                "target: it is empty. Enter a neuron group or a query, for example `all`, or disable the stimulus";
+            return Err(SimError::Input(what.to_owned()));
+        }
+        let lanes = self.lanes(&v.target.0).map_err(|e| field("target", e))?;
         let first = self.items.len();
         let gain = match v.effect {
             Effect::SilenceOutgoing | Effect::SilenceBoth => Gain { silent: true, ..Gain::NONE },
@@ -323,9 +353,6 @@ impl PlanBuilder<'_> {
     }
 
     fn kicks(&mut self, file: &str, weight_mv: f64, from: u64, to: u64) -> Result<(), SimError> {
-        if file.trim().is_empty() {
-            return Err(SimError::Input("no file of kicks is named".to_owned()));
-        }
         let kicks = files::read_kicks(&self.selector.context.resolve(file.trim()), self.selector.set().len)?;
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();

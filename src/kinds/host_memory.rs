@@ -1,0 +1,132 @@
+//! Memory available to this program on the host: of the machine and of its control groups.
+
+use crate::sim::SimError;
+
+/// Bytes of host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostMemory {
+    /// What can still be allocated.
+    pub available: u64,
+    /// The limit: of the machine, or of a control group (container).
+    pub total: u64,
+}
+
+impl HostMemory {
+    /// As the system reports it; `None` where it is unknown.
+    pub fn now() -> Option<Self> {
+        Self::read(|path| std::fs::read_to_string(path).ok())
+    }
+
+    /// The smallest of the machine and all control groups of this process. `file` returns the text of a file.
+    fn read(file: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let meminfo = file("/proc/meminfo")?;
+        let kib = |name: &str| Some(number(line(&meminfo, name)?)? * 1024);
+        let machine = Self { available: kib("MemAvailable:")?, total: kib("MemTotal:")? };
+        let groups = file("/proc/self/cgroup").unwrap_or_default();
+        let limits = groups.lines().flat_map(|group| limits(group, &file));
+        Some(limits.fold(machine, |least, group| if group.available < least.available { group } else { least }))
+    }
+
+    /// Checks a prediction by owner. The error gives sizes, the largest owner and what to do.
+    pub fn check(self, predicted: &[(&'static str, u64)]) -> Result<(), SimError> {
+        let needed: u64 = predicted.iter().map(|(_, bytes)| bytes).sum();
+        if needed <= self.available {
+            return Ok(());
+        }
+        let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
+        let largest = predicted.iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner);
+        Err(SimError::Input(format!(
+            "needs about {} of memory, most of it for {largest}; {} of {} are available: make the model smaller or \
+             close other programs. On the command line, --force tries anyway",
+            gb(needed),
+            gb(self.available),
+            gb(self.total)
+        )))
+    }
+}
+
+/// Limits of a control group and its parents, from a line of `/proc/self/cgroup`: versions 2 and 1.
+fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory> {
+    let mut parts = group.splitn(3, ':');
+    let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { return vec![] };
+    let (root, limit, used, cache) = if controllers.is_empty() {
+        ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ")
+    } else if controllers.split(',').any(|c| c == "memory") {
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+    } else {
+        return vec![];
+    };
+    let mut folder = path.trim_end_matches('/');
+    let mut found = vec![];
+    loop {
+        let read = |name: &str| file(&format!("{root}{folder}/{name}"));
+        if let (Some(total), Some(used)) =
+            (read(limit).as_deref().and_then(number), read(used).as_deref().and_then(number))
+        {
+            // Cached files are given back when memory runs short.
+            let stat = read("memory.stat").unwrap_or_default();
+            let cached = line(&stat, cache).and_then(number).unwrap_or(0);
+            found.push(HostMemory { available: total.saturating_sub(used.saturating_sub(cached)), total });
+        }
+        let Some((parent, _)) = folder.rsplit_once('/') else { return found };
+        folder = parent;
+    }
+}
+
+/// The rest of the first line with this beginning.
+fn line<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    text.lines().find_map(|l| l.strip_prefix(beginning))
+}
+
+/// The number at the start of a text; `None` for `max`.
+fn number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMINFO: &str = "MemTotal:        8000000 kB\nMemFree:          100 kB\nMemAvailable:    6000000 kB\n";
+
+    fn of(files: &[(&str, &str)]) -> Option<HostMemory> {
+        HostMemory::read(|path| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned()))
+    }
+
+    #[test]
+    fn the_machine_and_its_control_groups_limit_memory() {
+        assert_eq!(of(&[]), None);
+        let machine = HostMemory { available: 6_144_000_000, total: 8_192_000_000 };
+        assert_eq!(of(&[("/proc/meminfo", MEMINFO)]), Some(machine));
+        let v2 = [
+            ("/proc/meminfo", MEMINFO),
+            ("/proc/self/cgroup", "0::/jobs/one\n"),
+            ("/sys/fs/cgroup/jobs/one/memory.max", "max\n"),
+            ("/sys/fs/cgroup/jobs/one/memory.current", "5\n"),
+            ("/sys/fs/cgroup/jobs/memory.max", "2000000000\n"),
+            ("/sys/fs/cgroup/jobs/memory.current", "1500000000\n"),
+            ("/sys/fs/cgroup/jobs/memory.stat", "anon 7\ninactive_file 500000000\n"),
+        ];
+        assert_eq!(of(&v2), Some(HostMemory { available: 1_000_000_000, total: 2_000_000_000 }));
+        let v1 = [
+            ("/proc/meminfo", MEMINFO),
+            ("/proc/self/cgroup", "5:cpu:/x\n4:memory,hugetlb:/box\n"),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000000\n"),
+            ("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000000\n"),
+        ];
+        assert_eq!(of(&v1), Some(HostMemory { available: 2_000_000_000, total: 3_000_000_000 }));
+    }
+
+    #[test]
+    fn a_model_beyond_the_available_memory_is_refused() {
+        let memory = HostMemory { available: 6_000_000_000, total: 8_000_000_000 };
+        assert!(memory.check(&[("connectivity", 5_000_000_000)]).is_ok() && memory.check(&[]).is_ok());
+        let why =
+            memory.check(&[("neurons", 1_000_000_000), ("connectivity", 16_000_000_000)]).unwrap_err().to_string();
+        assert_eq!(
+            why,
+            "needs about 17.0 GB of memory, most of it for connectivity; 6.0 GB of 8.0 GB are available: make the model \
+             smaller or close other programs. On the command line, --force tries anyway"
+        );
+    }
+}
