@@ -182,7 +182,6 @@ fn threads_batches_and_the_window_give_the_same_spikes() {
     let start = RunStart {
         project: &project,
         base: Path::new("."),
-        history: &[],
         taps: taps.clone(),
         sets: sim.sets(),
         device: String::new(),

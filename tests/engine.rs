@@ -4,8 +4,8 @@ mod fake;
 
 use fake::{Fake, LEN, expected};
 use neuropil::{
-    engine::{Command, Engine, EngineCounters, Event, LoggedCommand, Sink},
-    sim::{Action, Clock, Digest, Frame, ProbeId, Reading, Simulation, Spike, Tap},
+    engine::{Command, Engine, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    sim::{Action, Clock, Frame, ProbeId, Reading, Simulation, Spike, Tap},
 };
 use std::{
     io,
@@ -50,7 +50,7 @@ struct Kept {
     n_blocks: usize,
     log: Vec<(u64, LoggedCommand)>,
     began: Option<Clock>,
-    finished: Option<(Digest, Clock)>,
+    finished: Option<RecordingEnd>,
 }
 
 /// A sink that keeps everything, is as slow as told, and fails at a block.
@@ -61,8 +61,8 @@ struct Keeper {
 }
 
 impl Sink for Keeper {
-    fn begin(&mut self, clock: Clock, _: &[(ProbeId, Vec<String>)]) -> io::Result<()> {
-        self.kept.lock().unwrap().began = Some(clock);
+    fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
+        self.kept.lock().unwrap().began = Some(start.clock);
         Ok(())
     }
     fn write(&mut self, block: &Frame) -> io::Result<()> {
@@ -85,8 +85,11 @@ impl Sink for Keeper {
         self.kept.lock().unwrap().log.push((step, what.clone()));
         Ok(())
     }
-    fn finish(self: Box<Self>, digest: &Digest, clock: Clock) -> io::Result<()> {
-        self.kept.lock().unwrap().finished = Some((digest.clone(), clock));
+    fn lanes_changed(&mut self, _: u64, _: ProbeId, _: &[String]) -> io::Result<()> {
+        Ok(())
+    }
+    fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()> {
+        self.kept.lock().unwrap().finished = Some(end.clone());
         Ok(())
     }
 }
@@ -124,12 +127,10 @@ fn batches_change_nothing() {
         engine.send(Command::RunTo(3000));
         wait_paused(&engine);
         engine.send(Command::StopRecording);
-        let Event::Recorded(digest, clock) = wait(&engine, |e| matches!(e, Event::Recorded(..))) else {
-            unreachable!()
-        };
-        assert_eq!(clock.step, 3000);
+        let Event::Recorded(end) = wait(&engine, |e| matches!(e, Event::Recorded(_))) else { unreachable!() };
+        assert_eq!(end.clock.step, 3000);
         assert_eq!(kept.lock().unwrap().spikes, expected(0, 3000, 3), "batch {batch:?}");
-        digests.push(digest);
+        digests.push(end.digest);
     }
     assert!(digests.windows(2).all(|d| d[0] == d[1]));
 }
@@ -173,8 +174,8 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
     let (sink, kept) = keeper(0, 5);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::RunTo(20_000));
-    let failed = wait(&engine, |e| matches!(e, Event::RecordingFailed(_) | Event::Running(false, _)));
-    assert!(matches!(failed, Event::RecordingFailed(e) if e.to_string().contains("full")));
+    let failed = wait(&engine, |e| matches!(e, Event::RecordingFailed(..) | Event::Running(false, _)));
+    assert!(matches!(failed, Event::RecordingFailed(e, _) if e.to_string().contains("full")));
     assert_eq!(wait_paused(&engine).step, 20_000);
     let kept = kept.lock().unwrap();
     assert_eq!(kept.spikes, expected(0, 50, 3));
@@ -279,8 +280,8 @@ fn quitting_closes_the_recording() {
         std::thread::sleep(Duration::from_millis(50));
         drop(engine);
         let kept = kept.lock().unwrap();
-        let (_, clock) = kept.finished.clone().expect("finished");
-        assert_eq!(kept.spikes, expected(0, clock.step, 3));
+        let end = kept.finished.clone().expect("finished");
+        assert_eq!(kept.spikes, expected(0, end.clock.step, 3));
     }
 }
 
@@ -293,7 +294,7 @@ fn jumps_end_the_recording_where_it_was() {
         engine.send(Command::RunTo(100));
         wait_paused(&engine);
         engine.send(command);
-        wait(&engine, |e| matches!(e, Event::Recorded(d, clock) if clock.step == 100 && d.totals[0].1 == 500));
+        wait(&engine, |e| matches!(e, Event::Recorded(end) if end.clock.step == 100 && end.digest.totals[0].1 == 500));
         assert_eq!(kept.lock().unwrap().spikes.len(), 500);
     }
     let engine = engine(Fake::boxed());
@@ -368,10 +369,10 @@ fn a_lost_device_is_told_once_after_the_recording_is_closed() {
     let told: Vec<&str> = heard
         .iter()
         .filter_map(|e| match e {
-            Event::Recorded(digest, clock) if clock.step == 64 && digest.totals[0].1 == 320 => Some("recorded"),
+            Event::Recorded(end) if end.clock.step == 64 && end.digest.totals[0].1 == 320 => Some("recorded"),
             Event::Failed(error) if error.is_device() => Some("failed"),
             Event::Running(false, clock) if clock.step == 64 => Some("stopped"),
-            Event::Rejected { .. } | Event::RecordingFailed(_) => Some("noise"),
+            Event::Rejected { .. } | Event::RecordingFailed(..) => Some("noise"),
             _ => None,
         })
         .collect();
@@ -415,5 +416,5 @@ fn a_device_that_fails_while_paused_is_a_failure_too() {
 fn recording_nothing_is_an_answer() {
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Record(vec![SPIKES], keeper(0, 0).0));
-    wait(&engine, |e| matches!(e, Event::RecordingFailed(_)));
+    wait(&engine, |e| matches!(e, Event::RecordingFailed(..)));
 }

@@ -4,10 +4,10 @@ mod fake;
 
 use fake::{Fake, PROBES};
 use neuropil::{
-    engine::Sink,
+    engine::{RecordingEnd, RecordingStart, Sink as _},
     export::{Format, export},
     project::{Project, RunFolder, RunStart, RunWriter},
-    sim::{Clock, Digest, Frame, Reading, Series, Simulation as _, Spike, Tap},
+    sim::{Clock, Frame, Reading, Series, Simulation as _, Spike, Tap},
 };
 use npyz::npz::NpzArchive;
 use parquet::{
@@ -53,7 +53,6 @@ fn record(folder: &Path) -> RunFolder {
     let start = RunStart {
         project: &project,
         base: Path::new("."),
-        history: &[],
         taps,
         sets: sim.sets(),
         device: "CPU".into(),
@@ -63,7 +62,8 @@ fn record(folder: &Path) -> RunFolder {
         trials: 0,
     };
     let mut writer = Box::new(RunWriter::create(folder, start).unwrap().with_probes(PROBES));
-    writer.begin(Clock { step: 0, ..CLOCK }, &[]).unwrap();
+    let start = RecordingStart { clock: Clock { step: 0, ..CLOCK }, ..RecordingStart::default() };
+    writer.begin(&start).unwrap();
     for from in [0_u32, 50] {
         let spikes = (from..from + 50).map(|step| Spike { step, lane: step % 50 }).collect();
         let steps: Vec<u64> = (from..from + 50).map(u64::from).collect();
@@ -74,7 +74,7 @@ fn record(folder: &Path) -> RunFolder {
         let clock = Clock { step: u64::from(from) + 50, ..CLOCK };
         writer.write(&Frame { clock, readings, ..Frame::default() }).unwrap();
     }
-    writer.finish(&Digest::default(), CLOCK).unwrap();
+    writer.finish(&RecordingEnd { clock: CLOCK, ..RecordingEnd::default() }).unwrap();
     RunFolder::open(folder).unwrap()
 }
 

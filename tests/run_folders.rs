@@ -4,7 +4,7 @@ mod fake;
 
 use fake::{Fake, PROBES};
 use neuropil::{
-    engine::Sink,
+    engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
     export::{Format, export},
     project::{
         self, Project, RunFolder, RunStart, RunWriter, Status,
@@ -12,7 +12,7 @@ use neuropil::{
         playback::PlaybackReader,
         replay::{ReplayResult, replay},
     },
-    sim::{Clock, Device, Digest, Frame, Progress, Reading, Simulation, Spike, Tap},
+    sim::{Clock, Device, Frame, Progress, Reading, Simulation, Spike, Tap},
 };
 use std::{
     fs::{self, OpenOptions},
@@ -50,7 +50,6 @@ fn start<'a>(project: &'a Project, sim: &'a dyn Simulation, taps: Vec<Tap>) -> R
     RunStart {
         project,
         base: Path::new("."),
-        history: &[],
         taps,
         sets: sim.sets(),
         device: "CPU".into(),
@@ -92,7 +91,7 @@ fn record(project: &Project, folder: &Path, first: u64, end: u64) -> RunFolder {
     }
     let mut writer = Box::new(RunWriter::create(folder, start(project, &*sim, taps.clone())).unwrap());
     let lanes: Vec<_> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
-    writer.begin(sim.clock(), &lanes).unwrap();
+    writer.begin(&RecordingStart { clock: sim.clock(), lanes, ..RecordingStart::default() }).unwrap();
     sim.tap(&taps).unwrap();
     for batch in 1.. {
         let steps = (batch * 7 % 40 + 1).min(end - sim.clock().step);
@@ -104,7 +103,7 @@ fn record(project: &Project, folder: &Path, first: u64, end: u64) -> RunFolder {
         sim.sample(&mut frame).unwrap();
         writer.write(&frame).unwrap();
     }
-    writer.finish(&sim.digest(), sim.clock()).unwrap();
+    writer.finish(&RecordingEnd { status: EndStatus::Complete, digest: sim.digest(), clock: sim.clock() }).unwrap();
     RunFolder::open(folder).unwrap()
 }
 
@@ -206,7 +205,7 @@ fn fake_taps() -> Vec<Tap> {
 fn fake_writer(folder: &Path) -> std::io::Result<Box<RunWriter>> {
     let (sim, project) = (Fake::new(), Project::default());
     let mut writer = RunWriter::create(folder, start(&project, &sim, fake_taps()))?.with_probes(PROBES);
-    writer.begin(Clock { step: 0, secs_per_step: 1e-3 }, &[])?;
+    writer.begin(&RecordingStart { clock: Clock { step: 0, secs_per_step: 1e-3 }, ..RecordingStart::default() })?;
     Ok(Box::new(writer))
 }
 
@@ -231,7 +230,9 @@ fn a_folder_has_one_writer() {
     let refused = replay(&run, &mut Fake::new(), &Progress::default()).unwrap_err().to_string();
     assert!(refused.contains("still being written"), "{refused}");
     writer.write(&block(100, 200)).unwrap();
-    writer.finish(&Digest::default(), Clock { step: 200, secs_per_step: 1e-3 }).unwrap();
+    writer
+        .finish(&RecordingEnd { clock: Clock { step: 200, secs_per_step: 1e-3 }, ..RecordingEnd::default() })
+        .unwrap();
     let run = RunFolder::open(&folder).unwrap();
     assert_eq!((run.spikes().unwrap().len(), run.notes.len()), (200, 0));
     assert!(fake_writer(&folder).is_ok(), "a closed run may be replaced");
@@ -263,7 +264,9 @@ fn a_failed_block_is_in_no_stream() {
     let mut bad = block(100, 200);
     bad.readings.push((2, Reading::Field(vec![0.0; 3])));
     assert!(writer.write(&bad).is_err());
-    writer.finish(&Digest::default(), Clock { step: 300, secs_per_step: 1e-3 }).unwrap();
+    writer
+        .finish(&RecordingEnd { clock: Clock { step: 300, secs_per_step: 1e-3 }, ..RecordingEnd::default() })
+        .unwrap();
     let run = RunFolder::open(&temp.join("run")).unwrap();
     assert!(
         matches!(&run.manifest.status, Status::Failed(why) if why.contains("3 values instead of")),

@@ -10,7 +10,7 @@ use neuropil::{
         self, Project, RunFolder, RunStart, RunWriter, Status,
         replay::{ReplayResult, replay},
     },
-    sim::{Clock, Device, Progress, Simulation, Tap},
+    sim::{Device, Progress, Simulation, Tap},
 };
 use std::{
     fs,
@@ -52,7 +52,6 @@ fn start<'a>(
     RunStart {
         project,
         base: Path::new("."),
-        history: &[],
         taps,
         sets,
         device: "CPU".into(),
@@ -88,9 +87,9 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
     wait_for(&engine, |e| matches!(e, Event::Running(true, _)));
     loop {
         match engine.events.recv_timeout(Duration::from_secs(30)).unwrap() {
-            Event::RecordingFailed(e) => failed = Some(e),
+            Event::RecordingFailed(e, end) => failed = Some((e, end)),
             Event::Running(false, clock) => {
-                assert_eq!(clock.step, steps, "the run continues without its recording");
+                assert_eq!(clock.step, steps, "the simulation continues without its recording");
                 break;
             }
             _ => {}
@@ -98,8 +97,8 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
     }
     engine.send(Command::StopRecording);
     match failed {
-        Some(error) => Event::RecordingFailed(error),
-        None => wait_for(&engine, |e| matches!(e, Event::Recorded(..) | Event::RecordingFailed(_))),
+        Some((error, end)) => Event::RecordingFailed(error, end),
+        None => wait_for(&engine, |e| matches!(e, Event::Recorded(..) | Event::RecordingFailed(..))),
     }
 }
 
@@ -107,7 +106,7 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
 fn a_run_reads_back_as_it_was() {
     let temp = Temp::new("back");
     let folder = temp.join("run");
-    assert!(matches!(record_fake(&folder, 500), Event::Recorded(_, Clock { step: 500, .. })));
+    assert!(matches!(record_fake(&folder, 500), Event::Recorded(end) if end.clock.step == 500));
     let run = RunFolder::open(&folder).unwrap();
     assert_eq!((run.manifest.status.clone(), run.notes.len()), (Status::Complete, 0));
     assert_eq!((run.manifest.first_step, run.manifest.last_step), (0, 500));
@@ -171,13 +170,15 @@ fn a_full_disk_ends_the_recording_with_an_error() {
     }
     let outcome = std::panic::catch_unwind(|| {
         let folder = disk.join("run");
-        let Event::RecordingFailed(error) = record_fake(&folder, 20_000) else { panic!("the disk was not full") };
+        let Event::RecordingFailed(error, end) = record_fake(&folder, 20_000) else { panic!("the disk was not full") };
         let said = error.to_string();
         assert!(said.contains("disk/run") && said.to_lowercase().contains("space"), "{said}");
         let run = RunFolder::open(&folder).unwrap();
         let spikes = run.spikes().unwrap();
         assert!(spikes.len() > 100);
-        assert_eq!(spikes, expected(0, 20_000, 3)[..spikes.len()]);
+        assert_eq!(spikes, expected(0, end.clock.step, 3), "the data end where the manifest says");
+        assert_eq!((run.manifest.last_step, &run.manifest.digest), (end.clock.step, &end.digest));
+        assert_eq!(run.manifest.digest.totals[0].1, spikes.len() as u64);
         assert!(!run.is_complete() && run.notes.len() == 1, "{:?}", run.notes);
         // Saving a project on the same full disk leaves the old one.
         let path = disk.join("a.ron");

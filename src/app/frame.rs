@@ -28,6 +28,9 @@ impl App {
                     self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
                     self.session.live.give_back(frame);
                 }
+                live::LiveEvent::SchemaChanged(changed) => {
+                    self.workspace.schema_changed(&self.session.live.schema, &changed);
+                }
                 live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
                 live::LiveEvent::Message(level, text) => self.notify(level, text),
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),

@@ -21,10 +21,10 @@ use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, BuildContext, Clock, Frame, Progress, Tap},
+    sim::{Action, BuildContext, Clock, Frame, ProbeId, Progress, Tap},
 };
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -50,6 +50,8 @@ pub enum LiveEvent {
     Frame(Frame),
     /// A message for the log; warnings and errors are also toasts.
     Message(Level, String),
+    /// The lanes of these probes changed while the simulation runs. Frames before this event have the old lanes.
+    SchemaChanged(Vec<ProbeId>),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
 }
@@ -107,6 +109,8 @@ pub struct Live {
     speed_sent: Option<f64>,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
+    /// Schemas of frames that are not handled yet.
+    next_schemas: VecDeque<SimSchema>,
     /// Last reported clock.
     pub clock: Clock,
     /// Whether it is running.
@@ -162,6 +166,7 @@ impl Live {
             profiled: None,
             speed_sent: None,
             schema: SimSchema::default(),
+            next_schemas: VecDeque::new(),
             clock: Clock::default(),
             running: false,
             target: None,

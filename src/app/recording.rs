@@ -74,7 +74,6 @@ impl App {
             let start = RunStart {
                 project: &since.project,
                 base: &base,
-                history: &since.log,
                 taps: taps.clone(),
                 sets: &schema.sets,
                 threads: device.threads,

@@ -135,7 +135,6 @@ pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStar
     RunStart {
         project: &job.project,
         base: &job.base,
-        history: &[],
         taps: vec![],
         sets: &[],
         device: device.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::{error::CliError, meter::Meter, signal};
 use crate::{
-    engine::{Command, Engine, EngineCounters, Event, SimSchema},
+    engine::{Command, Engine, EngineCounters, Event, RecordingEnd, SimSchema},
     gpu::{
         Timing,
         timing::{self, Row},
@@ -103,7 +103,7 @@ pub(super) fn record(
     watched.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
     let stalled_s = EngineCounters::read(&engine.counters.stalled_nanos) as f64 * 1e-9;
-    engine.send(Command::StopRecording);
+    engine.send(if watched.interrupted { Command::InterruptRecording } else { Command::StopRecording });
     let (digest, clock) = watched.until_closed()?;
     watched.take_timings();
     Ok(Outcome {
@@ -163,7 +163,7 @@ impl Watched<'_> {
                 Ok(Event::Running(false, _)) => return Ok(()),
                 Ok(Event::Failed(error)) => return Err(error.into()),
                 Ok(Event::Rejected { error, .. }) => return Err(error.into()),
-                Ok(Event::RecordingFailed(error)) => self.recording_failed(&error),
+                Ok(Event::RecordingFailed(error, end)) => self.recording_failed(&error, &end),
                 Ok(_) => {}
                 Err(e) if e.is_disconnected() => return Err(gone()),
                 Err(_) => {}
@@ -188,24 +188,23 @@ impl Watched<'_> {
         }
     }
 
-    /// The run goes on, because its result may be worth more than its recording; it is said at once.
-    fn recording_failed(&mut self, error: &std::io::Error) {
-        eprintln!("neuropil: the recording ended: {error}; what was recorded before is readable, the run goes on");
-        self.failed = Some(error.to_string());
+    /// The run continues, because its result may be worth more than its recording.
+    fn recording_failed(&mut self, error: &std::io::Error, end: &RecordingEnd) {
+        let step = end.clock.step;
+        eprintln!("neuropil: the recording failed: {error}. The data up to step {step} is valid; the run continues");
+        self.failed = Some(format!("{error}; recorded up to step {step}"));
     }
 
     fn until_closed(&mut self) -> Result<(Digest, Clock), CliError> {
-        let step = EngineCounters::read(&self.engine.counters.step);
-        let clock = Clock { step, secs_per_step: self.secs_per_step };
-        while self.failed.is_none() {
+        self.engine.send(Command::Digest);
+        loop {
             match self.engine.events.recv() {
-                Ok(Event::Recorded(digest, clock)) => return Ok((digest, clock)),
-                Ok(Event::RecordingFailed(error)) => self.recording_failed(&error),
+                Ok(Event::Digest(digest, clock)) => return Ok((digest, clock)),
+                Ok(Event::RecordingFailed(error, end)) => self.recording_failed(&error, &end),
                 Ok(_) => {}
                 Err(_) => return Err(gone()),
             }
         }
-        Ok((Digest::default(), clock))
     }
 }
 
@@ -239,7 +238,7 @@ mod tests {
     use crate::{
         gpu::Pass,
         params::Change,
-        project::RunFolder,
+        project::{RunFolder, Status},
         sim::{Action, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Spike},
     };
     use std::sync::Arc;
@@ -310,7 +309,6 @@ mod tests {
         let start = RunStart {
             project: &project,
             base: Path::new("."),
-            history: &[],
             taps: vec![],
             sets: &[],
             device: "a GPU".into(),
@@ -331,7 +329,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("the GPU is lost") && text.contains("up to step 300; --device cpu"), "{text}");
         let run = RunFolder::open(&folder).unwrap();
-        assert!(run.notes.is_empty(), "{:?}", run.notes);
+        assert!(matches!(&run.manifest.status, Status::Failed(why) if why.contains("the GPU is lost")));
         assert_eq!((run.manifest.last_step, run.manifest.digest.hash.as_str()), (300, "d1"));
         assert_eq!(run.spikes().unwrap().len(), 300);
         std::fs::remove_dir_all(&folder).unwrap();

@@ -16,7 +16,7 @@ use super::{
     signal,
 };
 use crate::{
-    engine::Sink,
+    engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
     kinds::Prepared,
     num::hash::StreamHash,
     project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
@@ -238,8 +238,8 @@ fn combined(trials: &[Trial]) -> Digest {
 }
 
 fn close(mut writer: RunWriter, digest: &Digest, clock: Clock) -> Result<(), CliError> {
-    writer.begin(Clock { step: 0, ..clock }, &[])?;
-    Box::new(writer).finish(digest, clock)?;
+    writer.begin(&RecordingStart { clock: Clock { step: 0, ..clock }, ..RecordingStart::default() })?;
+    Box::new(writer).finish(&RecordingEnd { status: EndStatus::Complete, digest: digest.clone(), clock })?;
     Ok(())
 }
 

@@ -1,23 +1,23 @@
-//! A long job on a thread of its own: project → simulation, with progress and cancel.
+//! The loader thread: project → simulation, with progress and cancel.
 
 use crate::sim::{Progress, SimError, Simulation};
 use crossbeam_channel::{Receiver, bounded};
 use std::{sync::Arc, time::Instant};
 
-/// What a loader ends with.
+/// Result of a loader.
 pub type Outcome = Result<Box<dyn Simulation>, SimError>;
 
 /// A job in progress.
 pub struct Loader {
-    /// How far it is; `cancel()` stops it.
+    /// Its progress; `cancel()` stops it.
     pub progress: Arc<Progress>,
-    /// When it began.
+    /// When it started.
     pub since: Instant,
     outcome: Receiver<Outcome>,
 }
 
 impl Loader {
-    /// Starts the job. `wake` is called when it has ended.
+    /// Starts the job. `wake` is called at its end.
     pub fn spawn(
         job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
         wake: impl FnOnce() + Send + 'static,

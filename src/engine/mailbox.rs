@@ -1,4 +1,4 @@
-//! Frames on their way to the screen: states replaced, histories kept in order, bounded.
+//! Frames waiting for the screen: states are replaced, histories kept in order, memory is bounded.
 
 use crate::sim::{Frame, Reading, Spike};
 use std::{
@@ -7,15 +7,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Frames that wait as they are. A window that is drawn takes them before there are more; folding copies their spikes,
-/// and the device would wait for it.
+/// Frames that wait unmerged. A window that is drawn takes them before there are more; merging copies their spikes while
+/// the device waits.
 const LOOSE: usize = 4;
 
-/// Vectors of spikes that were read and wait to be filled again.
+/// Vectors of spikes kept for reuse.
 const SPARES: usize = 4;
 
-/// What the reader has not taken yet, oldest first. A slow or hidden window loses no spike up to the
-/// cap of [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES), beyond which `Frame::skipped` counts.
+/// Frames that are not read yet, oldest first. A slow or hidden window loses no spike up to
+/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES), beyond which `Frame::skipped` counts.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: Mutex<VecDeque<Frame>>,
@@ -23,54 +23,61 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// Leaves a frame.
+    /// Adds a frame. Frames of different schema generations are not merged: their lanes differ.
     pub fn put(&self, frame: Frame) {
-        let mut waiting = held(&self.waiting);
-        let folded = if waiting.len() < LOOSE { None } else { fold(mem::take(&mut *waiting)) };
-        waiting.extend(folded);
+        let mut waiting = locked(&self.waiting);
+        if waiting.len() >= LOOSE {
+            let all = mem::take(&mut *waiting);
+            for newer in all {
+                match waiting.back_mut().filter(|older| older.generation == newer.generation) {
+                    Some(older) => older.absorb(newer),
+                    None => waiting.push_back(newer),
+                }
+            }
+        }
         waiting.push_back(frame);
     }
 
-    /// Takes what has piled up, as it came.
+    /// Takes all frames.
     pub fn take_all(&self) -> VecDeque<Frame> {
-        mem::take(&mut *held(&self.waiting))
+        mem::take(&mut *locked(&self.waiting))
     }
 
-    /// Takes what has piled up, folded into one.
+    /// Takes all frames, merged into one.
     pub fn take(&self) -> Option<Frame> {
-        fold(self.take_all())
+        merge(self.take_all())
     }
 
-    /// A frame was read. Its memory is filled again: getting as much anew costs a page fault per 512 spikes, a fifth of
-    /// the time of a network that fires a hundred million of them per second.
+    /// Reuses the memory of a frame that was read: new memory costs a page fault per 512 spikes, a fifth of the time of
+    /// a network that fires a hundred million of them per second.
     pub fn give_back(&self, frame: Frame) {
-        let mut spares = held(&self.spares);
+        let mut spares = locked(&self.spares);
         if frame.spare.capacity() > 0 && spares.len() < SPARES {
             spares.push(frame.spare);
         }
         drop(spares);
         for (_, reading) in frame.readings {
             let Reading::Spikes(mut spikes) = reading else { continue };
-            let is_of_use = spikes.capacity() > 0 && spikes.len() >= spikes.capacity() / 4; // else times were livelier
-            let mut spares = held(&self.spares);
-            if is_of_use && spares.len() < SPARES {
+            let is_sized_well = spikes.capacity() > 0 && spikes.len() >= spikes.capacity() / 4;
+            let mut spares = locked(&self.spares);
+            if is_sized_well && spares.len() < SPARES {
                 spikes.clear();
                 spares.push(spikes);
             }
         }
     }
 
-    /// Room for spikes.
+    /// An empty vector for spikes.
     pub fn spare(&self) -> Vec<Spike> {
-        held(&self.spares).pop().unwrap_or_default()
+        locked(&self.spares).pop().unwrap_or_default()
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fold(frames: VecDeque<Frame>) -> Option<Frame> {
+fn merge(frames: VecDeque<Frame>) -> Option<Frame> {
     frames.into_iter().reduce(|mut all, newer| {
         all.absorb(newer);
         all
@@ -86,21 +93,41 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_and_little_waits() {
+    fn waiting_frames_are_few_and_lose_no_spike() {
         let mailbox = Mailbox::default();
         assert!(mailbox.take().is_none());
         for n in 1..40 {
             (0..n).for_each(|step| mailbox.put(frame(step)));
             let frames = mailbox.take_all();
             assert!(frames.len() <= LOOSE, "{n}: {}", frames.len());
-            let Some(Frame { readings, .. }) = fold(frames) else { panic!("no frame") };
+            let Some(Frame { readings, .. }) = merge(frames) else { panic!("no frame") };
             let want: Vec<Spike> = (0..n).map(|step| Spike { step, lane: 1 }).collect();
             assert_eq!(readings, [(0, Reading::Spikes(want))]);
         }
     }
 
     #[test]
-    fn memory_is_filled_again() {
+    fn frames_of_different_lanes_are_not_merged() {
+        let mailbox = Mailbox::default();
+        for n in 0..20 {
+            mailbox.put(Frame { generation: n / 10, ..frame(n as u32) });
+        }
+        let frames: Vec<(u64, usize)> = mailbox
+            .take_all()
+            .iter()
+            .map(|f| {
+                (
+                    f.generation,
+                    f.readings.iter().map(|(_, r)| matches!(r, Reading::Spikes(s) if !s.is_empty()) as usize).sum(),
+                )
+            })
+            .collect();
+        assert!(frames.len() <= LOOSE + 1 && frames.first().is_some_and(|f| f.0 == 0), "{frames:?}");
+        assert!(frames.windows(2).all(|w| w[0].0 <= w[1].0));
+    }
+
+    #[test]
+    fn memory_is_reused() {
         let mailbox = Mailbox::default();
         assert_eq!(mailbox.spare().capacity(), 0);
         let full = |n: u32| Reading::Spikes((0..n).map(|step| Spike { step, lane: 0 }).collect());

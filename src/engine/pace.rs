@@ -1,13 +1,13 @@
-//! How many steps the next batch takes.
+//! Steps per batch, the speed limit, and the run time.
 
 use std::time::{Duration, Instant};
 
-/// A batch aims to take this long: short enough for a slider, long enough to hide the overhead.
+/// Target duration of a batch: short enough for a slider, long enough to hide the overhead.
 const BATCH: Duration = Duration::from_millis(8);
 /// Longest batch, steps.
 const LONGEST: u32 = 1 << 16;
 
-/// Adds up how long something has been going.
+/// Measures the wall-clock time of running, without pauses.
 #[derive(Default)]
 pub(super) struct Stopwatch {
     before: Duration,
@@ -15,18 +15,18 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts or stops it; what it says stays.
+    /// Starts or stops it; the measured time stays.
     pub fn turn(&mut self, on: bool) {
         self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.since = on.then(Instant::now);
     }
 
-    /// Back to zero; it goes on if it went.
+    /// Back to zero; it continues if it was running.
     pub fn restart(&mut self) {
         *self = Self { before: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
     }
 
-    /// How long.
+    /// Measured seconds.
     pub fn secs(&self) -> f64 {
         (self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())).as_secs_f64()
     }
@@ -36,7 +36,7 @@ pub(super) struct Pace {
     batch: u32,
     fixed: Option<u32>,
     speed: Option<f64>,
-    /// Where the speed limit counts from: wall time and simulated seconds.
+    /// Origin of the speed limit: wall-clock time and simulated seconds.
     origin: Option<(Instant, f64)>,
 }
 
@@ -54,27 +54,27 @@ impl Pace {
         self.forget();
     }
 
-    /// The limit starts to count anew: after a pause, a rewind, a stall.
+    /// Resets the origin of the speed limit: after a pause, a rewind, a stall.
     pub fn forget(&mut self) {
         self.origin = None;
     }
 
-    /// Steps of the next batch, and how long to wait first for the speed limit.
+    /// Steps of the next batch, and the time to wait first for the speed limit.
     pub fn next(&mut self, now_secs: f64, secs_per_step: f64) -> (u32, Duration) {
         let steps = self.fixed.unwrap_or(self.batch);
         let Some(speed) = self.speed else { return (steps, Duration::ZERO) };
         let (since, from) = *self.origin.get_or_insert((Instant::now(), now_secs));
-        // No more in one batch than is due in one batch time, or the screen would jump.
+        // No more in one batch than is due in its target duration, or the screen would jump.
         let due = (BATCH.as_secs_f64() * speed / secs_per_step).ceil().max(1.0);
         let steps = steps.min(due.min(f64::from(LONGEST)) as u32);
         let ahead = (now_secs - from) / speed - since.elapsed().as_secs_f64();
         if ahead < -0.25 {
-            self.forget(); // cannot keep up: no debt to run after
+            self.forget(); // too slow for the limit: the delay is not made up later
         }
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Drifts towards the wanted batch length, at most twofold at a time.
+    /// Adapts the batch length to its target duration, by at most a factor of two.
     pub fn took(&mut self, steps: u32, time: Duration) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;

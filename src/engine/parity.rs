@@ -1,59 +1,59 @@
-//! Two simulations of one project, side by side: whether they do the same, and if not, where they part and by how much.
+//! Comparison of two simulations of one project: where they first differ, and by how much.
 //!
-//! Knows shapes only: every field of the kind is compared element by element, and the digests of all that was done.
+//! Every field is compared element by element, and the digests after each batch.
 
 use crate::{
     gpu::Pass,
     sim::{Digest, Frame, ProbeSpec, Progress, Reading, Shape, SimError, Simulation, Tap},
 };
 
-/// How far values are apart, in units of the last place: equal, one, up to four, more.
+/// Classes of distances between values, in units in the last place (ULP): equal, one, up to four, more.
 pub const ULPS: [&str; 4] = ["equal", "1", "2–4", "more"];
 
-/// How one field compares.
+/// The comparison of one field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldParity {
     /// Its probe.
     pub name: &'static str,
     /// Unit of its values.
     pub unit: &'static str,
-    /// Largest difference.
+    /// Largest absolute difference.
     pub max_abs: f64,
-    /// Largest difference over the size of the reference.
+    /// Largest relative difference, over the size of the reference.
     pub max_rel: f64,
     /// Element of the largest difference.
     pub element: u32,
-    /// Where it was first not equal, steps.
+    /// First step at which it differed.
     pub first: Option<u64>,
-    /// Values by how far they are apart: see [`ULPS`].
+    /// Number of values per class of [`ULPS`].
     pub ulps: [u64; 4],
 }
 
-/// How two simulations compare.
+/// The comparison of two simulations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parity {
-    /// Who is right, and who is tried.
+    /// Names of the reference and of the subject.
     pub names: (String, String),
     /// Steps taken by both.
     pub steps: u64,
-    /// Looked at every so many steps.
+    /// Steps between two comparisons.
     pub every: u32,
-    /// Where the digests first differed.
+    /// First step at which the digests differed.
     pub first: Option<u64>,
-    /// What both had done at the end.
+    /// Both digests at the end.
     pub digests: (Digest, Digest),
     /// The fields.
     pub fields: Vec<FieldParity>,
 }
 
 impl Parity {
-    /// Whether there was no difference at all.
+    /// Whether everything was equal.
     pub fn is_exact(&self) -> bool {
         self.first.is_none() && self.fields.iter().all(|f| f.first.is_none())
     }
 }
 
-/// Takes both through the same steps.
+/// Runs both through the same steps and compares them.
 pub fn compare(
     reference: &mut dyn Simulation,
     subject: &mut dyn Simulation,
@@ -120,7 +120,7 @@ impl FieldParity {
     }
 }
 
-/// How many numbers lie between two, plus one; no number is as good as itself.
+/// Distance between two values in units in the last place; NaN equals NaN.
 fn ulps_between(a: f32, b: f32) -> u32 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0;
@@ -128,7 +128,7 @@ fn ulps_between(a: f32, b: f32) -> u32 {
     if a.is_nan() || b.is_nan() {
         return u32::MAX;
     }
-    // Bits in the order of the numbers they stand for.
+    // Bits in the order of the values.
     let place = |x: f32| {
         let bits = x.to_bits().cast_signed();
         i64::from(if bits < 0 { i32::MIN - bits } else { bits })
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_between_numbers() {
+    fn distances_in_ulps() {
         assert_eq!(ulps_between(1.0, 1.0), 0);
         assert_eq!(ulps_between(0.0, -0.0), 0);
         assert_eq!(ulps_between(1.0, 1.0 + f32::EPSILON), 1);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_remembers_where_it_parted() {
+    fn the_first_and_the_largest_difference_of_a_field() {
         let mut field = FieldParity::default();
         field.take(1, &[1.0, 2.0], &[1.0, 2.0]);
         field.take(2, &[1.0, 2.0], &[1.0, 2.5]);

@@ -1,8 +1,11 @@
-//! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the
-//! simulation waits; it never loses a spike and never grows without bound.
+//! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the simulation
+//! waits; no spike is lost and memory is bounded.
 
 use super::{EngineCounters, LoggedCommand};
-use crate::sim::{Clock, Digest, Frame, ProbeId, Tap};
+use crate::{
+    params::Change,
+    sim::{Clock, Digest, Frame, ProbeId, Tap},
+};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
     io,
@@ -13,61 +16,115 @@ use std::{
     time::Instant,
 };
 
-/// Where a recording goes. Runs on the recorder's thread, so it may block.
+/// The parameters at step 0 and every command applied since.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandHistory {
+    /// All parameters at step 0; empty when the simulation does not publish them.
+    pub params: Vec<Change>,
+    /// Commands with the steps at which they were applied.
+    pub commands: Vec<(u64, LoggedCommand)>,
+}
+
+/// What a recording starts with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordingStart {
+    /// The first step to be recorded.
+    pub clock: Clock,
+    /// Lane names of the recorded probes.
+    pub lanes: Vec<(ProbeId, Vec<String>)>,
+    /// What was applied before, since step 0. The engine keeps it, so that no command falls between a snapshot of the
+    /// project and the first recorded step.
+    pub history: CommandHistory,
+}
+
+/// How a recording ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EndStatus {
+    /// It was stopped, or its planned end was reached.
+    #[default]
+    Complete,
+    /// It was interrupted before its planned end.
+    Interrupted,
+    /// The simulation or the disk failed.
+    Failed(String),
+}
+
+/// The end of a recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordingEnd {
+    /// How it ended.
+    pub status: EndStatus,
+    /// Hash and totals of the simulation at the end of the recorded data.
+    pub digest: Digest,
+    /// The step up to which data are recorded.
+    pub clock: Clock,
+}
+
+/// The destination of a recording. Its methods run on the recorder's thread and may block.
 pub trait Sink: Send {
+    /// Starts; called once, before anything else.
+    fn begin(&mut self, start: &RecordingStart) -> io::Result<()>;
     /// Appends a block of readings. After an error nothing more is written, and `finish` is still called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
     /// Appends a logged command.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// Names of the lanes and elements of what is recorded; called once, before the first block.
-    fn begin(&mut self, clock: Clock, lanes: &[(ProbeId, Vec<String>)]) -> io::Result<()>;
-    /// Flushes and writes the index.
-    fn finish(self: Box<Self>, digest: &Digest, clock: Clock) -> io::Result<()>;
+    /// From this step on the samples of a probe have these lanes.
+    fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
+    /// Flushes and closes.
+    fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
 
 /// Blocks that may wait for the disk.
 const QUEUE: usize = 16;
 
 enum Block {
-    Readings(Frame),
+    /// Readings, and the digest of the simulation after them.
+    Readings(Frame, Digest),
     Command(u64, LoggedCommand),
-    End(Digest, Clock),
+    Lanes(u64, ProbeId, Vec<String>),
+    End(RecordingEnd),
 }
 
 pub(super) struct Recorder {
     pub taps: Vec<Tap>,
     queue: Sender<Block>,
-    thread: std::thread::JoinHandle<io::Result<()>>,
+    thread: std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>,
     counters: Arc<EngineCounters>,
     failed: Arc<AtomicBool>,
 }
 
 impl Recorder {
+    /// Starts the thread. `digest` is that of the simulation at the start.
     pub fn start(
         taps: Vec<Tap>,
         mut sink: Box<dyn Sink>,
-        clock: Clock,
-        lanes: Vec<(ProbeId, Vec<String>)>,
+        start: RecordingStart,
+        digest: Digest,
         counters: Arc<EngineCounters>,
     ) -> io::Result<Self> {
         let (queue, blocks) = bounded(QUEUE);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
-            let begun = sink.begin(clock, &lanes);
-            drain(sink, begun, &blocks, &flag)
+            let begun = sink.begin(&start);
+            let written = RecordingEnd { digest, clock: start.clock, ..RecordingEnd::default() };
+            Writer { sink, written, failed: flag }.run(begun, &blocks)
         })?;
         Ok(Self { taps, queue, thread, counters, failed })
     }
 
-    /// Hands over a block; waits when the queue is full. `false` when the sink has failed: its error waits
-    /// in `finish`.
-    pub fn offer(&self, frame: Frame) -> bool {
-        self.send(Block::Readings(frame))
+    /// Queues a block; waits when the queue is full. `false` when the sink has failed: [`Recorder::finish`] returns
+    /// its error.
+    pub fn offer(&self, frame: Frame, digest: Digest) -> bool {
+        self.send(Block::Readings(frame, digest))
     }
 
     pub fn log(&self, step: u64, what: LoggedCommand) -> bool {
         self.send(Block::Command(step, what))
+    }
+
+    pub fn lanes_changed(&self, step: u64, probe: ProbeId, lanes: Vec<String>) -> bool {
+        self.send(Block::Lanes(step, probe, lanes))
     }
 
     fn send(&self, block: Block) -> bool {
@@ -87,33 +144,61 @@ impl Recorder {
         }
     }
 
-    pub fn finish(self, digest: Digest, clock: Clock) -> io::Result<()> {
-        self.queue.send(Block::End(digest, clock)).ok();
+    /// Closes the recording. Returns the end that was written: an earlier one than asked for when the sink failed.
+    pub fn finish(self, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
+        self.queue.send(Block::End(end.clone())).ok();
         drop(self.queue);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the recorder thread panicked")))
+        self.thread.join().unwrap_or_else(|_| (Err(io::Error::other("the recorder thread panicked")), end))
     }
 }
 
-/// Writes until the end. After an error it only waits for the end, so that the sink can still be closed.
-fn drain(
-    mut sink: Box<dyn Sink>,
-    begun: io::Result<()>,
-    blocks: &Receiver<Block>,
-    failed: &AtomicBool,
-) -> io::Result<()> {
-    let mut result = begun;
-    for block in blocks {
-        failed.store(result.is_err(), Ordering::Relaxed);
-        match block {
-            Block::End(digest, clock) => {
-                let closed = sink.finish(&digest, clock);
-                return result.and(closed);
+/// The recorder's thread.
+struct Writer {
+    sink: Box<dyn Sink>,
+    /// The end of what is written.
+    written: RecordingEnd,
+    failed: Arc<AtomicBool>,
+}
+
+impl Writer {
+    /// Writes until the end. After an error it only waits for the end, so that the sink can still be closed.
+    fn run(mut self, begun: io::Result<()>, blocks: &Receiver<Block>) -> (io::Result<()>, RecordingEnd) {
+        let mut result = begun;
+        for block in blocks {
+            self.failed.store(result.is_err(), Ordering::Relaxed);
+            match block {
+                Block::End(end) => return self.close(result, end),
+                _ if result.is_err() => {}
+                block => result = self.write(block),
             }
-            _ if result.is_err() => {}
-            Block::Readings(frame) => result = sink.write(&frame),
-            Block::Command(step, what) => result = sink.log(step, &what),
+            self.failed.store(result.is_err(), Ordering::Relaxed);
         }
-        failed.store(result.is_err(), Ordering::Relaxed);
+        // The engine's thread ended by a fault.
+        let status = EndStatus::Failed("a fault inside the program".to_owned());
+        let end = RecordingEnd { status, ..self.written.clone() };
+        self.close(result, end)
     }
-    result
+
+    fn write(&mut self, block: Block) -> io::Result<()> {
+        match block {
+            Block::Readings(frame, digest) => {
+                self.sink.write(&frame)?;
+                (self.written.digest, self.written.clock) = (digest, frame.clock);
+                Ok(())
+            }
+            Block::Command(step, what) => self.sink.log(step, &what),
+            Block::Lanes(step, probe, lanes) => self.sink.lanes_changed(step, probe, &lanes),
+            Block::End(_) => Ok(()),
+        }
+    }
+
+    /// Closes the sink: where the data end when writing failed, else at `end`.
+    fn close(self, result: io::Result<()>, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
+        let end = match &result {
+            Ok(()) => end,
+            Err(error) => RecordingEnd { status: EndStatus::Failed(error.to_string()), ..self.written },
+        };
+        let closed = self.sink.finish(&end);
+        (result.and(closed), end)
+    }
 }

@@ -1,10 +1,12 @@
-//! The loop: obey, batch, sample, hand out.
+//! The worker's loop: handle commands, run a batch, sample probes, publish frames.
 
-use super::{Command, EngineCounters, Event, LoggedCommand, Mailbox, SimSchema, pace, recorder::Recorder};
+use super::{
+    AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, SimSchema, pace,
+    recorder::Recorder,
+};
 use crate::{
     gpu::{Pass, nvtx},
-    params::Change,
-    sim::{Clock, Digest, Effect, Frame, SimError, Simulation, Tap},
+    sim::{Clock, Digest, Frame, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::{
@@ -14,76 +16,83 @@ use std::{
 
 /// One batch in this many is measured kernel by kernel.
 pub const PROFILE_EVERY: u64 = 32;
-/// Frames are handed to the screen at most this often; histories in between are folded. Less than a batch aims to take:
-/// folding a batch that came a moment early copies its spikes while the device waits.
+/// Least time between two frames for the screen; histories in between are merged. Shorter than the target length of a
+/// batch: merging a batch that came a moment early copies its spikes while the device waits.
 const FRAME_EVERY: Duration = Duration::from_millis(6);
-/// States (fields, matrices) are read at most this often while it runs: no screen shows them sooner.
+/// Least time between two readings of states (fields, matrices) while it runs: no screen shows them sooner.
 const STATES_EVERY: Duration = Duration::from_millis(16);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Running {
+pub(super) enum Running {
     Paused,
     Free,
     Until(u64),
 }
 
+/// What the worker shares with the engine's handle.
+pub(super) struct Shared {
+    pub frames: Arc<Mailbox>,
+    pub counters: Arc<EngineCounters>,
+    pub params: AcceptedParams,
+}
+
 pub(super) struct Worker<W> {
-    inbox: Receiver<Command>,
-    outbox: Sender<Event>,
-    frames: Arc<Mailbox>,
-    counters: Arc<EngineCounters>,
-    wake: W,
-    pass: Pass,
-    sim: Option<Box<dyn Simulation>>,
-    watch: Vec<Tap>,
-    profile: Option<u32>,
-    /// Somebody began to look: the next batch is measured.
-    first_look: bool,
-    recorder: Option<Recorder>,
-    running: Running,
-    pace: pace::Pace,
-    batches: u64,
-    epoch: u64,
-    last_frame: Instant,
-    ran: pace::Stopwatch,
-    /// When states were last read, and whether it has run on since.
-    last_states: Option<Instant>,
-    states_are_behind: bool,
-    held: Option<Frame>,
-    /// Where a batch in progress began.
-    whole: Option<(Digest, Clock)>,
+    pub inbox: Receiver<Command>,
+    pub outbox: Sender<Event>,
+    pub shared: Shared,
+    pub wake: W,
+    pub pass: Pass,
+    pub sim: Option<Box<dyn Simulation>>,
+    pub schema: SimSchema,
+    /// What a recording needs to be replayed from step 0.
+    pub history: CommandHistory,
+    /// Probes sampled for the screen.
+    pub subscribed: Vec<Tap>,
+    pub profile: Option<u32>,
+    /// Profiling was switched on: the next batch is measured.
+    pub profile_next: bool,
+    pub recorder: Option<Recorder>,
+    pub running: Running,
+    pub pace: pace::Pace,
+    pub batches: u64,
+    pub epoch: u64,
+    pub last_frame: Instant,
+    pub run_time: pace::Stopwatch,
+    /// When states were last read.
+    pub last_states: Option<Instant>,
+    /// Steps were taken since states were last read.
+    pub states_are_stale: bool,
+    /// Readings that are not published yet.
+    pub unpublished: Option<Frame>,
+    /// The start of a batch in progress: where the recording ends if the batch fails.
+    pub batch_start: Option<(Digest, Clock)>,
 }
 
 impl<W: Fn()> Worker<W> {
-    pub fn new(
-        inbox: Receiver<Command>,
-        outbox: Sender<Event>,
-        frames: Arc<Mailbox>,
-        counters: Arc<EngineCounters>,
-        wake: W,
-    ) -> Self {
+    pub fn new(inbox: Receiver<Command>, outbox: Sender<Event>, shared: Shared, wake: W) -> Self {
         Self {
             inbox,
             outbox,
-            frames,
-            counters,
+            shared,
             wake,
             pass: Pass::default(),
             sim: None,
-            watch: vec![],
+            schema: SimSchema::default(),
+            history: CommandHistory::default(),
+            subscribed: vec![],
             profile: None,
-            first_look: false,
+            profile_next: false,
             recorder: None,
             running: Running::Paused,
             pace: pace::Pace::new(),
             batches: 0,
             epoch: 0,
             last_frame: Instant::now(),
-            ran: pace::Stopwatch::default(),
+            run_time: pace::Stopwatch::default(),
             last_states: None,
-            states_are_behind: false,
-            held: None,
-            whole: None,
+            states_are_stale: false,
+            unpublished: None,
+            batch_start: None,
         }
     }
 
@@ -98,7 +107,7 @@ impl<W: Fn()> Worker<W> {
             };
             match command {
                 Some(Command::Quit) => break,
-                Some(command) => self.obey(command),
+                Some(command) => self.handle_command(command),
                 None => match self.batch() {
                     Ok(false) => {}
                     Ok(true) => break,
@@ -106,274 +115,113 @@ impl<W: Fn()> Worker<W> {
                 },
             }
         }
-        self.stop_recording();
+        let is_running = self.running != Running::Paused;
+        self.end_recording(if is_running { EndStatus::Interrupted } else { EndStatus::Complete });
     }
 
-    fn tell(&self, event: Event) {
+    pub fn send_event(&self, event: Event) {
         self.outbox.send(event).ok();
         (self.wake)();
     }
 
-    fn clock(&self) -> Clock {
+    pub fn clock(&self) -> Clock {
         self.sim.as_ref().map(|s| s.clock()).unwrap_or_default()
     }
 
-    /// The recording is closed before anybody hears of the failure, at the end of the last batch that came out of the
-    /// simulation whole. When the device failed, what is left of the simulation there answers to nothing: its memory
-    /// is given back.
-    fn fail(&mut self, error: SimError) {
-        self.pass.abandon();
-        let (digest, clock) = self.whole.take().unwrap_or_else(|| (self.digest(), self.clock()));
-        let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
-        self.ran.turn(false);
-        self.pace.forget();
-        self.hand_out_held();
-        if error.is_device() {
-            self.sim = None;
-        }
-        self.close_recording(digest, clock);
-        self.tell(Event::Failed(error));
-        if was_running {
-            self.tell(Event::Running(false, clock));
-        }
-    }
-
-    /// The simulation continues, unless its device failed. `change`: the rejected parameter change.
-    fn reject(&mut self, change: Option<Change>, error: SimError) {
-        if error.is_device() {
-            return self.fail(error);
-        }
-        self.tell(Event::Rejected { change, error });
-    }
-
-    fn set_running(&mut self, running: Running) {
-        let changed = (running == Running::Paused) != (self.running == Running::Paused);
-        self.running = running;
-        self.ran.turn(running != Running::Paused);
-        self.pace.forget();
-        if running == Running::Paused {
-            if self.states_are_behind && self.sample(true).is_err() {
-                self.states_are_behind = false; // whoever asks next hears of it
-            }
-            self.hand_out_held();
-        }
-        if changed {
-            self.tell(Event::Running(running != Running::Paused, self.clock()));
-        }
-    }
-
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Load(sim) => self.load(sim),
-            Command::Play if self.sim.is_some() => self.set_running(Running::Free),
-            Command::Pause | Command::Play => self.set_running(Running::Paused),
-            Command::Step(n) => self.run_to(self.clock().step.saturating_add(n)),
-            Command::RunTo(step) => self.run_to(step),
-            Command::Rewind => self.rewind(),
-            Command::Speed(limit) => self.pace.limit(limit),
-            Command::Batch(steps) => self.pace.fix(steps),
-            Command::Set(change) => self.set(change),
-            Command::Act(action) => {
-                let done = self.sim.as_mut().map(|s| s.act(&action));
-                match done {
-                    Some(Ok(())) => self.log(LoggedCommand::Act(action)),
-                    Some(Err(error)) => self.reject(None, error),
-                    None => {}
-                }
-            }
-            Command::Subscribe(taps) => {
-                self.watch = taps;
-                self.retap();
-                self.show_now();
-            }
-            Command::Profile(every) => {
-                self.first_look = self.profile.is_none() && every.is_some();
-                self.profile = every.map(|n| n.max(1));
-            }
-            Command::Record(taps, sink) => self.record(taps, sink),
-            Command::StopRecording => self.stop_recording(),
-            Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
-                Some((Ok(state), clock)) => self.tell(Event::Saved(state, clock)),
-                Some((Err(error), _)) => self.reject(None, error),
-                None => {}
-            },
-            Command::Restore(state) => self.restore(&state),
-            Command::Quit => {} // handled by the loop
-        }
-    }
-
-    fn load(&mut self, sim: Box<dyn Simulation>) {
-        self.stop_recording();
-        self.set_running(Running::Paused);
-        let probes = sim.probes();
-        let schema = SimSchema {
-            probes,
-            lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
-            recorded: vec![],
-            sets: sim.sets().to_vec(),
-            connectivity: sim.connectivity(),
-            memory: sim.memory(),
-            kernels: sim.kernels(),
-        };
-        self.sim = Some(sim);
-        self.watch.clear();
-        self.start_epoch();
-        self.tell(Event::Loaded(schema));
-    }
-
-    fn start_epoch(&mut self) {
-        self.epoch += 1;
-        self.ran.restart();
-        self.held = None;
-        self.counters.step.store(self.clock().step, Ordering::Relaxed);
-    }
-
-    fn run_to(&mut self, step: u64) {
-        if self.sim.is_some() && step > self.clock().step {
-            return self.set_running(Running::Until(step));
-        }
-        let was_paused = self.running == Running::Paused;
-        self.set_running(Running::Paused);
-        if was_paused {
-            // Whoever waits for the end of the run hears that there is nothing to run.
-            self.tell(Event::Running(false, self.clock()));
-        }
-    }
-
-    fn rewind(&mut self) {
-        self.stop_recording();
-        match self.sim.as_mut().map(|s| s.rewind()) {
-            Some(Err(error)) => return self.fail(error),
-            Some(Ok(())) => self.log(LoggedCommand::Rewind),
-            None => {}
-        }
-        self.pace.forget();
-        self.start_epoch();
-        self.show_now();
-    }
-
-    /// A recording ends where the simulation was before it jumped.
-    fn restore(&mut self, state: &[u8]) {
-        let (clock, digest) = (self.clock(), self.digest());
-        match self.sim.as_mut().map(|s| s.load(state)) {
-            Some(Err(error)) => return self.reject(None, error),
-            Some(Ok(())) => self.close_recording(digest, clock),
-            None => {}
-        }
-        self.pace.forget();
-        self.start_epoch();
-        self.show_now();
-    }
-
-    fn set(&mut self, change: Change) {
-        match self.sim.as_mut().map(|s| s.set(&change)) {
-            Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
-            Some(Err(error)) => self.reject(Some(change), error),
-            Some(Ok(Effect::Applied)) => self.log(LoggedCommand::Set(change)),
-            None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
-        }
-    }
-
-    fn log(&mut self, what: LoggedCommand) {
-        let step = self.clock().step;
-        if let Some(recorder) = &self.recorder {
-            recorder.log(step, what.clone());
-        }
-        self.outbox.send(Event::Applied(step, what)).ok();
-        // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
-        if self.running == Running::Paused {
-            (self.wake)();
-        }
-    }
-
-    /// What the simulation has to sample: the union of screen and disk. Elements of the same probe merge.
-    fn retap(&mut self) {
-        let mut union = self.watch.clone();
-        for tap in self.recorder.iter().flat_map(|r| &r.taps) {
-            match union.iter_mut().find(|t| t.probe == tap.probe) {
-                Some(known) => {
-                    known.elements.extend(&tap.elements);
-                    known.elements.sort_unstable();
-                    known.elements.dedup();
-                }
-                None => union.push(tap.clone()),
-            }
-        }
-        if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
-            self.reject(None, error);
-        }
-    }
-
-    fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn super::Sink>) {
-        self.stop_recording();
-        let Some(sim) = &self.sim else {
-            let nothing = std::io::Error::other("there is no simulation to record yet");
-            return self.tell(Event::RecordingFailed(nothing));
-        };
-        let lanes = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
-        match Recorder::start(taps, sink, sim.clock(), lanes, self.counters.clone()) {
-            Ok(recorder) => {
-                self.recorder = Some(recorder);
-                self.retap();
-            }
-            Err(error) => self.tell(Event::RecordingFailed(error)),
-        }
-    }
-
-    fn digest(&self) -> Digest {
+    pub fn digest(&self) -> Digest {
         self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
     }
 
-    fn stop_recording(&mut self) {
-        if self.recorder.is_some() {
-            self.close_recording(self.digest(), self.clock());
+    /// Stops after an error. The recording is closed first, at the end of the last whole batch. When the device failed,
+    /// the simulation is dropped and its memory freed.
+    pub fn fail(&mut self, error: SimError) {
+        self.pass.abandon();
+        let (digest, clock) = self.batch_start.take().unwrap_or_else(|| (self.digest(), self.clock()));
+        let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
+        self.run_time.turn(false);
+        self.pace.forget();
+        self.publish();
+        if error.is_device() {
+            self.sim = None;
+        }
+        self.close_recording(RecordingEnd { status: EndStatus::Failed(error.to_string()), digest, clock });
+        self.send_event(Event::Failed(error));
+        if was_running {
+            self.send_event(Event::Running(false, clock));
         }
     }
 
-    fn close_recording(&mut self, digest: Digest, clock: Clock) {
-        let Some(recorder) = self.recorder.take() else { return };
-        match recorder.finish(digest.clone(), clock) {
-            Ok(()) => self.tell(Event::Recorded(digest, clock)),
-            Err(error) => self.tell(Event::RecordingFailed(error)),
+    pub fn set_running(&mut self, running: Running) {
+        let changed = (running == Running::Paused) != (self.running == Running::Paused);
+        self.running = running;
+        self.run_time.turn(running != Running::Paused);
+        self.pace.forget();
+        if running == Running::Paused {
+            if self.states_are_stale && self.sample(true).is_err() {
+                self.states_are_stale = false; // the next command that reads reports the error
+            }
+            self.publish();
         }
-        self.retap();
+        if changed {
+            self.send_event(Event::Running(running != Running::Paused, self.clock()));
+        }
+    }
+
+    pub fn end_recording(&mut self, status: EndStatus) {
+        if self.recorder.is_some() {
+            self.close_recording(RecordingEnd { status, digest: self.digest(), clock: self.clock() });
+        }
+    }
+
+    pub fn close_recording(&mut self, end: RecordingEnd) {
+        let Some(recorder) = self.recorder.take() else { return };
+        match recorder.finish(end) {
+            (Ok(()), end) => self.send_event(Event::Recorded(end)),
+            (Err(error), end) => self.send_event(Event::RecordingFailed(error, end)),
+        }
+        self.update_taps();
         self.pace.forget();
     }
 
-    /// Leaves a frame of the present state: after a load, a rewind, a new view.
-    fn show_now(&mut self) {
+    /// Publishes a frame of the present state: after a load, a rewind, a new subscription.
+    pub fn sample_now(&mut self) {
         if let Err(error) = self.sample(true) {
             self.fail(error);
         }
-        self.hand_out_held();
+        self.publish();
     }
 
     fn sample(&mut self, states: bool) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
-        let timings = std::mem::take(&mut self.pass.timings);
-        let mut frame =
-            Frame { clock: sim.clock(), epoch: self.epoch, timings, ran_secs: self.ran.secs(), ..Frame::default() };
-        frame.histories_only = !states;
-        frame.spare = self.frames.spare();
+        let mut frame = Frame {
+            clock: sim.clock(),
+            epoch: self.epoch,
+            generation: self.schema.generation,
+            timings: std::mem::take(&mut self.pass.timings),
+            ran_secs: self.run_time.secs(),
+            histories_only: !states,
+            spare: self.shared.frames.spare(),
+            ..Frame::default()
+        };
         sim.sample(&mut frame)?;
         if states {
             self.last_states = Some(Instant::now());
         }
-        self.states_are_behind = !states;
+        self.states_are_stale = !states;
         if let Some(recorder) = &self.recorder
-            && !recorder.offer(frame.only(&recorder.taps))
+            && !recorder.offer(frame.only(&recorder.taps), self.digest())
         {
-            self.stop_recording();
+            self.end_recording(EndStatus::Complete); // the recorder ends where writing failed
         }
-        let seen = if self.recorder.is_some() { frame.only(&self.watch) } else { frame };
-        match &mut self.held {
-            Some(held) => held.absorb(seen),
+        let seen = if self.recorder.is_some() { frame.only(&self.subscribed) } else { frame };
+        match &mut self.unpublished {
+            Some(frame) => frame.absorb(seen),
             none => *none = Some(seen),
         }
         Ok(())
     }
 
-    /// States go to the screen now and then, to the disk every time.
+    /// States are read at intervals for the screen, and every time for a recording.
     fn states_are_due(&self) -> bool {
         let recorded = |sim: &dyn Simulation, r: &Recorder| {
             r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| p.shape.is_state()))
@@ -382,15 +230,15 @@ impl<W: Fn()> Worker<W> {
             || self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
-    fn hand_out_held(&mut self) {
-        if let Some(frame) = self.held.take() {
-            self.frames.put(frame);
+    pub fn publish(&mut self) {
+        if let Some(frame) = self.unpublished.take() {
+            self.shared.frames.put(frame);
             self.last_frame = Instant::now();
             (self.wake)();
         }
     }
 
-    /// One batch. `true` when the engine was told to quit while it waited for the speed limit.
+    /// Runs one batch. `true` when a command to quit arrived while it waited for the speed limit.
     fn batch(&mut self) -> Result<bool, SimError> {
         let Some(sim) = &mut self.sim else {
             self.running = Running::Paused;
@@ -402,21 +250,22 @@ impl<W: Fn()> Worker<W> {
             steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
         }
         if !wait.is_zero() {
-            // The pace is asked again afterwards: a long wait comes in pieces.
+            // A long wait comes in pieces: the pace is computed again afterwards.
             match self.inbox.recv_timeout(wait) {
                 Ok(Command::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
-                Ok(command) => self.obey(command),
+                Ok(command) => self.handle_command(command),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             return Ok(false);
         }
-        let stalled = EngineCounters::read(&self.counters.stalled_nanos);
+        let counters = self.shared.counters.clone();
+        let stalled = EngineCounters::read(&counters.stalled_nanos);
         let start = Instant::now();
         let every = self.profile.map_or(PROFILE_EVERY, u64::from);
-        let profiled = std::mem::take(&mut self.first_look) || self.batches.is_multiple_of(every);
+        let profiled = std::mem::take(&mut self.profile_next) || self.batches.is_multiple_of(every);
         self.pass.begin(self.batches, clock.step, profiled, self.profile.is_some());
         self.batches += 1;
-        self.whole = Some((self.digest(), clock));
+        self.batch_start = Some((self.digest(), clock));
         if let Some(sim) = &mut self.sim {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
@@ -424,21 +273,21 @@ impl<W: Fn()> Worker<W> {
         let (due, sampling) = (self.states_are_due(), Instant::now());
         self.sample(due)?;
         self.pass.aside_since(sampling, "sample");
-        self.whole = None;
-        // Time spent waiting for the disk says nothing about the batch: shorter blocks would only make it worse.
-        let stalled = Duration::from_nanos(EngineCounters::read(&self.counters.stalled_nanos) - stalled);
+        self.batch_start = None;
+        // Time spent waiting for the disk does not count: shorter batches would not help.
+        let stalled = Duration::from_nanos(EngineCounters::read(&counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
         self.pass.end(steps, took.as_nanos() as u64)?;
-        if let Some(held) = &mut self.held {
-            held.batches.append(&mut self.pass.batches);
+        if let Some(frame) = &mut self.unpublished {
+            frame.batches.append(&mut self.pass.batches);
         }
         self.pace.took(steps, took);
         let clock = self.clock();
-        self.counters.step.store(clock.step, Ordering::Relaxed);
-        self.counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
-        self.counters.batch_steps.store(steps.into(), Ordering::Relaxed);
+        counters.step.store(clock.step, Ordering::Relaxed);
+        counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
+        counters.batch_steps.store(steps.into(), Ordering::Relaxed);
         if self.last_frame.elapsed() >= FRAME_EVERY {
-            self.hand_out_held();
+            self.publish();
         }
         if matches!(self.running, Running::Until(end) if clock.step >= end) {
             self.set_running(Running::Paused);

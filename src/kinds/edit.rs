@@ -1,7 +1,7 @@
 //! Checks a parameter change against its declaration: the same for every kind.
 
 use crate::{
-    params::{Apply, Change, Params},
+    params::{Apply, Change, ParamId, ParamSpec, Params, Value},
     sim::SimError,
 };
 
@@ -15,20 +15,92 @@ pub enum Edit<P> {
     Live(Box<P>),
 }
 
-/// Checks a change against its declaration.
+/// Checks a change against its declaration; a list that is set as a whole against those of all its items.
 pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) -> Result<Edit<P>, SimError> {
     let mut new = Box::new(params.clone());
     if !new.set(change) {
-        return Err(SimError::Input("the model has no such parameter, or the value has another type".to_owned()));
+        return Err(SimError::Input(misfit(params, change)));
     }
-    if let Some(spec) = new.spec(change.id) {
-        if !spec.admits(&change.value) {
-            let path = new.path(change.id);
+    let values = values(&*new, change);
+    for (id, spec, value) in &values {
+        if !spec.admits(value) {
+            let path = new.path(*id);
             return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
         }
-        if spec.apply == Apply::Rebuild {
-            return Ok(if *new == *params { Edit::Same } else { Edit::Rebuild });
-        }
     }
-    Ok(Edit::Live(new))
+    let is_fixed = |spec: &ParamSpec| spec.apply == Apply::Rebuild;
+    if values.iter().any(|(id, spec, value)| is_fixed(spec) && params.get(*id) != *value) {
+        return Ok(Edit::Rebuild);
+    }
+    let is_same = *new == *params && values.iter().any(|(_, spec, _)| is_fixed(spec));
+    Ok(if is_same { Edit::Same } else { Edit::Live(new) })
+}
+
+/// The fields that a change sets, with their new values.
+fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec, Value)> {
+    let group = usize::from(change.id.group);
+    let ids = match change.id.field {
+        ParamId::WHOLE => {
+            let n_fields = new.groups().get(group).map_or(0, |g| g.params.len());
+            let item = |item| (0..n_fields).map(move |f| ParamId { item, ..ParamId::of(group, f) });
+            (0..new.len(change.id.group) as u16).flat_map(item).collect()
+        }
+        _ => vec![change.id],
+    };
+    ids.into_iter().filter_map(|id| Some((id, new.spec(id)?, new.get(id)))).collect()
+}
+
+/// Why a change does not fit the parameters.
+fn misfit(params: &dyn Params, change: &Change) -> String {
+    let Some(group) = params.groups().get(usize::from(change.id.group)) else {
+        return "there is no such group of parameters".to_owned();
+    };
+    let n = params.len(change.id.group);
+    match params.spec(change.id) {
+        None if change.id.field == ParamId::WHOLE => format!("{}: the list has items of another form", group.name),
+        None => format!("{}: there is no such parameter", group.name),
+        Some(spec) if group.list && usize::from(change.id.item) >= n => {
+            format!("{}.{}.{}: the list has {n} items", group.name, change.id.item, spec.name)
+        }
+        Some(_) => format!("{}: a value of another type", params.path(change.id)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Model;
+
+    fn model() -> Model {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/balanced.ron");
+        crate::project::open(&path).expect("a project").0.model
+    }
+
+    #[test]
+    fn a_list_sent_whole_is_checked_item_by_item() {
+        let Model::Spiking(params) = model() else { panic!("a spiking model") };
+        let params = *params;
+        let mut bad = params.clone();
+        assert!(!bad.interventions.is_empty());
+        let change = Change {
+            id: ParamId::list(params.groups().iter().position(|g| g.name == "interventions").unwrap()),
+            value: Value::Bool(true),
+        };
+        assert!(check_change(&params, &change).is_err_and(|e| e.to_string().contains("another form")));
+        bad.interventions[0].rate_hz = -1.0;
+        let change = Change { value: bad.get(change.id), ..change };
+        let error = check_change(&params, &change).err().expect("a negative rate").to_string();
+        assert!(error.starts_with("interventions.0.rate_hz takes 0 to"), "{error}");
+    }
+
+    #[test]
+    fn errors_are_sentences() {
+        let Model::Spiking(params) = model() else { panic!("a spiking model") };
+        let params = *params;
+        let said = |id, value| check_change(&params, &Change { id, value }).err().expect("an error").to_string();
+        assert_eq!(said(ParamId::of(99, 0), Value::Bool(true)), "there is no such group of parameters");
+        let far = ParamId { item: 40, ..ParamId::of(params.groups().iter().position(|g| g.list).unwrap(), 0) };
+        assert!(said(far, Value::Text(String::new())).contains("the list has"), "{}", said(far, Value::Bool(true)));
+        assert!(said(ParamId::of(0, 0), Value::Rows(vec![])).ends_with(": a value of another type"));
+    }
 }

@@ -286,6 +286,15 @@ pub trait Params {
         out
     }
 
+    /// All values: each field of a group, each list as a whole.
+    fn snapshot(&self) -> Vec<Change> {
+        let ids = self.groups().iter().enumerate().flat_map(|(g, group)| match group.list {
+            true => vec![ParamId::list(g)],
+            false => (0..group.params.len()).map(|f| ParamId::of(g, f)).collect(),
+        });
+        ids.map(|id| Change { id, value: self.get(id) }).collect()
+    }
+
     /// What must be sent to turn `old` into `self`. A list whose length differs is sent whole.
     fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
         let mut out = Vec::new();

@@ -60,6 +60,8 @@ pub struct Stream {
     pub over: String,
     /// Least number of steps between two recorded states; 0 records every sample.
     pub every_steps: u64,
+    /// First step of a further segment of the probe's data, with other lanes; 0 for the first segment.
+    pub from_step: u64,
     /// Size of the file when the run was closed.
     pub n_bytes: u64,
     /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.

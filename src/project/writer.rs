@@ -11,9 +11,8 @@ use super::{
     run_file::{self, Hash},
 };
 use crate::{
-    engine::{LoggedCommand, Sink},
-    kinds::Model,
-    sim::{Clock, Digest, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
+    engine::{CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{
     fs::{self, File},
@@ -25,12 +24,10 @@ use std::{
 
 /// Everything a new run starts from.
 pub struct RunStart<'a> {
-    /// The project as it was at step 0: after a rewind, as it was then.
+    /// The project. Its parameters are written as they were at step 0, which the engine knows.
     pub project: &'a Project,
     /// Folder the project's relative paths start from.
     pub base: &'a Path,
-    /// What was logged between step 0 and the start of the recording.
-    pub history: &'a [(u64, LoggedCommand)],
     /// Recorded probes.
     pub taps: Vec<Tap>,
     /// The sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
@@ -52,10 +49,12 @@ pub struct RunWriter {
     folder: PathBuf,
     lock: RunLock,
     manifest: Manifest,
-    model: Model,
+    project: Project,
     probes: &'static [ProbeSpec],
     taps: Vec<Tap>,
     files: Vec<StreamFile>,
+    /// Segments of streams that are complete, since the lanes changed.
+    segments: Vec<StreamFile>,
     /// Files that do not change any more.
     written: Vec<FileInfo>,
     commands: AppendFile,
@@ -139,7 +138,6 @@ impl RunWriter {
             base: fs::canonicalize(start.base).unwrap_or_else(|_| start.base.to_owned()),
             command: start.command,
             trials: start.trials,
-            n_history: start.history.len() as u64,
             sets: manifest::describe_sets(start.sets, ids_in),
             data: if start.trial.is_none() { provenance::data_files(project, start.base) } else { vec![] },
             ..Manifest::default()
@@ -152,24 +150,21 @@ impl RunWriter {
             written.extend(save_ids(folder, start.sets, &manifest.sets)?);
         }
         let head = "// One (step, command) per line, in the order they were applied.\n";
-        let mut writer = Self {
+        Ok(Self {
             folder: folder.to_owned(),
             lock,
             manifest,
             written,
-            model: project.model.clone(),
+            project: project.clone(),
             probes: project.model.probes(),
             taps: start.taps,
             files: vec![],
+            segments: vec![],
             commands: AppendFile::create(folder, COMMANDS, head)?,
             timings: AppendFile::create(folder, TIMINGS, "step,kernel,launches,nanos,max_nanos,bytes,items\n")?,
             started: Instant::now(),
             buffer: vec![],
-        };
-        for (step, what) in start.history {
-            writer.log(*step, what)?;
-        }
-        Ok(writer)
+        })
     }
 
     /// The same with other probes, for tests.
@@ -195,14 +190,14 @@ impl RunWriter {
     fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
         self.manifest.wall_s = self.started.elapsed().as_secs_f64();
-        for target in &self.files {
+        for target in self.files.iter().chain(&self.segments) {
             let stream = &mut self.manifest.streams[target.stream];
             (stream.n_bytes, stream.hash) = (target.file.n_bytes, target.file.hash.hex());
         }
         let ends = [self.commands.info(), self.timings.info()];
         self.manifest.files = self.written.iter().cloned().chain(ends).collect();
-        let synced =
-            self.files.iter().try_for_each(|f| super::durability::sync(&f.file.file).map_err(|e| at(&f.file.path, &e)));
+        let streams = self.files.iter().chain(&self.segments);
+        let synced = streams.map(|f| &f.file).try_for_each(|f| f.file.sync_data().map_err(|e| at(&f.path, &e)));
         self.lock.release_reserve();
         save_manifest(&self.folder, &self.manifest).and(synced)
     }
@@ -212,13 +207,37 @@ impl RunWriter {
         &self.folder
     }
 
-    fn add_stream(&mut self, tap: &Tap, lanes: &[String]) -> io::Result<()> {
+    /// Adds a stream, or a further segment of a probe's data from a step on.
+    fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
-        let stream = manifest::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
+        let mut stream = manifest::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
+        let segment = 1 + self.manifest.streams.iter().filter(|s| s.probe == stream.probe).count();
+        if segment > 1 {
+            stream.from_step = from_step;
+            stream.file = stream.file.replacen(probe.name, &format!("{}-{segment}", probe.name), 1);
+        }
         let file = AppendFile::create(&self.folder, &stream.file, "")?;
         self.files.push(StreamFile { probe: tap.probe, stream: self.manifest.streams.len(), file, last_step: None });
         self.manifest.streams.push(stream);
         Ok(())
+    }
+
+    /// Writes the project with its parameters as they were at step 0, and what was applied since.
+    fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
+        let built = self.project.clone();
+        for change in &history.params {
+            self.project.model.params_mut().set(change);
+        }
+        if self.project != built {
+            let text = file::write(&self.project).map_err(io::Error::other)?;
+            atomic_file::replace(&self.folder.join(PROJECT), text.as_bytes())?;
+            let mut hash = Hash::default();
+            hash.add(text.as_bytes());
+            let info = FileInfo { name: PROJECT.into(), n_bytes: text.len() as u64, hash: hash.hex() };
+            self.written.iter_mut().filter(|f| f.name == PROJECT).for_each(|f| *f = info.clone());
+        }
+        self.manifest.n_history = history.commands.len() as u64;
+        history.commands.iter().try_for_each(|(step, what)| self.log(*step, what))
     }
 
     fn append(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<()> {
@@ -255,7 +274,8 @@ impl RunWriter {
     }
 
     fn write_progress(&mut self, step: u64) -> io::Result<()> {
-        let names = self.files.iter().map(|f| (self.manifest.streams[f.stream].file.as_str(), f.file.n_bytes));
+        let streams = self.files.iter().chain(&self.segments);
+        let names = streams.map(|f| (self.manifest.streams[f.stream].file.as_str(), f.file.n_bytes));
         self.lock.update(Some(step), names)
     }
 
@@ -270,14 +290,16 @@ impl RunWriter {
 }
 
 impl Sink for RunWriter {
-    fn begin(&mut self, clock: Clock, lanes: &[(ProbeId, Vec<String>)]) -> io::Result<()> {
+    fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
+        let RecordingStart { clock, lanes, history } = start;
+        self.write_history(history)?;
         self.started = Instant::now();
         self.manifest.first_step = clock.step;
         self.manifest.last_step = clock.step;
         self.manifest.secs_per_step = clock.secs_per_step;
         for tap in self.taps.clone() {
             let names = lanes.iter().find(|(probe, _)| *probe == tap.probe).map_or(&[][..], |(_, names)| names);
-            self.add_stream(&tap, names)?;
+            self.add_stream(&tap, names, 0)?;
         }
         save_manifest(&self.folder, &self.manifest)?;
         self.write_progress(clock.step)
@@ -289,37 +311,47 @@ impl Sink for RunWriter {
         match &result {
             Ok(()) => self.manifest.last_step = block.clock.step,
             Err(error) => {
+                self.manifest.status = Status::Failed(error.to_string());
                 // A block is in all streams or in none.
                 for (target, (n_bytes, hash)) in self.files.iter_mut().zip(before) {
                     target.file.cut(n_bytes);
                     (target.file.n_bytes, target.file.hash) = (n_bytes, hash);
                 }
-                self.manifest.status = Status::Failed(error.to_string());
             }
         }
         result
     }
 
+    fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()> {
+        let Some(tap) = self.taps.iter().find(|t| t.probe == probe).cloned() else { return Ok(()) };
+        if let Some(current) = self.files.iter().position(|f| f.probe == probe) {
+            self.segments.push(self.files.remove(current));
+        }
+        self.add_stream(&tap, lanes, step)?;
+        save_manifest(&self.folder, &self.manifest)?;
+        self.write_progress(step)
+    }
+
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
         let line = ron::to_string(&(step, what)).map_err(io::Error::other)?;
         let words = match what {
-            LoggedCommand::Set(change) => run::describe_change(&self.model, change),
+            LoggedCommand::Set(change) => run::describe_change(&self.project.model, change),
             LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
             LoggedCommand::Rewind => "back to step 0".into(),
         };
-        let result = self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes());
-        if let Err(error) = &result {
-            self.manifest.status = Status::Failed(error.to_string());
-        }
-        result
+        self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes())
     }
 
-    fn finish(mut self: Box<Self>, digest: &Digest, clock: Clock) -> io::Result<()> {
+    fn finish(mut self: Box<Self>, end: &RecordingEnd) -> io::Result<()> {
         if self.manifest.status == Status::Running {
-            self.manifest.status = Status::Complete;
-            self.manifest.last_step = clock.step;
-            self.manifest.digest = digest.clone();
+            self.manifest.last_step = end.clock.step;
+            self.manifest.status = match &end.status {
+                EndStatus::Complete => Status::Complete,
+                EndStatus::Interrupted => Status::Interrupted { step: end.clock.step },
+                EndStatus::Failed(why) => Status::Failed(why.clone()),
+            };
         }
+        self.manifest.digest = end.digest.clone();
         self.close()
     }
 }

@@ -18,7 +18,7 @@ pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shap
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
-    params::Change,
+    params::{Change, Params},
 };
 use std::sync::Arc;
 
@@ -97,6 +97,10 @@ pub trait Simulation: Send {
     fn save(&mut self) -> Result<Vec<u8>, SimError>;
     /// The reverse of `save`. An `Err` leaves the simulation as it was.
     fn load(&mut self, state: &[u8]) -> Result<(), SimError>;
+    /// Its parameters in effect, when it has any.
+    fn params(&self) -> Option<&dyn Params> {
+        None
+    }
     /// Returns to step 0, with the current parameters.
     fn rewind(&mut self) -> Result<(), SimError>;
     /// Returns to step 0 as a fresh start with another seed of its random draws would; a generated network keeps its

@@ -219,6 +219,8 @@ pub struct Frame {
     pub ran_secs: f64,
     /// Incremented when the simulation is replaced or rewound: views clear their data.
     pub epoch: u64,
+    /// Generation of the schema that the readings follow.
+    pub generation: u64,
     /// Set by the caller of `sample`: states (fields, matrices) are skipped, since newer ones arrive before the screen is
     /// drawn again. Histories are always read.
     pub histories_only: bool,
@@ -254,6 +256,7 @@ impl Frame {
             return;
         }
         self.clock = newer.clock;
+        self.generation = newer.generation;
         self.ran_secs = newer.ran_secs;
         self.skipped += newer.skipped;
         self.batches.extend(newer.batches);

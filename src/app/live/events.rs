@@ -8,7 +8,7 @@ use crate::{
         log::Level,
         views::StopReason,
     },
-    engine::{Command, Engine, Event, LoggedCommand},
+    engine::{Command, CommandHistory, EndStatus, Engine, Event, LoggedCommand, RecordingEnd},
     kinds::Model,
     params::ParamId,
     sim::{Frame, SimError},
@@ -21,11 +21,17 @@ impl Live {
         let mut events = Vec::new();
         self.poll_loader(&mut events);
         self.poll_playback(&mut events);
-        while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
-            self.handle_event(event, &mut events);
-        }
+        self.poll_engine(&mut events);
         let frames = self.engine.as_ref().map(Engine::take_frames);
-        for frame in frames.into_iter().flatten().filter(|_| self.playback.is_none()) {
+        let is_live = self.playback.is_none();
+        for frame in frames.into_iter().flatten().filter(|_| is_live) {
+            // A schema is sent before the first frame that follows it, and after the last one that does not.
+            if frame.generation > self.schema.generation && self.next_schemas.is_empty() {
+                self.poll_engine(&mut events);
+            }
+            while self.next_schemas.front().is_some_and(|next| next.generation <= frame.generation) {
+                self.change_schema(&mut events);
+            }
             self.clock = frame.clock;
             self.skipped += frame.skipped;
             self.latency.frame(frame.clock.step);
@@ -34,8 +40,24 @@ impl Live {
             }
             events.push(LiveEvent::Frame(frame));
         }
+        while !self.next_schemas.is_empty() {
+            self.change_schema(&mut events);
+        }
         self.keep_checkpoint();
         events
+    }
+
+    fn poll_engine(&mut self, events: &mut Vec<LiveEvent>) {
+        while let Some(event) = self.engine.as_ref().and_then(|e| e.events.try_recv().ok()) {
+            self.handle_event(event, events);
+        }
+    }
+
+    fn change_schema(&mut self, events: &mut Vec<LiveEvent>) {
+        let Some(next) = self.next_schemas.pop_front() else { return };
+        let changed = next.changed_lanes(&self.schema);
+        self.schema = next;
+        events.push(LiveEvent::SchemaChanged(changed));
     }
 
     /// Returns a shown frame to the engine.
@@ -65,7 +87,14 @@ impl Live {
                 }
                 self.revive();
                 let resumed = loading.resume.filter(|(step, _)| is_checkpoint(*step)).map(|(_, since)| since);
-                if self.send(Command::Load(sim)) {
+                let load = match &resumed {
+                    Some(run) => {
+                        let params = run.project.model.params().snapshot();
+                        Command::Resume(sim, CommandHistory { params, commands: run.log.clone() })
+                    }
+                    None => Command::Load(sim),
+                };
+                if self.send(load) {
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
@@ -107,6 +136,7 @@ impl Live {
             Event::Loaded(schema) => {
                 self.n_loads_pending = self.n_loads_pending.saturating_sub(1);
                 self.schema = schema;
+                self.next_schemas.clear();
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
                 self.subscribed.clear();
@@ -182,17 +212,24 @@ impl Live {
                 self.running = false;
                 message(Level::Error, format!("{STOPPED}: {error}"));
             }
-            Event::Recorded(digest, clock) => {
+            Event::Recorded(RecordingEnd { status, digest, clock }) => {
                 let totals: Vec<String> =
                     digest.totals.iter().map(|(n, v)| format!("{} {n}", crate::app::text::count(*v))).collect();
-                message(Level::Info, format!("Recorded up to step {}: {}", clock.step, totals.join(", ")));
+                let how =
+                    if status == EndStatus::Complete { "Recorded" } else { "The recording ended early: recorded" };
+                message(Level::Info, format!("{how} up to step {}: {}", clock.step, totals.join(", ")));
                 if let Some(done) = self.recording.take() {
                     events.push(LiveEvent::Recorded(done.folder, done.since.elapsed()));
                 }
             }
-            Event::RecordingFailed(error) => {
+            Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
+            Event::Digest(..) => {}
+            Event::RecordingFailed(error, end) => {
                 self.recording = None;
-                message(Level::Error, format!("Recording failed: {error}. The data written so far is readable"));
+                message(
+                    Level::Error,
+                    format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step),
+                );
             }
             Event::Saved(state, clock) => {
                 let n_logged = self.run_log.as_ref().map_or(0, |since| since.log.len());

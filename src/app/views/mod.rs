@@ -170,6 +170,10 @@ pub trait View {
     }
     /// Resets the view for a new simulation or epoch.
     fn reset(&mut self, schema: &SimSchema);
+    /// The lanes of these probes changed: samples so far belong to the old lanes.
+    fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
+        let _ = (schema, changed);
+    }
     /// Receives new data, also while hidden (then without its own taps).
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
     /// Whether it needs data again that it was given before and did not keep; asked during playback. Resets the answer.

@@ -1,7 +1,7 @@
 //! Background jobs of views: a thread pool, one job at a time per owner, its progress, and its last result.
 
 use crate::{
-    engine::{give_way, why_of},
+    engine::{lower_priority, panic_message},
     sim::Progress,
 };
 use rayon::ThreadPool;
@@ -26,7 +26,7 @@ pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     run(move || {
         // An unwinding pool thread would abort the program.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-            tracing::error!("a background job failed with an internal error: {}", why_of(&*panic));
+            tracing::error!("a background job failed with an internal error: {}", panic_message(&*panic));
         }
         pending.fetch_sub(1, Ordering::AcqRel);
         wake.request_repaint();
@@ -53,7 +53,7 @@ fn run(job: impl FnOnce() + Send + 'static) {
     static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let make = || {
         let builder = rayon::ThreadPoolBuilder::new().thread_name(|i| format!("views {i}"));
-        builder.start_handler(|_| give_way(NICE)).build().ok()
+        builder.start_handler(|_| lower_priority(NICE)).build().ok()
     };
     match POOL.get_or_init(make) {
         Some(pool) => pool.spawn(job),
@@ -245,7 +245,7 @@ impl<K: Clone + PartialEq, T: Send + Sync + 'static> PooledResult<K, T> {
         spawn(ctx, move || {
             let made = catch_unwind(AssertUnwindSafe(|| if of_job.is_cancelled() { None } else { make(&of_job) }));
             // The receiver may have been dropped.
-            sender.send(made.map_err(|panic| format!("internal error: {}", why_of(&*panic)))).ok();
+            sender.send(made.map_err(|panic| format!("internal error: {}", panic_message(&*panic)))).ok();
         });
         self.job = Some(Job { key, progress, since: Instant::now(), result });
     }

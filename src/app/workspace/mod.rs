@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     engine::SimSchema,
-    sim::{Frame, Tap},
+    sim::{Frame, ProbeId, Tap},
 };
 use arrangement::{Arrangement, Workspace};
 use egui::{Id, Ui};
@@ -252,6 +252,11 @@ impl Workspaces {
             frame.readings.retain(|(id, _)| !is_state(*id));
         }
         self.publish(schema, frame);
+    }
+
+    /// The lanes of these probes changed.
+    pub fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
+        self.views.values_mut().for_each(|view| view.schema_changed(schema, changed));
     }
 
     /// Shows the states at the cursor.

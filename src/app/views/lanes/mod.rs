@@ -269,6 +269,11 @@ impl View for Lanes {
         self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 
+    fn schema_changed(&mut self, _: &SimSchema, changed: &[ProbeId]) {
+        changed.iter().for_each(|id| drop(self.series.remove(id)));
+        self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
+    }
+
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         for (id, _) in probes(schema) {
             if let Some(Reading::Series(series)) = frame.reading(id) {

@@ -332,6 +332,11 @@ impl View for Rates {
         self.smoothed.clear();
     }
 
+    fn schema_changed(&mut self, _: &SimSchema, changed: &[ProbeId]) {
+        changed.iter().for_each(|id| drop(self.series.remove(id)));
+        self.smoothed.clear();
+    }
+
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.clock = frame.clock;
         for (id, _) in probes_where(schema, is_fixed) {

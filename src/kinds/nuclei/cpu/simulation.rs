@@ -16,7 +16,7 @@ use crate::{
             sampler, saved,
         },
     },
-    params::Change,
+    params::{Change, Params},
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
         Simulation, Tap,
@@ -40,6 +40,10 @@ impl<T: Real> Simulation for CpuSim<T> {
 
     fn clock(&self) -> Clock {
         self.host.clock()
+    }
+
+    fn params(&self) -> Option<&dyn Params> {
+        Some(&self.host.params)
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {

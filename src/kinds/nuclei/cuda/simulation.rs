@@ -19,7 +19,7 @@ use crate::{
             state::State,
         },
     },
-    params::Change,
+    params::{Change, Params as AnyParams},
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
         Simulation, Tap,
@@ -42,6 +42,10 @@ impl Simulation for CudaSim {
 
     fn clock(&self) -> Clock {
         self.host.clock()
+    }
+
+    fn params(&self) -> Option<&dyn AnyParams> {
+        Some(&self.host.params)
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {

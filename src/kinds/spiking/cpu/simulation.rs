@@ -8,7 +8,7 @@ use crate::{
         host_state::Edit,
         probes::{self, PROBES},
     },
-    params::Change,
+    params::{Change, Params},
     sim::{
         Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
         Simulation, Tap,
@@ -35,6 +35,10 @@ impl<T: Real> Simulation for CpuSim<T> {
 
     fn clock(&self) -> Clock {
         self.host.clock()
+    }
+
+    fn params(&self) -> Option<&dyn Params> {
+        Some(&self.host.params)
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {

@@ -16,7 +16,7 @@ use crate::{
             stimuli::StimulusPlan,
         },
     },
-    params::Change,
+    params::{Change, Params},
     sim::{
         Action, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading,
         SimError, Simulation, Tap,
@@ -43,6 +43,10 @@ impl Simulation for LeakySim {
 
     fn clock(&self) -> Clock {
         Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+    }
+
+    fn params(&self) -> Option<&dyn Params> {
+        Some(&self.params)
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {

@@ -1,0 +1,220 @@
+//! What each command does.
+
+use super::{
+    Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema, Sink,
+    messages::lanes_of,
+    recorder::Recorder,
+    worker::{Running, Worker},
+};
+use crate::{
+    params::{Change, Params},
+    sim::{Action, Effect, ProbeId, SimError, Simulation, Tap},
+};
+use std::{
+    io,
+    sync::{PoisonError, atomic::Ordering},
+};
+
+impl<W: Fn()> Worker<W> {
+    pub(super) fn handle_command(&mut self, command: Command) {
+        match command {
+            Command::Load(sim) => self.load(sim, None),
+            Command::Resume(sim, history) => self.load(sim, Some(history)),
+            Command::Play if self.sim.is_some() => self.set_running(Running::Free),
+            Command::Pause | Command::Play => self.set_running(Running::Paused),
+            Command::Step(n) => self.run_to(self.clock().step.saturating_add(n)),
+            Command::RunTo(step) => self.run_to(step),
+            Command::Rewind => self.rewind(),
+            Command::Speed(limit) => self.pace.limit(limit),
+            Command::Batch(steps) => self.pace.fix(steps),
+            Command::Set(change) => self.set(change),
+            Command::Act(action) => self.act(action),
+            Command::Subscribe(taps) => {
+                self.subscribed = taps;
+                self.update_taps();
+                self.sample_now();
+            }
+            Command::Profile(every) => {
+                self.profile_next = self.profile.is_none() && every.is_some();
+                self.profile = every.map(|n| n.max(1));
+            }
+            Command::Record(taps, sink) => self.record(taps, sink),
+            Command::StopRecording => self.end_recording(EndStatus::Complete),
+            Command::InterruptRecording => self.end_recording(EndStatus::Interrupted),
+            Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
+                Some((Ok(state), clock)) => self.send_event(Event::Saved(state, clock)),
+                Some((Err(error), _)) => self.reject(None, error),
+                None => {}
+            },
+            Command::Restore(state) => self.restore(&state),
+            Command::Digest => self.send_event(Event::Digest(self.digest(), self.clock())),
+            Command::Quit => {} // handled by the loop
+        }
+    }
+
+    /// The simulation continues as it was, unless its device failed. `change`: the rejected parameter change.
+    fn reject(&mut self, change: Option<Change>, error: SimError) {
+        if error.is_device() {
+            return self.fail(error);
+        }
+        self.send_event(Event::Rejected { change, error });
+    }
+
+    fn load(&mut self, sim: Box<dyn Simulation>, resumed: Option<CommandHistory>) {
+        self.end_recording(EndStatus::Complete);
+        self.set_running(Running::Paused);
+        self.schema = SimSchema::of(&*sim);
+        self.history = resumed.unwrap_or_else(|| history_from(&*sim));
+        self.sim = Some(sim);
+        self.subscribed.clear();
+        self.share_params();
+        self.start_epoch();
+        self.send_event(Event::Loaded(self.schema.clone()));
+    }
+
+    fn start_epoch(&mut self) {
+        self.epoch += 1;
+        self.run_time.restart();
+        self.unpublished = None;
+        self.shared.counters.step.store(self.clock().step, Ordering::Relaxed);
+    }
+
+    fn run_to(&mut self, step: u64) {
+        if self.sim.is_some() && step > self.clock().step {
+            return self.set_running(Running::Until(step));
+        }
+        let was_paused = self.running == Running::Paused;
+        self.set_running(Running::Paused);
+        if was_paused {
+            // There is nothing to run: the end of the run is reported all the same.
+            self.send_event(Event::Running(false, self.clock()));
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.end_recording(EndStatus::Complete);
+        match self.sim.as_mut().map(|s| s.rewind()) {
+            Some(Err(error)) => return self.fail(error),
+            Some(Ok(())) => self.applied(LoggedCommand::Rewind),
+            None => {}
+        }
+        self.history = self.sim.as_deref().map(history_from).unwrap_or_default();
+        self.pace.forget();
+        self.start_epoch();
+        self.sample_now();
+    }
+
+    /// The recording ends where the simulation was before it jumped.
+    fn restore(&mut self, state: &[u8]) {
+        let (clock, digest) = (self.clock(), self.digest());
+        match self.sim.as_mut().map(|s| s.load(state)) {
+            Some(Err(error)) => return self.reject(None, error),
+            Some(Ok(())) => {
+                self.close_recording(RecordingEnd { digest, clock, ..RecordingEnd::default() });
+                let step = self.clock().step;
+                self.history.commands.retain(|(at, _)| *at <= step);
+            }
+            None => {}
+        }
+        self.pace.forget();
+        self.start_epoch();
+        self.sample_now();
+    }
+
+    fn set(&mut self, change: Change) {
+        match self.sim.as_mut().map(|s| s.set(&change)) {
+            Some(Ok(Effect::NeedsRebuild)) => self.send_event(Event::NeedsRebuild(change)),
+            Some(Err(error)) => self.reject(Some(change), error),
+            Some(Ok(Effect::Applied)) => {
+                self.share_params();
+                self.applied(LoggedCommand::Set(change));
+                self.update_schema();
+            }
+            None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match self.sim.as_mut().map(|s| s.act(&action)) {
+            Some(Ok(())) => self.applied(LoggedCommand::Act(action)),
+            Some(Err(error)) => self.reject(None, error),
+            None => {}
+        }
+    }
+
+    /// Logs and reports an applied command.
+    fn applied(&mut self, what: LoggedCommand) {
+        let step = self.clock().step;
+        if let Some(recorder) = &self.recorder {
+            recorder.log(step, what.clone());
+        }
+        self.history.commands.push((step, what.clone()));
+        self.outbox.send(Event::Applied(step, what)).ok();
+        // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
+        if self.running == Running::Paused {
+            (self.wake)();
+        }
+    }
+
+    fn share_params(&self) {
+        let params = self.sim.as_ref().and_then(|s| s.params()).map(Params::snapshot).unwrap_or_default();
+        *self.shared.params.lock().unwrap_or_else(PoisonError::into_inner) = params;
+    }
+
+    /// After a change: sends the schema again when the names of lanes are others. Samples are read after every batch,
+    /// so that those with the old lanes are published and recorded by now.
+    fn update_schema(&mut self) {
+        let Some(lanes) = self.sim.as_deref().map(lanes_of).filter(|lanes| *lanes != self.schema.lanes) else { return };
+        self.publish();
+        let step = self.clock().step;
+        let new = SimSchema { generation: self.schema.generation + 1, since_step: step, lanes, ..self.schema.clone() };
+        let changed = new.changed_lanes(&self.schema);
+        if let Some(recorder) = &self.recorder {
+            for probe in changed.iter().filter(|id| recorder.taps.iter().any(|t| t.probe == **id)) {
+                recorder.lanes_changed(step, *probe, new.lanes[usize::from(*probe)].clone());
+            }
+        }
+        self.schema = new;
+        self.send_event(Event::SchemaChanged(self.schema.clone()));
+    }
+
+    /// Taps what screen and recording need: the union of both, with the elements of one probe merged.
+    pub(super) fn update_taps(&mut self) {
+        let mut union = self.subscribed.clone();
+        for tap in self.recorder.iter().flat_map(|r| &r.taps) {
+            match union.iter_mut().find(|t| t.probe == tap.probe) {
+                Some(known) => {
+                    known.elements.extend(&tap.elements);
+                    known.elements.sort_unstable();
+                    known.elements.dedup();
+                }
+                None => union.push(tap.clone()),
+            }
+        }
+        if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
+            self.reject(None, error);
+        }
+    }
+
+    fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>) {
+        self.end_recording(EndStatus::Complete);
+        let Some(sim) = &self.sim else {
+            let nothing = io::Error::other("there is no simulation to record yet");
+            return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));
+        };
+        let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
+        let start = RecordingStart { clock: sim.clock(), lanes, history: self.history.clone() };
+        match Recorder::start(taps, sink, start, sim.digest(), self.shared.counters.clone()) {
+            Ok(recorder) => {
+                self.recorder = Some(recorder);
+                self.update_taps();
+            }
+            Err(error) => self.send_event(Event::RecordingFailed(error, RecordingEnd::default())),
+        }
+    }
+}
+
+/// A history that starts with a simulation's present parameters.
+fn history_from(sim: &dyn Simulation) -> CommandHistory {
+    CommandHistory { params: sim.params().map(Params::snapshot).unwrap_or_default(), commands: vec![] }
+}
