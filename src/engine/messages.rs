@@ -69,6 +69,8 @@ pub struct SimSchema {
     pub probes: &'static [ProbeSpec],
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
+    /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
+    pub recorded: Vec<Vec<u32>>,
     /// The element sets.
     pub sets: Vec<Arc<ElementSet>>,
     /// The connections among elements, if there are any.
@@ -87,11 +89,17 @@ impl SimSchema {
             since_step: sim.clock().step,
             probes: sim.probes(),
             lanes: lanes_of(sim),
+            recorded: vec![],
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),
             kernels: sim.kernels(),
         }
+    }
+
+    /// The elements of a probe that a finished run recorded; empty for a simulation.
+    pub fn recorded(&self, probe: ProbeId) -> &[u32] {
+        self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
     /// A probe by name.
