@@ -189,3 +189,23 @@ fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
         fs::read_dir(&temp.0).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
     assert_eq!(parts.count(), 0);
 }
+
+/// 16 million spikes: the file alone nearly fills the memory that the program may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_takes_memory_for_a_part_of_the_run_only() {
+    let temp = Temp::new("memory");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let stream = "(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2, over: \"neurons\")";
+    let head = "format: 1, kind: \"spiking\", status: Complete, secs_per_step: 0.0001, last_step: 1000";
+    let manifest = format!("({head}, streams: [{stream}], sets: [(name: \"neurons\", len: 100)])");
+    fs::write(folder.join("run.ron"), manifest).unwrap();
+    fs::File::create(folder.join("spikes.u32")).unwrap().set_len(128 << 20).unwrap();
+    let (program, out) = (env!("CARGO_BIN_EXE_neuropil"), temp.join("out.png"));
+    let export = format!("exec {program} export {} --format png --out {}", folder.display(), out.display());
+    let output =
+        std::process::Command::new("bash").args(["-c", &format!("ulimit -v 190000; {export}")]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.exists());
+}

@@ -1,7 +1,7 @@
 //! What can be typed.
 
-use crate::{params::Unit, project::DeviceChoice};
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use crate::{export::Format, params::Unit, project::DeviceChoice};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum, builder::PossibleValue};
 use std::path::PathBuf;
 
 /// A workbench for neural simulation. Opens a window; the subcommands do without.
@@ -184,17 +184,14 @@ pub(super) struct BenchArgs {
     pub only: Option<String>,
 }
 
-/// An export format.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// Comma-separated values.
-    Csv,
-    /// NumPy archive.
-    Npz,
-    /// Apache Parquet: one row per spike, with t, trial, flywire_id, exp_name.
-    Parquet,
-    /// A raster of the spikes as an image.
-    Png,
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.extension()).help(self.docs()))
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]

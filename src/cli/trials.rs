@@ -249,8 +249,11 @@ fn rates(folder: &Path, n: u32, secs: f64) -> Result<String, CliError> {
     let mut sums = BTreeMap::<u32, (u64, u64)>::new();
     for k in 0..n {
         let mut counts = BTreeMap::<u32, u64>::new();
-        for spike in RunFolder::open(&trial_folder(folder, k))?.spikes()? {
-            *counts.entry(spike.lane).or_default() += 1;
+        let trial = RunFolder::open(&trial_folder(folder, k))?;
+        if let Some(stream) = trial.manifest.spikes() {
+            for spike in trial.read_spikes(stream)? {
+                *counts.entry(spike?.lane).or_default() += 1;
+            }
         }
         for (lane, count) in counts {
             let (sum, squares) = sums.entry(lane).or_default();
