@@ -1,7 +1,7 @@
 //! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
 //! a list `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
 
-use super::{live::RunLog, text, time::Span, views::Selection};
+use super::{text, time::Span, views::Selection};
 use crate::{
     engine::SimSchema,
     params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},

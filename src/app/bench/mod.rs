@@ -125,7 +125,8 @@ fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: In
     };
     let start = Instant::now();
     eframe::App::logic(app, ctx, frame);
-    let output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
-    drop(ctx.tessellate(output.shapes, output.pixels_per_point));
+    let mut output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
+    output.textures_delta.clear(); // nothing is painted
+    drop(ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point));
     start.elapsed().as_secs_f64() * 1e3
 }
