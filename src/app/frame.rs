@@ -36,6 +36,7 @@ impl App {
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }
+        self.feed_new_panels();
         self.time.past.update();
         while let Some(done) = self.jobs.poll() {
             self.finish_job(done);
