@@ -1,5 +1,5 @@
-//! Trials on the GPU: a simulation that is restarted with another seed gives the bits of a fresh start. Needs an NVIDIA
-//! GPU, and says so when there is none.
+//! Trials and long runs on the GPU: a restart with another seed gives the bits of a fresh start, and device memory does
+//! not grow. Needs an NVIDIA GPU, and says so when there is none.
 
 #[path = "support/device.rs"]
 #[allow(dead_code, reason = "each test binary takes what it needs")]
@@ -11,14 +11,19 @@ mod network;
 use device::{advance, gpu, scene};
 use network::{busy, intervention, setup};
 use neuropil::{
+    gpu::Pass,
     kinds::spiking::{
-        Effect, Intervention, NeuronModel, Params,
+        Effect, Intervention, Lif, NeuronModel, Params, Precision, SpikingKind,
         cuda::{CudaSim, PersistentMode, Tuning},
+        probes,
         setup::Setup,
     },
-    sim::{BuildContext, Simulation},
+    sim::{BuildContext, Device, Frame, Kind, Simulation, Tap},
 };
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// A network for the persistent kernel, with one kick source.
 fn plain() -> (Arc<Setup>, Params) {
@@ -51,4 +56,40 @@ fn a_restart_equals_a_fresh_start_with_its_seed() {
             assert_eq!(advance(&mut kept, 1500, 700), want, "seed {seed}, {tuning:?}");
         }
     }
+}
+
+/// Runs for NEUROPIL_MINUTES (a second without it): device memory stays where it was.
+#[test]
+fn memory_does_not_grow() {
+    let Some(gpu) = gpu() else { return };
+    let minutes: f64 = std::env::var("NEUROPIL_MINUTES").ok().and_then(|m| m.parse().ok()).unwrap_or(1.0 / 60.0);
+    let setup = setup(11);
+    let mut sim = SpikingKind::start(
+        &Params { lif: Lif { precision: Precision::F32, ..Lif::default() }, ..busy() },
+        &scene(),
+        setup,
+        &Device::Cuda(gpu.clone()),
+    )
+    .expect("it starts");
+    let spikes = [Tap { probe: probes::SPIKES, elements: vec![] }, Tap { probe: probes::V_FIELD, elements: vec![] }];
+    sim.tap(&spikes).expect("tapped");
+    let mut batch = || {
+        sim.advance(5000, &mut Pass::default()).expect("runs");
+        sim.sample(&mut Frame::default()).expect("reads");
+    };
+    (0..10).for_each(|_| batch());
+    let before = gpu.memory().expect("memory").free;
+    let since = Instant::now();
+    let mut batches = 0;
+    while since.elapsed() < Duration::from_secs_f64(60.0 * minutes) {
+        batch();
+        batches += 1;
+    }
+    let after = gpu.memory().expect("memory").free;
+    println!(
+        "{batches} batches in {:.0} s, {} bytes of device memory taken",
+        since.elapsed().as_secs_f64(),
+        before.saturating_sub(after)
+    );
+    assert!(before.saturating_sub(after) < 1 << 20, "{before} bytes free before, {after} after");
 }

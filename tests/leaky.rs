@@ -1,8 +1,8 @@
 //! Leaky units: the fast backend equals the definition, and neither batches, threads, saving, loading nor rewinding
 //! change a bit.
 
-#[path = "support/lost.rs"]
-mod lost;
+#[path = "support/non_finite.rs"]
+mod non_finite;
 
 #[path = "support/small_network.rs"]
 #[allow(dead_code, reason = "the drives of another model")]
@@ -377,6 +377,6 @@ fn non_finite_states_are_reported_with_neuron_and_step() {
         let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 200.0, 0.0) };
         params.interventions.push(lost);
         let mut sim = leaky(&params, &setup(1), threads);
-        lost::is_told(&mut sim, batch);
+        non_finite::is_reported(&mut sim, batch);
     }
 }

@@ -1,7 +1,7 @@
 //! However a run is cut into batches, spread over threads, saved, loaded or rewound: the same bits.
 
-#[path = "support/lost.rs"]
-mod lost;
+#[path = "support/non_finite.rs"]
+mod non_finite;
 
 #[path = "support/small_network.rs"]
 mod network;
@@ -332,23 +332,26 @@ fn probes_agree_with_the_run() {
     assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
 }
 
-/// A current that is no number, on two neurons: the check_finite names the first of them and the step, however the work is cut up.
-fn loses_itself<T: Real>(threads: usize, batch: u32) {
-    let lost = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 20.0, 0.0) };
+/// A NaN current into two neurons: the error names the first of them and the step, for any batches and threads.
+fn becomes_non_finite<T: Real>(threads: usize, batch: u32) {
+    let nan = Intervention { current_mv: f64::NAN, ..intervention(Effect::Current, "idx = 91, 17", 20.0, 0.0) };
     let mut params = busy();
-    params.interventions.push(lost);
+    params.interventions.push(nan);
     let mut sim = cpu::<T>(&params, &setup(1), threads);
-    lost::is_told(&mut sim, batch);
+    non_finite::is_reported(&mut sim, batch);
 }
 
 #[test]
-fn who_is_no_number_is_named_with_the_step() {
+fn non_finite_states_are_reported_with_neuron_and_step() {
     for (threads, batch) in [(1, 1), (2, 7), (3, 400)] {
-        loses_itself::<f64>(threads, batch);
-        loses_itself::<f32>(threads, batch);
+        becomes_non_finite::<f64>(threads, batch);
+        becomes_non_finite::<f32>(threads, batch);
     }
     let too_much = Lif { w_syn: 1e39, ..Lif::default() };
     let mut sim = cpu::<f32>(&Params { lif: too_much, ..busy() }, &setup(1), 2);
     let said = sim.advance(1000, &mut Pass::default()).expect_err("synapses without bounds").to_string();
-    assert!(said.contains("left all bounds in step ") && said.contains("lower the weights of synapses"), "{said}");
+    assert!(
+        said.contains("became NaN or infinite at step ") && said.contains("lower the weights of synapses"),
+        "{said}"
+    );
 }

@@ -144,11 +144,7 @@ impl<T: Real> HostState<T> {
 pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet) -> Result<(), SimError> {
     let Some(NonFinite { step, element }) = lost.min() else { return Ok(()) };
     let whose = format!("the state of neuron {}", neurons.label(element));
-    Err(SimError::non_finite(
-        &whose,
-        step,
-        "lower the weights of synapses and stimuli, or take back what was changed last",
-    ))
+    Err(SimError::non_finite(&whose, step, "lower the weights of synapses and stimuli, or undo the last change"))
 }
 
 /// Constants of the neuron model; for leaky units only the delay (one step) and the step length.
