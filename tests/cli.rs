@@ -157,7 +157,7 @@ fn memory_is_told_before_anything_is_built() {
     let told: u64 = said["predicted_bytes"]["cpu"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert!(told > 1_000_000, "{said}");
     assert!(ok(&run(&["info", balanced])).contains("needs about"));
-    assert!(ok(&run(&["validate", balanced])).contains("on the CPU: wiring"));
+    assert!(ok(&run(&["validate", balanced])).contains("on the CPU: connectivity"));
     let shiu = example("shiu.ron");
     assert!(ok(&run(&["info", shiu.to_str().unwrap()])).contains("known when its files are read"));
 }
@@ -272,7 +272,7 @@ fn replay_export_and_info_work_from_the_folder_alone() {
     fs::write(folder.join("spikes.u32"), bytes).unwrap();
     let output = run(&["replay", place]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("different: event 0"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("different: spikes: event 0"));
 }
 
 #[test]

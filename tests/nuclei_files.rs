@@ -89,6 +89,27 @@ fn errors_name_file_and_cause() {
     assert!(samples::read(&std::env::temp_dir().join("not there.npz"), "y", &|_, _| true).is_err());
 }
 
+/// NumPy archives are read to their checksums.
+#[test]
+fn a_flipped_bit_in_the_numbers_of_an_archive_is_an_error() {
+    let file = Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], Y)]);
+    let mut bytes = std::fs::read(&file.0).expect("it is there");
+    let at = bytes.windows(8).position(|w| w == 3.25_f64.to_le_bytes()).expect("stored numbers");
+    bytes[at] ^= 1; // the lowest bit of the mantissa
+    let Err(why) = Scratch::new("npz", &bytes).read() else { panic!("the change was not noticed") };
+    assert!(why.contains("X: ") && why.to_lowercase().contains("checksum"), "{why}");
+}
+
+/// A read inside the decompression can be cancelled.
+#[test]
+fn decompression_is_cancelled_and_limited() {
+    let zeros = vec![0.0; 1 << 19];
+    let file = Scratch::npz(&[("X", &[1 << 18, 2], &zeros), ("y", &[1 << 18], &zeros[..1 << 18])]);
+    let watch = |_: &str, part: f32| part < 0.5;
+    let cancelled = samples::read(&file.0, "y", &watch);
+    assert!(matches!(cancelled, Err(neuropil::data::DataError::Cancelled)));
+}
+
 /// Cut off or with flipped bits: an error or other numbers, never a panic.
 #[test]
 fn damaged_archives_cause_no_panic() {

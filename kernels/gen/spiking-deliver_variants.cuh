@@ -115,13 +115,13 @@ struct alignas(8) WeightGain {
 };
 static_assert(sizeof(WeightGain) == 24, "WeightGain: size");
 
-// A warp per spike takes a whole row; weights in eight bits with a scale per neuron, sums in single precision.
-// Items: synaptic events.
+// One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
+// synaptic events.
 extern "C" __global__ void __launch_bounds__(256, 1) deliver_push_rows(const Model* __restrict__ model, const Segment* __restrict__ segments, const unsigned int* __restrict__ spikes, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned char* __restrict__ levels, const float* __restrict__ scales, float* __restrict__ sums);
 
-// Notes who fired in the window, and when. Items: spikes.
+// Marks the neurons that fired in the window, and the steps. Items: spikes.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_spiked(const Model* __restrict__ model, const Segment* __restrict__ segments, const unsigned int* __restrict__ spikes, unsigned int* __restrict__ fired, unsigned int* __restrict__ when);
 
-// Every target looks up which of its sources fired: a warp per piece of at most 128 connections. Items:
+// Every target looks up which of its sources fired: one warp per piece of at most 128 connections. Items:
 // synaptic events.
 extern "C" __global__ void __launch_bounds__(1024, 1) deliver_pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces, const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired, const unsigned int* __restrict__ when, int* __restrict__ arrivals);

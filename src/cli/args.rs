@@ -1,34 +1,35 @@
-//! What can be typed.
+//! The arguments of the command line.
 
+use super::suggest::DeviceParser;
 use crate::{export::Format, params::Unit, project::DeviceChoice};
 use clap::{Args as Group, Parser, Subcommand, ValueEnum, builder::PossibleValue};
 use std::path::PathBuf;
 
-/// A workbench for neural simulation. Opens a window; the subcommands do without.
+/// A workbench for neural simulation. Without a command it opens a window.
 #[derive(Parser, Debug)]
 #[command(name = "neuropil", version, args_conflicts_with_subcommands = true, arg_required_else_help = false)]
 #[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed.\n\
     NEUROPIL_LOG (or RUST_LOG) sets what is logged to stderr, e.g. NEUROPIL_LOG=debug.")]
 pub(super) struct Args {
-    /// Project or run folder to open; the built-in fly brain without one.
+    /// Project or run folder to open.
     pub project: Option<PathBuf>,
-    /// How the window opens.
+    /// Options of the window.
     #[command(flatten)]
     pub window: WindowArgs,
-    /// What to do instead of opening a window.
+    /// Command to run instead of opening a window.
     #[command(subcommand)]
     pub task: Option<Task>,
 }
 
 #[derive(Group, Debug, Clone)]
 pub(super) struct WindowArgs {
-    /// Open with the layout that fits, and the window where the system likes it.
+    /// Open with the default layout and window position.
     #[arg(long)]
     pub reset_layout: bool,
     /// Open with the default settings and keys; the present ones are renamed to *.bak.
     #[arg(long)]
     pub reset_settings: bool,
-    /// Open as if nothing had ever been set, drawn without the graphics processor.
+    /// Open with default settings and layout, and draw in software.
     #[arg(long)]
     pub safe_mode: bool,
 }
@@ -37,9 +38,9 @@ pub(super) struct WindowArgs {
 pub(super) enum Task {
     /// Run a project and record it.
     Run(RunArgs),
-    /// Run a recorded run again and compare every spike: exit 0 when identical, 1 when not.
+    /// Repeat a recorded run and compare every stream: exit 0 when identical, 1 when not.
     Replay(ReplayArgs),
-    /// Write a run in a format other programs read.
+    /// Write a run in a format of other programs.
     Export(ExportArgs),
     /// Compare the files of a run with the lengths and hashes in its manifest: exit 0 when all match, 1 when not.
     Check {
@@ -57,15 +58,9 @@ pub(super) enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Say what is wrong with a project file: exit 0 when it opens, 2 when it does not.
-    Validate {
-        /// Project file.
-        project: PathBuf,
-        /// Exit 1 on warnings too.
-        #[arg(long)]
-        strict: bool,
-    },
-    /// Say what two projects differ in: exit 0 when nothing, 1 when something.
+    /// Check a project file and its input files: exit 0 when `run` accepts it, 2 when it does not.
+    Validate(ValidateArgs),
+    /// List the differences of two projects: exit 0 when there are none, 1 when there are.
     Diff {
         /// Project file.
         a: PathBuf,
@@ -80,7 +75,7 @@ pub(super) enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Measure how fast a kind runs here, or what the device can do at best.
+    /// Measure the speed of a kind, or the peak performance of the device.
     Bench(BenchArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -96,14 +91,15 @@ pub(super) struct RunArgs {
     /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Simulated time, e.g. `200ms`, `1s`; 0 runs until it is interrupted.
-    #[arg(long, value_parser = duration_ms)]
-    pub duration: Option<f64>,
+    /// Simulated time with a unit, e.g. `200ms`, `1s`, `2min`; a number without a unit is in ms. 0 runs until it is
+    /// interrupted.
+    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
     /// Seed of every random draw. Trial k takes seed + k.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where to run.
-    #[arg(long, value_enum)]
+    /// Device of the simulation.
+    #[arg(long, value_parser = DeviceParser)]
     pub device: Option<DeviceArg>,
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -126,14 +122,32 @@ pub(super) struct RunArgs {
     /// Try a model whose predicted memory is more than what is available.
     #[arg(long)]
     pub force: bool,
+    /// Accept a project from another folder that names files outside its folder.
+    #[arg(long)]
+    pub allow_outside: bool,
+}
+
+#[derive(Group, Debug)]
+pub(super) struct ValidateArgs {
+    /// Project file.
+    pub project: PathBuf,
+    /// Exit 1 on warnings too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Accept a project that names files outside its folder.
+    #[arg(long)]
+    pub allow_outside: bool,
 }
 
 #[derive(Group, Debug)]
 pub(super) struct ReplayArgs {
     /// Run folder.
     pub run: PathBuf,
-    /// Where to run it again.
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Device of the replay.
+    #[arg(long, value_parser = DeviceParser, default_value = "auto")]
     pub device: DeviceArg,
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -147,36 +161,36 @@ pub(super) struct ReplayArgs {
 pub(super) struct ExportArgs {
     /// Run folder.
     pub run: PathBuf,
-    /// What to write.
+    /// File format.
     #[arg(long, value_enum)]
     pub format: Format,
-    /// File to write; inside the run folder without.
+    /// File to write; by default in the run folder.
     #[arg(long, value_name = "F")]
     pub out: Option<PathBuf>,
 }
 
 #[derive(Group, Debug)]
 pub(super) struct BenchArgs {
-    /// Name of the kind; `device` measures bandwidth, arithmetic and launches, and keeps them for the roofline; `window`
-    /// measures the UI thread at 1 and 30 million spikes per second.
+    /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
+    /// thread at 1 and 30 million spikes per second.
     #[arg(default_value = "spiking")]
     pub kind: String,
     /// Result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Folder with a network to measure on; generated ones without.
+    /// Folder with a network; by default generated networks are used.
     #[arg(long, value_name = "DIR")]
     pub network: Option<PathBuf>,
-    /// Where to measure.
-    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
+    /// Device to measure.
+    #[arg(long, value_parser = DeviceParser, default_value = "auto")]
     pub device: DeviceArg,
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Simulated time per measurement.
-    #[arg(long, value_parser = duration_ms)]
-    pub duration: Option<f64>,
-    /// Measurements per case; the median counts.
+    /// Simulated time per measurement, with a unit.
+    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Measurements per case; the median is reported.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
     /// Only the case of this name.
@@ -214,10 +228,19 @@ impl From<DeviceArg> for DeviceChoice {
     }
 }
 
-/// `200ms`, `1 s`, `2min`; a bare number is milliseconds.
-fn duration_ms(text: &str) -> Result<f64, String> {
+/// A simulated time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Duration {
+    pub ms: f64,
+    /// Whether it was typed without a unit.
+    pub is_bare: bool,
+}
+
+/// `200ms`, `1 s`, `2min`; a number without a unit is in milliseconds.
+fn duration_ms(text: &str) -> Result<Duration, String> {
+    let is_bare = text.trim().parse::<f64>().is_ok();
     match Unit::Ms.parse(text)? {
-        ms if (0.0..=1e12).contains(&ms) => Ok(ms),
-        _ => Err(format!("`{text}` is not a duration from 0 to 1e12 ms")),
+        ms if (0.0..=1e12).contains(&ms) => Ok(Duration { ms, is_bare }),
+        ms => Err(format!("{ms} ms is not a simulated time; expected 0 to 1e12 ms, e.g. `200ms` or `1s`")),
     }
 }

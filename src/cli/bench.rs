@@ -1,6 +1,6 @@
-//! `neuropil bench`: the only place outside `kinds` where one kind is told from another.
+//! `neuropil bench`: the only code outside `kinds` that depends on the kind.
 
-use super::{args::BenchArgs, device, error::CliError, meter::Meter, say::out, signal};
+use super::{args::BenchArgs, device, error::CliError, progress::ProgressLine, say::out, signal};
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
@@ -27,7 +27,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
-            "`{kind}` has no benchmark; there are `device` and the kinds {}",
+            "`{kind}` has no benchmark; benchmarks exist for `device` and the kinds {}",
             known.join(", ")
         )));
     };
@@ -49,7 +49,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
         "spiking" => {
             let options = spiking::BenchOptions {
                 network: args.network.clone(),
-                bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
+                bio_s: args.duration.map_or(1000.0, |d| d.ms) * 1e-3,
                 device: chosen.device,
                 device_name: chosen.name,
                 repeats,
@@ -72,7 +72,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
     })
 }
 
-/// What the device can do at best; kept for the roofline.
+/// Peak performance of the device; saved for the roofline.
 fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
     let mut measured = match device {
         Device::Cuda(gpu) => ceilings::measure_gpu(gpu)?,
@@ -80,7 +80,7 @@ fn ceilings(device: &Device, threads: u32) -> Result<Rows, SimError> {
     };
     if let Some(cache) = kept::cache_folder() {
         let file = kept::save(&cache, &mut measured).map_err(SimError::Input)?;
-        tracing::info!("kept in {}", file.display());
+        tracing::info!("saved to {}", file.display());
     }
     let line = |c: &Ceiling| match c.limit {
         Limit::Launch => format!("{:26} {:10.2} µs      {}", c.name, c.value * 1e6, c.how),
@@ -126,9 +126,9 @@ fn spiking_line(row: &spiking::BenchRow) -> String {
     )
 }
 
-/// Measures on a thread of its own, so that an interrupt is heard.
+/// Measures on a separate thread, so that interrupts are handled.
 fn watched(job: Job) -> Result<Rows, CliError> {
-    let (progress, meter) = (Arc::new(Progress::default()), Meter::new());
+    let (progress, meter) = (Arc::new(Progress::default()), ProgressLine::new());
     let (sender, receiver) = channel();
     let shared = progress.clone();
     std::thread::Builder::new().name("bench".into()).spawn(move || drop(sender.send(job(&shared))))?;

@@ -1,18 +1,18 @@
-//! Which device a run takes.
+//! The device of a run.
 
 use super::error::CliError;
 use crate::{gpu::Gpu, project::DeviceChoice, sim::Device};
 
-/// A device, and how it is called.
+/// A device with its name.
 pub(super) struct Chosen {
     pub device: Device,
     pub name: String,
     pub threads: u32,
-    /// Whether the CPU is second best: a kind without a GPU backend may fall back to it.
+    /// Whether a kind without a GPU backend may run on the CPU instead.
     pub may_fall_back: bool,
 }
 
-/// Opens what was asked for. With `Auto`, no GPU is a reason to take the CPU, said once.
+/// Opens the requested device. With `Auto` and no GPU, the CPU; the reason is logged.
 pub(super) fn choose(choice: DeviceChoice, threads: u32) -> Result<Chosen, CliError> {
     if choice == DeviceChoice::Cpu {
         return Ok(cpu(threads));

@@ -1,4 +1,4 @@
-//! `neuropil diff`: what two projects differ in.
+//! `neuropil diff`: the differences of two projects.
 
 use super::{error::CliError, say::out};
 use crate::project;

@@ -3,19 +3,19 @@
 use crate::{params::path::PathError, project::ReadError, sim::SimError};
 use std::io;
 
-/// Why the command line gives up.
+/// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    /// Something went wrong.
+    /// A failure.
     #[error("{0}")]
     Failed(String),
-    /// Something that was asked for is not right.
+    /// An invalid argument, path, value, query or file.
     #[error("{0}")]
     Usage(String),
-    /// Somebody interrupted.
+    /// Interrupted.
     #[error("cancelled{0}")]
     Cancelled(String),
-    /// A GPU was asked for and there is none, or it failed.
+    /// A GPU was requested and is not available, or failed.
     #[error("{0}")]
     NoGpu(String),
 }
@@ -57,7 +57,7 @@ impl From<ReadError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // A folder that is not ours to overwrite, a run that is not there.
+            // A folder that must not be overwritten, a missing run.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }

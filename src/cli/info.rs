@@ -1,4 +1,4 @@
-//! `neuropil info`, `validate` and `params`.
+//! `neuropil info` and `params`.
 
 use super::{error::CliError, say::out};
 use crate::{
@@ -16,6 +16,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
         return run_info(&RunFolder::open(path)?, as_json);
     }
     if path.is_dir() {
+        std::fs::read_dir(path).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
         return Err(CliError::Usage(format!("{} is neither a project file nor a run folder", path.display())));
     }
     let (project, warnings) = project::open(path)?;
@@ -55,7 +56,7 @@ fn project_info(project: &Project, as_json: bool) {
     changed.iter().for_each(|line| out!("  {line}"));
 }
 
-/// Memory by owner on each kind of device, as far as the parameters alone say.
+/// Predicted memory by owner on each kind of device, from the parameters alone.
 fn predicted(model: &Model) -> Vec<(&'static str, MemoryByOwner)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
@@ -63,7 +64,7 @@ fn predicted(model: &Model) -> Vec<(&'static str, MemoryByOwner)> {
 }
 
 /// `needs about 65.8 MB on the CPU (wiring 60.9 MB, …)`.
-fn memory_lines(model: &Model) -> Vec<String> {
+pub(super) fn memory_lines(model: &Model) -> Vec<String> {
     let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
     let line = |(place, bytes): (&str, MemoryByOwner)| {
         let all: u64 = bytes.iter().map(|(_, n)| n).sum();
@@ -72,7 +73,7 @@ fn memory_lines(model: &Model) -> Vec<String> {
         format!("needs about {} on the {place}: {}", mb(all), owners.join(", "))
     };
     match predicted(model) {
-        none if none.is_empty() => vec!["how much memory it needs is known when its files are read".to_owned()],
+        none if none.is_empty() => vec!["its memory is known after its files are read".to_owned()],
         known => known.into_iter().map(line).collect(),
     }
 }
@@ -140,28 +141,11 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says what is wrong with a project file.
-pub(super) fn validate(path: &Path, strict: bool) -> Result<(), CliError> {
-    let (project, warnings) = project::open(path)?;
-    let place = path.display();
-    let mut said: Vec<String> = warnings.iter().map(|w| format!("{place}:{}: {}", w.line, w.what)).collect();
-    said.extend(project.taps().1.into_iter().map(|problem| format!("{place}: {problem}")));
-    said.extend(project.model.warnings().into_iter().map(|warning| format!("{place}: {warning}")));
-    said.iter().for_each(|line| out!("{line}"));
-    memory_lines(&project.model).iter().for_each(|line| out!("{place}: {line}"));
-    match said.len() {
-        0 => out!("{place}: fine"),
-        n if strict => return Err(CliError::Failed(format!("{place} opens with {n} warnings"))),
-        n => out!("{place}: opens with {n} warnings"),
-    }
-    Ok(())
-}
-
 /// Lists the parameters of a kind.
 pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     let Some(model) = Model::by_name(kind) else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
-        return Err(CliError::Usage(format!("there is no kind `{kind}`; there are: {}", known.join(", "))));
+        return Err(CliError::Usage(format!("there is no kind `{kind}`; the kinds are {}", known.join(", "))));
     };
     let mut all = vec![];
     for group in model.params().groups() {

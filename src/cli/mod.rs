@@ -1,4 +1,4 @@
-//! The command line: everything the window can do to a project, without one.
+//! The command line: runs, exports and checks without a window.
 //!
 //! Results go to stdout, progress and notices to stderr. Exit codes: 0 ok, 1 error, 2 usage (a path, value,
 //! query or file that is not right), 3 cancelled, 4 no usable GPU.
@@ -12,13 +12,15 @@ mod error;
 mod export;
 mod info;
 mod lent;
-mod meter;
+mod progress;
 mod replay;
 mod run;
 mod say;
 mod session;
 mod signal;
+mod suggest;
 mod trials;
+mod validate;
 
 use args::{Args, Task, WindowArgs};
 use clap::{CommandFactory, Parser};
@@ -26,15 +28,15 @@ use error::CliError;
 use std::{path::PathBuf, process::ExitCode};
 use tracing_subscriber::{Layer, Registry};
 
-/// How the window is wanted.
+/// Options of the window.
 pub struct Window {
-    /// What to open.
+    /// File or run folder to open.
     pub project: Option<PathBuf>,
-    /// Without any layout that was kept.
+    /// Ignore the saved layout.
     pub reset_layout: bool,
-    /// With the default settings.
+    /// Ignore the saved settings.
     pub reset_settings: bool,
-    /// As if nothing had been kept, without the graphics processor.
+    /// Ignore everything saved, and draw in software.
     pub safe_mode: bool,
     /// Measure the UI thread without a display for this many seconds per rate, instead of opening a window.
     pub bench_secs: Option<f64>,
@@ -42,11 +44,15 @@ pub struct Window {
     pub json: bool,
 }
 
-/// One more listener to the program's log: the window's.
+/// A layer of the program's log: the window's.
 pub type Listener = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Reads the command line and does what it says. Without a subcommand, `open_window` is asked to.
+/// Parses the command line and runs the command; without one, calls `open_window`.
 pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(what) = suggest::unknown_command(&words) {
+        return finish(Err(CliError::Usage(what)));
+    }
     let args = Args::parse();
     listen(args.task.is_none().then_some(listener));
     match args.task {
@@ -56,7 +62,7 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
             open_window(Window { project, reset_layout, reset_settings, safe_mode, bench_secs: None, json: false })
         }
         Some(Task::Bench(bench)) if bench.kind == "window" => {
-            let bench_secs = Some(bench.duration.map_or(10.0, |ms| ms * 1e-3));
+            let bench_secs = Some(bench.duration.map_or(10.0, |d| d.ms * 1e-3));
             let (reset_layout, reset_settings, safe_mode) = (false, false, false);
             open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench_secs, json: bench.json })
         }
@@ -64,12 +70,12 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
     }
 }
 
-/// Runs a project (or the default one) for its planned duration: what is left to do without a display.
+/// Runs a project (or the default one) for its planned duration: used without a display.
 pub fn headless(project: Option<PathBuf>) -> ExitCode {
     finish(run::headless(project))
 }
 
-/// Whether there is a screen to open a window on.
+/// Whether a display is available.
 pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
@@ -82,7 +88,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Export(args) => export::export(&args),
         Task::Check { run, json } => check::check(&run, json),
         Task::Info { path, json } => info::info(&path, json),
-        Task::Validate { project, strict } => info::validate(&project, strict),
+        Task::Validate(args) => validate::validate(&args),
         Task::Diff { a, b } => diff::diff(&a, &b),
         Task::Params { kind, json } => info::params(&kind, json),
         Task::Bench(args) => bench::bench(&args),
@@ -105,11 +111,11 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
     }
 }
 
-/// `NEUROPIL_LOG` or `RUST_LOG` decide what is logged to stderr.
+/// Sets up the log; `NEUROPIL_LOG` or `RUST_LOG` select what is logged to stderr.
 fn listen(window: Option<Listener>) {
     use tracing_subscriber::{EnvFilter, prelude::*};
-    let wish = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| "warn".into());
-    let filter = EnvFilter::try_new(&wish).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| "warn".into());
+    let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new("warn"));
     let stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_filter(filter);
     tracing_subscriber::registry().with(window).with(stderr).try_init().ok();
 }

@@ -1,6 +1,6 @@
 //! `neuropil replay`.
 
-use super::{args::ReplayArgs, device, error::CliError, meter::Meter, say::out, session, signal};
+use super::{args::ReplayArgs, device, error::CliError, progress::ProgressLine, say::out, session, signal};
 use crate::{
     project::{
         RunFolder, provenance,
@@ -23,16 +23,20 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     for note in run.notes.iter().chain(&provenance::changed(&run.manifest.data)) {
         eprintln!("neuropil: {note}");
     }
-    let mut verdicts = vec![];
-    for trial in run.trials()? {
-        verdicts.push(one(&trial, args)?);
+    let trials = run.trials()?;
+    if run.manifest.trials as usize > trials.len() {
+        eprintln!("neuropil: {} of {} trials exist", trials.len(), run.manifest.trials);
     }
-    let different = verdicts.iter().position(|v| matches!(v, ReplayResult::Differs(_)));
-    say(&run, &verdicts, args.json);
+    let mut results = vec![];
+    for trial in &trials {
+        results.push((trial.trial, one(trial, args)?));
+    }
+    let different = results.iter().find(|(_, result)| matches!(result, ReplayResult::Differs(_)));
+    print(&run, &results, args.json);
     match different {
         None => Ok(()),
-        Some(_) if verdicts.len() == 1 => Err(CliError::Failed("the replay differs from the recording".into())),
-        Some(k) => Err(CliError::Failed(format!("the replay of trial {k} differs from the recording"))),
+        Some((None, _)) => Err(CliError::Failed("the replay differs from the recording".into())),
+        Some((Some(k), _)) => Err(CliError::Failed(format!("the replay of trial {k} differs from the recording"))),
     }
 }
 
@@ -40,14 +44,14 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     let mut project = run.project()?;
     project.seed = run.manifest.setup_seed;
     let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
-    let meter = Meter::new();
+    let meter = ProgressLine::new();
     let prepared = session::prepare(&project, &run.manifest.base, false, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     watched(run.clone(), sim, &meter)
 }
 
-/// Compares on a thread of its own, so that an interrupt is heard.
-fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Result<ReplayResult, CliError> {
+/// Compares on a separate thread, so that interrupts are handled.
+fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &ProgressLine) -> Result<ReplayResult, CliError> {
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let (sender, receiver) = channel::<Result<ReplayResult, SimError>>();
@@ -67,27 +71,27 @@ fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &Meter) -> Resul
     }
 }
 
-fn say(run: &RunFolder, verdicts: &[ReplayResult], as_json: bool) {
+fn print(run: &RunFolder, results: &[(Option<u32>, ReplayResult)], as_json: bool) {
     if as_json {
-        let list: Vec<_> = verdicts
+        let list: Vec<_> = results
             .iter()
-            .map(|v| match v {
+            .map(|(_, result)| match result {
                 ReplayResult::Identical { steps, compared, not_compared, digest } => {
                     let streams = compared.iter().map(|c| json!({ "probe": c.probe, "n": c.n, "unit": c.unit }));
                     json!({
-                        "identical": true, "steps": steps, "compared": v.n_spikes(), "hash": digest.hash,
+                        "identical": true, "steps": steps, "compared": result.n_spikes(), "hash": digest.hash,
                         "streams": streams.collect::<Vec<_>>(), "not_compared": not_compared,
                     })
                 }
                 ReplayResult::Differs(what) => json!({ "identical": false, "first_difference": what }),
             })
             .collect();
-        let identical = verdicts.iter().all(|v| matches!(v, ReplayResult::Identical { .. }));
+        let identical = results.iter().all(|(_, result)| matches!(result, ReplayResult::Identical { .. }));
         out!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
         return;
     }
-    for (k, verdict) in verdicts.iter().enumerate() {
-        let which = if verdicts.len() > 1 { format!("trial {k}: ") } else { String::new() };
-        out!("{which}{}", verdict.text());
+    for (trial, result) in results {
+        let which = trial.map_or_else(String::new, |k| format!("trial {k}: "));
+        out!("{which}{}", result.text());
     }
 }

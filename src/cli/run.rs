@@ -1,10 +1,10 @@
 //! `neuropil run`.
 
 use super::{
-    args::RunArgs,
+    args::{Duration, RunArgs},
     device,
     error::CliError,
-    meter::Meter,
+    progress::ProgressLine,
     say::out,
     session::{self, Outcome, Pacing},
     signal, trials,
@@ -57,6 +57,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         batch: None,
         dry_run: false,
         force: false,
+        allow_outside: false,
     };
     match project {
         Some(path) => run(&args(path)),
@@ -78,18 +79,52 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     for warning in warnings {
         eprintln!("{}: {warning}", args.project.display());
     }
+    let base = base_of(&args.project);
+    // Before --set: a path of the command line is the user's own.
+    check_outside(&project, &base, args.allow_outside)?;
     for text in &args.set {
         project.set(text, &here())?;
     }
     check_paths(&project, &args.set)?;
     project.seed = args.seed.unwrap_or(project.seed);
-    project.run.duration_ms = args.duration.unwrap_or(project.run.duration_ms);
+    if let Some(duration) = args.duration {
+        project.run.duration_ms = duration.ms;
+        say_duration(&project, duration);
+    }
     project.run.threads = args.threads.unwrap_or(project.run.threads);
     project.run.device = args.device.map_or(project.run.device, Into::into);
-    let folder = args.project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let base = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let words: Vec<String> = std::env::args().map(quoted).collect();
     Ok(Job { project, base, command: words.join(" "), force: args.force })
+}
+
+/// The folder a project file is in: its relative paths start there.
+pub(super) fn base_of(project: &Path) -> PathBuf {
+    let folder = project.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// Rejects a project from another folder that names files outside its own. Projects in or below the working directory are
+/// the user's own.
+pub(super) fn check_outside(project: &Project, base: &Path, allow_outside: bool) -> Result<(), CliError> {
+    let is_own = std::fs::canonicalize(here()).is_ok_and(|here| base.starts_with(here));
+    if allow_outside || is_own {
+        return Ok(());
+    }
+    match project::outside_paths(project, base).first() {
+        None => Ok(()),
+        Some(outside) => Err(CliError::Usage(format!(
+            "{} is {}, which is outside the project's folder; --allow-outside accepts it",
+            outside.parameter, outside.path
+        ))),
+    }
+}
+
+/// A number without a unit is easily meant in seconds.
+fn say_duration(project: &Project, duration: Duration) {
+    if duration.is_bare && duration.ms > 0.0 {
+        let steps = project.planned_steps().unwrap_or(0);
+        eprintln!("neuropil: --duration {0} is read as {0} ms, {steps} steps; write e.g. {0}ms or {0}s", duration.ms);
+    }
 }
 
 /// A file that was named on the command line should be there.
@@ -149,13 +184,13 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let taps = taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let began = Instant::now();
-    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let plan = pacing(job, args.batch);
-    let meter = Meter::new();
+    let meter = ProgressLine::new();
     let end_s = plan.until.unwrap_or(0) as f64 * sim.clock().secs_per_step;
     let since = Instant::now();
     let tick = |clock: Clock| {
@@ -233,7 +268,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
 fn dry_run(job: &Job) -> Result<(), CliError> {
     taps_of(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
-    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     out!("{}", project::write(&job.project)?.trim_end());

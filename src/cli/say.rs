@@ -1,4 +1,4 @@
-//! Results on stdout. A reader that has had enough (`| head`) ends the program quietly.
+//! Results on stdout. A closed pipe (`| head`) ends the program without an error.
 
 /// Prints a line.
 macro_rules! out {

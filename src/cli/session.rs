@@ -1,6 +1,6 @@
 //! One simulation through the engine, recorded: the same path the window takes, so both give the same bits.
 
-use super::{error::CliError, meter::Meter, signal};
+use super::{error::CliError, progress::ProgressLine, signal};
 use crate::{
     engine::{Command, Engine, EngineCounters, Event, RecordingEnd, SimSchema},
     gpu::{
@@ -45,15 +45,25 @@ pub(super) struct Pacing {
     pub speed: Option<f64>,
 }
 
-/// Reads and generates on the loader's thread, with progress and cancel. `force`: even if memory seems short.
+/// Prints the project's warnings, then [`load`]s it.
 pub(super) fn prepare(
     project: &Project,
     base: &Path,
     force: bool,
-    meter: &Meter,
+    meter: &ProgressLine,
+) -> Result<Box<dyn Prepared>, CliError> {
+    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: {warning}"));
+    load(project, base, force, meter)
+}
+
+/// Reads and generates on the loader's thread, with progress and cancel. `force`: even if memory seems short.
+pub(super) fn load(
+    project: &Project,
+    base: &Path,
+    force: bool,
+    meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
     let context = BuildContext { ignores_memory: force, ..project.build_context(base) };
-    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: {warning}"));
     let model = project.model.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
     let progress = std::sync::Arc::new(Progress::default());
@@ -78,7 +88,7 @@ pub(super) fn prepare(
     }
 }
 
-/// Runs a simulation to its end, recording `taps` into `folder`. `tick` is told the step now and then.
+/// Runs a simulation to its end, recording `taps` into `folder`. `tick` receives the step now and then.
 pub(super) fn record(
     sim: Box<dyn Simulation>,
     folder: &Path,
@@ -178,7 +188,7 @@ impl Watched<'_> {
         }
     }
 
-    /// Nobody watches the rest of a frame.
+    /// Collects kernel timings; other readings of the frame are not used.
     fn take_timings(&mut self) {
         for timing in self.engine.take_frame().into_iter().flat_map(|frame| frame.timings) {
             match self.timings.iter_mut().find(|t| t.name == timing.name) {

@@ -23,7 +23,7 @@ pub(super) fn listen() {
     });
 }
 
-/// Whether somebody wants to stop.
+/// Whether the program was interrupted.
 pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -9,7 +9,7 @@ use super::{
     device,
     error::CliError,
     lent::Lent,
-    meter::Meter,
+    progress::ProgressLine,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
     say::out,
     session::{self, Outcome},
@@ -50,7 +50,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     add_spikes(job, &mut taps);
     let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
     let began = Instant::now();
-    let prepared = session::prepare(&job.project, &job.base, job.force, &Meter::new())?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     // The first simulation shows whether the device will do, and what the elements are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     let setup_s = began.elapsed().as_secs_f64();
@@ -143,7 +143,7 @@ impl Series<'_> {
         let first = Mutex::new((n_workers == 1).then_some(first));
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
-        let meter = Meter::new();
+        let meter = ProgressLine::new();
         std::thread::scope(|scope| {
             for _ in 0..n_workers {
                 scope.spawn(|| {
@@ -181,7 +181,7 @@ impl Series<'_> {
         kept: &mut Option<Box<dyn Simulation>>,
         device: &Device,
         done: &[AtomicU64],
-        meter: &Meter,
+        meter: &ProgressLine,
     ) -> Result<Trial, CliError> {
         let seed = self.job.project.seed.wrapping_add(u64::from(k));
         let (sim, returned) = Lent::new(self.simulation(kept.take(), seed, device)?);

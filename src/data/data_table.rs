@@ -3,6 +3,7 @@
 use super::{
     DataError, ProgressFn,
     gzip::GzReader,
+    limited::{LimitedReader, is_cancelled, read_error},
     messages,
     parquet_file::{ColumnType, IntegerBatch, ParquetFile},
     report,
@@ -17,6 +18,10 @@ use std::{
 const REPORT_EVERY: usize = 4096;
 /// Most rows of a table.
 const MAX_ROWS: u64 = 1 << 26;
+/// Most cells of a text table.
+const MAX_CELLS: u64 = 1 << 28;
+/// Largest text of a table, decompressed, bytes.
+const MAX_TEXT: u64 = 1 << 30;
 
 /// The lower-case ending of a file name.
 pub fn ending(path: &Path) -> String {
@@ -210,8 +215,11 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Progress
     } else {
         Box::new(file)
     };
-    let mut reader = BufReader::with_capacity(1 << 18, plain);
-    let start = reader.fill_buf().map_err(|e| DataError::io(path, e))?;
+    // Tables compress to about a fifth.
+    let expected = if is_compressed { n_bytes * 5 } else { n_bytes };
+    let limited = LimitedReader::new(plain, MAX_TEXT, expected, &label(path), watch);
+    let mut reader = BufReader::with_capacity(1 << 18, limited);
+    let start = reader.fill_buf().map_err(|e| read_error(path, e))?;
     if start.iter().all(u8::is_ascii_whitespace) && (is_compressed || (start.len() as u64) == n_bytes) {
         return Err(DataError::format(path, "the file is empty; a header line expected"));
     }
@@ -231,10 +239,12 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Progress
         for (column, i) in columns.iter_mut().zip(&kept) {
             column.push(record.get(*i).unwrap_or_default());
         }
+        if lines.len() as u64 * kept.len().max(1) as u64 > MAX_CELLS {
+            let limit = messages::group_digits(MAX_CELLS);
+            return Err(DataError::format(path, format!("more than {limit} cells, the limit of a text table")));
+        }
         if lines.len().is_multiple_of(REPORT_EVERY) {
-            // Such tables compress to about a fifth.
-            let n_plain = if is_compressed { n_bytes * 5 } else { n_bytes };
-            report(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / n_plain.max(1) as f32).min(1.0))?;
+            report(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / expected.max(1) as f32).min(1.0))?;
         }
     }
     let columns = kept.iter().map(|i| names[*i].clone()).zip(columns.into_iter().map(Cells::Text)).collect();
@@ -247,6 +257,7 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             DataError::at_line(path, line, format!("{len} columns where the header has {expected_len}"))
         }
+        csv::ErrorKind::Io(error) if is_cancelled(error) => DataError::Cancelled,
         csv::ErrorKind::Utf8 { .. } => DataError::at_line(path, line, "not UTF-8 text"),
         _ => DataError::at_line(path, line, messages::truncated_to(&error.to_string(), 200)),
     }

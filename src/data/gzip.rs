@@ -5,7 +5,7 @@
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// Largest decompressed size, bytes.
+/// Largest decompressed size, bytes. Tables in memory have a lower limit.
 const MAX: u64 = 1 << 34;
 
 /// The content of one or several gzip members, one after the other.
@@ -38,7 +38,7 @@ impl<R: BufRead> Read for GzReader<R> {
         if self.n_read > MAX {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
-                format!("it decompresses to more than {} GB", MAX >> 30),
+                format!("it decompresses to more than {} GB, the limit", MAX >> 30),
             ));
         }
         Ok(n)

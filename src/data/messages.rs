@@ -16,10 +16,27 @@ pub fn group_digits(n: u64) -> String {
 /// `no column "pre" (there are: Pre, post); did you mean "Pre"?`
 pub fn no_column(wanted: &[&str], there: &[String]) -> String {
     let wanted_text = wanted.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
-    let listed =
-        if there.is_empty() { "there are none".to_owned() } else { format!("there are: {}", list_names(there)) };
+    let listed = list_columns(there);
     let hint = wanted.iter().find_map(|w| nearest(w, there)).map(|n| format!("; did you mean \"{n}\"?"));
     format!("no column {wanted_text} ({listed}){}", hint.unwrap_or_default())
+}
+
+/// The columns of a file, for messages: `there are: Pre, post`.
+pub fn list_columns(there: &[String]) -> String {
+    match there {
+        [] => "there are none".to_owned(),
+        _ if is_header(there) => format!("there are: {}", list_names(there)),
+        _ => "its first line names no known column".to_owned(),
+    }
+}
+
+/// Whether these look like column names. The first line of any other file is not repeated in messages: it may be private.
+fn is_header(names: &[String]) -> bool {
+    let is_name = |name: &String| {
+        let fits = |c: char| c.is_alphanumeric() || "_- .()[]#%/".contains(c);
+        !name.is_empty() && name.len() <= 64 && name.chars().all(fits) && !name.chars().all(|c| c.is_ascii_digit())
+    };
+    names.len() > 1 && names.iter().all(|name| name.is_empty() || is_name(name))
 }
 
 /// The first names, and how many more there are.
@@ -80,5 +97,14 @@ mod tests {
         let there = ["Pre".to_owned(), "post".to_owned()];
         assert_eq!(no_column(&["pre"], &there), "no column \"pre\" (there are: Pre, post); did you mean \"Pre\"?");
         assert_eq!(no_column(&["step"], &there), "no column \"step\" (there are: Pre, post)");
+    }
+
+    #[test]
+    fn the_first_line_of_a_file_that_is_no_table_is_not_quoted() {
+        for line in [&["password123"][..], &["root:x:0:0:root:/root:/bin/bash"], &["key", "a=b;c"]] {
+            let names: Vec<String> = line.iter().map(|n| (*n).to_owned()).collect();
+            let text = no_column(&["pre"], &names);
+            assert_eq!(text, "no column \"pre\" (its first line names no known column)");
+        }
     }
 }

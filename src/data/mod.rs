@@ -19,6 +19,7 @@ mod edges_csv;
 mod edges_parquet;
 mod fingerprint;
 mod gzip;
+mod limited;
 mod messages;
 mod neurons;
 mod parquet_file;
@@ -28,6 +29,7 @@ mod read;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;
+pub use messages::list_columns;
 pub use read::read;
 
 use std::path::Path;

@@ -1,8 +1,13 @@
 //! Inputs and targets of a regression: a table with one column per input, or a NumPy archive with `X` and `y`.
 
-use super::{DataError, ProgressFn, data_table, data_table::DataTable, messages};
-use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
-use std::path::Path;
+use super::{
+    DataError, ProgressFn, data_table,
+    data_table::DataTable,
+    limited::{LimitedReader, is_cancelled},
+    messages,
+};
+use npyz::{DType, NpyFile, TypeChar, npz, zip::ZipArchive};
+use std::{fs::File, io, io::BufReader, path::Path};
 
 /// Most numbers of X: 2 GB.
 const MAX: u64 = 1 << 28;
@@ -21,7 +26,7 @@ pub struct Samples {
 
 /// Reads samples. In a table the column `target` is y and all others are inputs, in their order.
 pub fn read(path: &Path, target: &str, watch: &ProgressFn) -> Result<Samples, DataError> {
-    let samples = if data_table::ending(path) == "npz" { archive(path)? } else { table(path, target, watch)? };
+    let samples = if data_table::ending(path) == "npz" { archive(path, watch)? } else { table(path, target, watch)? };
     let n = samples.y.len();
     if n == 0 || samples.inputs == 0 {
         return Err(DataError::format(path, format!("{n} samples of {} inputs; at least one each", samples.inputs)));
@@ -62,9 +67,8 @@ fn finite(source: &DataTable, column: usize) -> Result<Vec<f64>, DataError> {
 }
 
 /// Reads a square matrix of so many rows from the array `name` of a NumPy archive: finite and not negative.
-pub fn square(path: &Path, name: &str, rows: usize) -> Result<Vec<f64>, DataError> {
-    let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
-    let (shape, values) = array(path, &mut archive, name)?;
+pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Result<Vec<f64>, DataError> {
+    let (shape, values) = array(path, &mut open(path)?, name, watch)?;
     if shape != [rows as u64, rows as u64] {
         return Err(DataError::format(path, format!("{name} has the shape {shape:?}; [{rows}, {rows}] expected")));
     }
@@ -74,20 +78,43 @@ pub fn square(path: &Path, name: &str, rows: usize) -> Result<Vec<f64>, DataErro
     }
 }
 
-fn array<R: std::io::Read + std::io::Seek>(
-    path: &Path,
-    archive: &mut NpzArchive<R>,
-    name: &str,
-) -> Result<(Vec<u64>, Vec<f64>), DataError> {
-    let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
-    let found = archive.by_name(name).map_err(|e| DataError::format(path, format!("{name}: {e}")))?;
-    numbers(path, name, found.ok_or_else(|| DataError::format(path, messages::no_column(&[name], &names)))?)
+/// A NumPy archive: a zip file with one `.npy` file per array.
+type Archive = ZipArchive<BufReader<File>>;
+
+fn open(path: &Path) -> Result<Archive, DataError> {
+    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 
-fn archive(path: &Path) -> Result<Samples, DataError> {
-    let mut archive = NpzArchive::open(path).map_err(|e| DataError::io(path, e))?;
-    let (shape, x) = array(path, &mut archive, "X")?;
-    let (length, y) = array(path, &mut archive, "y")?;
+/// Shape and values of an array. Reads it to its end, where its checksum is verified.
+fn array(
+    path: &Path,
+    archive: &mut Archive,
+    name: &str,
+    watch: &ProgressFn,
+) -> Result<(Vec<u64>, Vec<f64>), DataError> {
+    let file_name = npz::file_name_from_array_name(name);
+    if !archive.file_names().any(|n| n == file_name) {
+        let names: Vec<String> =
+            archive.file_names().filter_map(npz::array_name_from_file_name).map(str::to_owned).collect();
+        return Err(DataError::format(path, messages::no_column(&[name], &names)));
+    }
+    let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
+    let entry = archive.by_name(&file_name).map_err(|e| wrong(e.to_string()))?;
+    let expected = entry.size();
+    let mut reader = LimitedReader::new(entry, 8 * MAX + (1 << 20), expected, "samples", watch);
+    let failed = |e: io::Error| if is_cancelled(&e) { DataError::Cancelled } else { wrong(e.to_string()) };
+    let read = numbers(path, name, NpyFile::new(&mut reader).map_err(failed)?, &failed)?;
+    match io::copy(&mut reader, &mut io::sink()).map_err(failed)? {
+        0 => Ok(read),
+        n => Err(wrong(format!("{n} bytes after the end of the array"))),
+    }
+}
+
+fn archive(path: &Path, watch: &ProgressFn) -> Result<Samples, DataError> {
+    let mut archive = open(path)?;
+    let (shape, x) = array(path, &mut archive, "X", watch)?;
+    let (length, y) = array(path, &mut archive, "y", watch)?;
     let (&[samples, inputs], true) = (&shape[..], shape.first() == Some(&length.iter().product())) else {
         return Err(DataError::format(
             path,
@@ -97,7 +124,12 @@ fn archive(path: &Path) -> Result<Samples, DataError> {
     Ok(Samples { provenance: describe_file(path, samples as usize, inputs as usize), x, y, inputs: inputs as usize })
 }
 
-fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Result<(Vec<u64>, Vec<f64>), DataError> {
+fn numbers<R: io::Read>(
+    path: &Path,
+    name: &str,
+    file: NpyFile<R>,
+    failed: &dyn Fn(io::Error) -> DataError,
+) -> Result<(Vec<u64>, Vec<f64>), DataError> {
     let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
     let shape = file.shape().to_vec();
     if shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > MAX) {
@@ -117,7 +149,7 @@ fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Resul
         (TypeChar::Int, 4) => file.into_vec::<i32>().map(|v| v.into_iter().map(f64::from).collect()),
         _ => return Err(wrong("32 or 64-bit numbers expected".to_owned())),
     };
-    let values: Vec<f64> = values.map_err(|e| wrong(e.to_string()))?;
+    let values: Vec<f64> = values.map_err(failed)?;
     match values.iter().position(|v| !v.is_finite()) {
         Some(at) => {
             let place = match shape[..] {
@@ -131,5 +163,5 @@ fn numbers<R: std::io::Read>(path: &Path, name: &str, file: NpyFile<R>) -> Resul
 }
 
 fn too_large(path: &Path) -> DataError {
-    DataError::format(path, format!("more than {} numbers", messages::group_digits(MAX)))
+    DataError::format(path, format!("more than {} numbers, the limit", messages::group_digits(MAX)))
 }

@@ -16,7 +16,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
         let file = outputs.create(out)?;
         write_spikes(run, trials, file).map_err(at(out))?;
     }
-    for (k, trial) in trials.iter().enumerate() {
+    for trial in trials {
+        let k = trial.number();
         for stream in trial.event_streams() {
             let path = beside(out, run, k, stream, Format::Csv);
             let file = outputs.create(&path)?;
@@ -41,7 +42,8 @@ fn write_spikes(run: &RunFolder, trials: &[Trial], file: File) -> io::Result<()>
     let (has_trials, has_ids) = (run.manifest.trials > 0, trials.iter().any(|t| !t.ids.is_empty()));
     let (trial_head, id_head) = (if has_trials { "trial," } else { "" }, if has_ids { ",flywire_id" } else { "" });
     writeln!(file, "{trial_head}t_s,step,idx{id_head}")?;
-    for (k, trial) in trials.iter().enumerate() {
+    for trial in trials {
+        let k = trial.number();
         for spike in trial.spikes()? {
             let spike = spike?;
             if has_trials {

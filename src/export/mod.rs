@@ -104,6 +104,11 @@ impl Trial {
         Ok(Self { ids: run.ids(over)?, run: run.clone() })
     }
 
+    /// Number of the trial; 0 for a single run.
+    fn number(&self) -> usize {
+        self.run.trial.unwrap_or_default() as usize
+    }
+
     fn manifest(&self) -> &Manifest {
         &self.run.manifest
     }

@@ -23,7 +23,7 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
 
 fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
     let n = [trials.iter().map(Trial::n_spikes).sum()];
-    let spikes = || trials.iter().enumerate().flat_map(|(k, t)| spikes_of(k, t));
+    let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
     array(archive, "spike_times", &n, spikes().map(|s| s.map(|(k, s)| trials[k].secs(s))))?;
     array(archive, "spike_ids", &n, spikes().map(|s| s.map(|(_, s)| i64::from(s.lane))))?;
     array(archive, "spike_steps", &n, spikes().map(|s| s.map(|(_, s)| s.step)))?;
@@ -39,7 +39,8 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     if let Some(ids) = trials.first().map(|t| &t.ids).filter(|ids| !ids.is_empty()) {
         array(archive, "ids", &[ids.len() as u64], ids.iter().copied().map(Ok))?;
     }
-    for (k, trial) in trials.iter().enumerate() {
+    for trial in trials {
+        let k = trial.number();
         let suffix = if run.manifest.trials > 0 { format!("_{k}") } else { String::new() };
         for stream in trial.event_streams() {
             let (name, n) = (format!("{}{suffix}", array_name(stream)), [trial.run.n_records(stream)]);

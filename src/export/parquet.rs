@@ -62,7 +62,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
         let file = outputs.create(out)?;
         spikes(file, run, trials).map_err(|e| wrong(out, e))?;
     }
-    for (k, trial) in trials.iter().enumerate() {
+    for trial in trials {
+        let k = trial.number();
         type Fill = fn(File, &Trial, usize, &Stream) -> Result<()>;
         let streams = trial.event_streams().map(|s| (s, events as Fill));
         let streams = streams.chain(trial.row_streams().map(|s| (s, rows as Fill)));
@@ -101,7 +102,8 @@ fn in_groups<T>(items: impl Iterator<Item = io::Result<T>>, mut write: impl FnMu
 fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
     let mut writer = open(file, SPIKES)?;
     let name = ByteArray::from(run.manifest.name.as_str());
-    for (k, trial) in trials.iter().enumerate() {
+    for trial in trials {
+        let k = trial.number();
         in_groups(trial.spikes().map_err(from_io)?, |spikes| {
             let mut group = writer.next_row_group()?;
             column::<DoubleType>(&mut group, spikes.iter().map(|s| trial.secs(*s)).collect())?;

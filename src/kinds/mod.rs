@@ -5,7 +5,7 @@ use crate::{
     params::Params,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
-        SimError, Simulation,
+        SimError, Simulation, Tap,
     },
 };
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub use spiking::files::read_neurons as read_list;
 pub trait Prepared: Send + Sync {
     /// Starts a simulation. The seed is that of its random draws; a generated network keeps the seed of the project.
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
+    /// Checks what starting a simulation and tapping these probes check, without allocating the simulation.
+    fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryByOwner;
 }
@@ -52,6 +54,10 @@ impl<K: Kind<Params: Send + Sync>> Prepared for PreparedKind<K> {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
         }
         K::start(&self.params, &BuildContext { seed, ..self.context.clone() }, self.setup.clone(), on)
+    }
+
+    fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
+        K::check(&self.params, &self.context, &self.setup, on, taps)
     }
 
     fn predict(&self, on: DeviceKind) -> MemoryByOwner {

@@ -64,7 +64,8 @@ impl fmt::Display for FileCheck {
 pub fn check(run: &RunFolder, progress: &Progress) -> io::Result<Vec<FileCheck>> {
     let mut out = check_one(run, "", progress)?;
     if run.manifest.trials > 0 {
-        for (k, trial) in run.trials()?.iter().enumerate() {
+        for trial in &run.trials()? {
+            let k = trial.trial.unwrap_or_default();
             out.extend(check_one(trial, &format!("{}/{k:04}/", super::run::TRIALS), progress)?);
         }
     }

@@ -30,6 +30,8 @@ pub struct RunFolder {
     pub manifest: Manifest,
     /// Messages about its condition: not closed, disk full, damaged.
     pub notes: Vec<String>,
+    /// Number of the trial, in a series of trials.
+    pub trial: Option<u32>,
     /// Valid bytes of each stream's file.
     extents: Vec<u64>,
 }
@@ -64,7 +66,7 @@ impl RunFolder {
             return Err(wrong(format!("format {format} is {is}, which reads 1 to {FORMAT}")));
         }
         is_plausible(&manifest).map_err(wrong)?;
-        let mut run = Self { path: path.to_owned(), manifest, notes: vec![], extents: vec![] };
+        let mut run = Self { path: path.to_owned(), manifest, notes: vec![], trial: None, extents: vec![] };
         run.examine()?;
         Ok(run)
     }
@@ -250,12 +252,25 @@ impl RunFolder {
         Ok(bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect())
     }
 
-    /// The trials of this run, in order; itself when it has none.
+    /// The trials of this run that exist, in order of their numbers; the run itself when it is not a series. A series that
+    /// was interrupted has gaps.
     pub fn trials(&self) -> io::Result<Vec<Self>> {
         if self.manifest.trials == 0 {
             return Ok(vec![self.clone()]);
         }
-        (0..self.manifest.trials).map(|k| Self::open(&trial_folder(&self.path, k))).collect()
+        let folder = self.path.join(TRIALS);
+        let mut numbers: Vec<u32> = std::fs::read_dir(&folder)
+            .map_err(|e| at(&folder, &e))?
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|k| *k < self.manifest.trials && trial_folder(&self.path, *k).join(MANIFEST).is_file())
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.is_empty() {
+            return Err(invalid(format!("{}: none of the {} trials exists", folder.display(), self.manifest.trials)));
+        }
+        let open = |k| Ok(Self { trial: Some(k), ..Self::open(&trial_folder(&self.path, k))? });
+        numbers.into_iter().map(open).collect()
     }
 }
 

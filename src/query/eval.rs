@@ -6,9 +6,10 @@ use crate::{
     params::{Unit, path::distance},
     sim::{Column, ElementSet, connectivity::ConnectionSource},
 };
+use std::collections::HashMap;
 
-/// Deepest chain of sets that name each other.
-const DEPTH: u32 = 8;
+/// Longest chain of sets that refer to each other.
+const MAX_CHAIN: usize = 64;
 
 /// A set of elements with a name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +38,15 @@ impl Field<'_> {
     }
 }
 
+/// Named sets during the evaluation of a query.
+#[derive(Default)]
+struct Lookup {
+    /// Sets under evaluation, outermost first.
+    open: Vec<String>,
+    /// Members of evaluated sets.
+    known: HashMap<String, Vec<bool>>,
+}
+
 /// What a query is asked of.
 pub struct Known<'a> {
     /// The elements.
@@ -56,53 +66,76 @@ pub struct Known<'a> {
 impl Known<'_> {
     /// The elements a query, or the name of a set, stands for; ascending.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, Mistake> {
-        let chosen = self.ask(query, 0)?;
+        let chosen = self.ask(query, &mut Lookup::default())?;
         Ok((0..self.set.len).filter(|i| chosen[*i as usize]).collect())
     }
 
-    fn ask(&self, text: &str, depth: u32) -> Result<Vec<bool>, Mistake> {
-        if depth > DEPTH {
-            return Err(Mistake::new(&(0..text.len()), "sets name each other in a circle"));
+    fn ask(&self, text: &str, lookup: &mut Lookup) -> Result<Vec<bool>, Mistake> {
+        match self.named.iter().find(|s| !s.name.is_empty() && s.name == text.trim()) {
+            Some(set) => self.members(set, lookup).map_err(|what| Mistake::new(&(0..text.len()), what)),
+            None => self.eval(&parse(text)?, lookup),
         }
-        if let Some(set) = self.named.iter().find(|s| !s.name.is_empty() && s.name == text.trim()) {
-            return self.ask(&set.query, depth + 1);
-        }
-        self.eval(&parse(text)?, depth)
     }
 
-    fn eval(&self, query: &Query, depth: u32) -> Result<Vec<bool>, Mistake> {
+    /// The members of a named set, evaluated once per query.
+    fn members(&self, set: &Named, lookup: &mut Lookup) -> Result<Vec<bool>, String> {
+        if let Some(known) = lookup.known.get(&set.name) {
+            return Ok(known.clone());
+        }
+        if let Some(first) = lookup.open.iter().position(|name| *name == set.name) {
+            let circle = lookup.open[first..].iter().chain([&set.name]).cloned().collect::<Vec<_>>().join(" → ");
+            return Err(format!("sets refer to each other in a circle: {circle}"));
+        }
+        if lookup.open.len() >= MAX_CHAIN {
+            return Err(format!("sets refer to each other in a chain of more than {MAX_CHAIN}; shorten the chain"));
+        }
+        lookup.open.push(set.name.clone());
+        let members = self.ask(&set.query, lookup).map_err(|wrong| wrong.what);
+        lookup.open.pop();
+        let members = members?;
+        lookup.known.insert(set.name.clone(), members.clone());
+        Ok(members)
+    }
+
+    fn eval(&self, query: &Query, lookup: &mut Lookup) -> Result<Vec<bool>, Mistake> {
         match query {
             Query::All => Ok(vec![true; self.set.len as usize]),
-            Query::Set(name) => self.named_set(name, depth),
+            Query::Set(name) => self.named_set(name, lookup),
             Query::Test(column, op, values) => self.test(column, *op, values),
             Query::Not(inner) => {
-                let mut out = self.eval(inner, depth)?;
+                let mut out = self.eval(inner, lookup)?;
                 out.iter_mut().for_each(|x| *x = !*x);
                 Ok(out)
             }
-            Query::And(a, b) => self.join(a, b, depth, |a, b| a & b),
-            Query::Or(a, b) => self.join(a, b, depth, |a, b| a | b),
-            Query::Choose { count, is_random, of } => self.choose(count, *is_random, &self.eval(of, depth)?),
+            Query::And(a, b) => self.join(a, b, lookup, |a, b| a & b),
+            Query::Or(a, b) => self.join(a, b, lookup, |a, b| a | b),
+            Query::Choose { count, is_random, of } => self.choose(count, *is_random, &self.eval(of, lookup)?),
             Query::Linked { word, is_downstream, of, at_least } => {
                 let links = self.links.ok_or_else(|| Mistake::new(&word.at, "there are no connections to follow"))?;
                 let at_least = at_least.as_ref().and_then(|w| w.text.parse().ok()).unwrap_or(1_u64).max(1);
-                Ok(linked(links, &self.eval(of, depth)?, *is_downstream, at_least as f64))
+                Ok(linked(links, &self.eval(of, lookup)?, *is_downstream, at_least as f64))
             }
         }
     }
 
-    fn join(&self, a: &Query, b: &Query, depth: u32, how: fn(bool, bool) -> bool) -> Result<Vec<bool>, Mistake> {
-        let (mut left, right) = (self.eval(a, depth)?, self.eval(b, depth)?);
+    fn join(
+        &self,
+        a: &Query,
+        b: &Query,
+        lookup: &mut Lookup,
+        how: fn(bool, bool) -> bool,
+    ) -> Result<Vec<bool>, Mistake> {
+        let (mut left, right) = (self.eval(a, lookup)?, self.eval(b, lookup)?);
         left.iter_mut().zip(right).for_each(|(a, b)| *a = how(*a, b));
         Ok(left)
     }
 
-    fn named_set(&self, name: &Word, depth: u32) -> Result<Vec<bool>, Mistake> {
+    fn named_set(&self, name: &Word, lookup: &mut Lookup) -> Result<Vec<bool>, Mistake> {
         let names = self.named.iter().map(|s| s.name.as_str()).filter(|n| !n.is_empty());
         match self.named.iter().find(|s| s.name == name.text && !name.text.is_empty()) {
-            Some(known) => self.ask(&known.query, depth + 1).map_err(|wrong| {
-                let inside = format!("in the set `{}`: {}", name.text, wrong.what);
-                Mistake::new(&name.at, if wrong.what.contains("in a circle") { wrong.what } else { inside })
+            Some(known) => self.members(known, lookup).map_err(|what| {
+                let is_chain = what.starts_with("sets refer to each other");
+                Mistake::new(&name.at, if is_chain { what } else { format!("in the set `{}`: {what}", name.text) })
             }),
             None if self.is_column(&name.text) => {
                 let what = format!("`{}` needs a comparison: write `{} = …`", name.text, name.text);

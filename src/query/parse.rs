@@ -22,6 +22,15 @@ pub fn parse(text: &str) -> Result<Query, Mistake> {
     }
 }
 
+/// Joins the operands of a chain from left to right; a long chain as a balanced tree, so that its depth stays small.
+fn join(mut parts: Vec<Query>, by: fn(Box<Query>, Box<Query>) -> Query) -> Query {
+    if parts.len() > DEPTH as usize {
+        let right = parts.split_off(parts.len() / 2);
+        return by(Box::new(join(parts, by)), Box::new(join(right, by)));
+    }
+    parts.into_iter().reduce(|left, right| by(Box::new(left), Box::new(right))).unwrap_or(Query::All)
+}
+
 struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
@@ -71,19 +80,19 @@ impl Parser<'_> {
     }
 
     fn or(&mut self) -> Result<Query, Mistake> {
-        let mut left = self.and()?;
+        let mut parts = vec![self.and()?];
         while self.take("or") {
-            left = Query::Or(Box::new(left), Box::new(self.and()?));
+            parts.push(self.and()?);
         }
-        Ok(left)
+        Ok(join(parts, Query::Or))
     }
 
     fn and(&mut self) -> Result<Query, Mistake> {
-        let mut left = self.not()?;
+        let mut parts = vec![self.not()?];
         while self.take("and") {
-            left = Query::And(Box::new(left), Box::new(self.not()?));
+            parts.push(self.not()?);
         }
-        Ok(left)
+        Ok(join(parts, Query::And))
     }
 
     fn not(&mut self) -> Result<Query, Mistake> {

@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, ProbeSpec, SimError, Simulation};
+use super::{ActionSpec, ProbeSpec, SimError, Simulation, Tap};
 use crate::gpu::{Gpu, ModuleSpec};
 use std::{
     path::{Path, PathBuf},
@@ -175,6 +175,14 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
+    /// Checks what [`Kind::start`] and [`Simulation::tap`] check, without allocating a simulation.
+    fn check(
+        params: &Self::Params,
+        context: &BuildContext,
+        setup: &Arc<Self::Setup>,
+        on: DeviceKind,
+        taps: &[Tap],
+    ) -> Result<(), SimError>;
     /// Starts a simulation of a setup on a device.
     fn start(
         params: &Self::Params,

@@ -60,10 +60,11 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
-        SimError, Simulation,
+        SimError, Simulation, Tap,
     },
 };
 use cpu::CpuSim;
+use host_state::HostState;
 use std::sync::Arc;
 use task::Setup;
 
@@ -99,6 +100,20 @@ impl Kind for NucleiKind {
             DeviceKind::Cpu { .. } => predict::cpu(params, setup),
             DeviceKind::Cuda => cuda::predict::predict(params, setup),
         }
+    }
+
+    fn check(
+        params: &Params,
+        context: &BuildContext,
+        setup: &Arc<Setup>,
+        on: DeviceKind,
+        taps: &[Tap],
+    ) -> Result<(), SimError> {
+        match on {
+            DeviceKind::Cpu { .. } => cpu::check(params)?,
+            DeviceKind::Cuda => cuda::kernel_params::check(params, setup)?,
+        }
+        HostState::new(params, context, setup.clone(), 0).sampler.tap(taps, 0, &[])
     }
 
     fn start(

@@ -42,19 +42,23 @@ params! {
 
         /// Output of a nucleus for an input x.
         #[param(title = "Output function")]
+        #[show_if(|s| s.source != TaskSource::Nothing)]
         answer: OutputFunction = OutputFunction::Linear,
 
         /// Algorithm of the error. Direct and compressed agree up to rounding.
         #[param(title = "Error method")]
+        #[show_if(|s| s.source != TaskSource::Nothing)]
         method: FitnessMethod = FitnessMethod::Auto,
 
         /// Number format that weights are rounded to before they are evaluated.
         #[param(title = "Weight storage")]
+        #[show_if(|s| s.source != TaskSource::Nothing)]
         storage: Storage = Storage::Full,
 
         /// Learning rate η of one gradient step per generation, before the evaluation: w -= (2η/B) Xᵀ(X w - y). Stable
         /// below 1 / the largest eigenvalue of XᵀX/B. With 0 there is selection only.
         #[param(title = "Learning rate", range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "η")]
+        #[show_if(|s| s.source != TaskSource::Nothing)]
         learning_rate: f64 = 0.0,
     }
 }
@@ -89,18 +93,22 @@ params! {
 
         /// Offspring per decay in addition to the decaying nucleus, which is renewed: one becomes 1 + c.
         #[param(title = "Offspring per decay", range = 0.0..=16.0, hard = 0.0..=65_536.0, symbol = "c")]
+        #[show_if(Self::can_decay)]
         c_new: u32 = 3,
 
         /// Standard deviation of the mutation added to each weight of an offspring.
         #[param(title = "Mutation scale", range = 0.0..=0.5, hard = 0.0..=1000.0, symbol = "σ")]
+        #[show_if(Self::can_decay)]
         sigma: f64 = 0.05,
 
         /// Key that ranks nuclei for fusion: the m nuclei with the highest key fuse.
         #[param(title = "Fusion criterion")]
+        #[show_if(Self::can_fuse)]
         fuse_key: FuseKey = FuseKey::Hybrid,
 
         /// Weights that offspring are mutated from.
         #[param(title = "Parent of offspring")]
+        #[show_if(Self::can_decay)]
         child_base: ChildBase = ChildBase::Best,
 
         /// Death rate λ per generation: a nucleus that neither decays nor fuses dies with probability 1 - e^{-λ}.
@@ -109,11 +117,13 @@ params! {
 
         /// Fusion and death never reduce the population below this number.
         #[param(title = "Minimum population", range = 0.0..=64.0, hard = 0.0..=4_194_304.0, symbol = "N_min")]
+        #[show_if(|s| s.can_fuse() || s.death_rate > 0.0)]
         n_min: u32 = 8,
 
         /// Attempts per generation ν·Δt: events occur with probability 1 - e^{-νΔt P} (tau leaping, after Gillespie 1977).
         /// With 0 the probability is P itself.
         #[param(title = "Attempts per generation", range = 0.0..=4.0, hard = 0.0..=1000.0, symbol = "νΔt")]
+        #[show_if(|s| s.can_fuse() || s.can_decay())]
         attempts_per_step: f64 = 0.0,
 
         /// Floating-point precision of the state.
@@ -172,6 +182,7 @@ params! {
 
         /// Coupling strength K. Keep K·dt below 0.1.
         #[param(title = "Coupling strength", range = 0.0..=10.0, hard = -1000.0..=1000.0, symbol = "K")]
+        #[show_if(|s| s.dynamics != Dynamics::Still)]
         coupling: f64 = 1.0,
 
         /// Time step of a substep.
@@ -181,10 +192,12 @@ params! {
 
         /// Substeps per generation. Fitness and entropy are constant during the substeps.
         #[param(title = "Substeps per generation", range = 0.0..=64.0, hard = 0.0..=65_536.0)]
+        #[show_if(|s| s.dynamics != Dynamics::Still)]
         substeps: u32 = 2,
 
         /// Divisor of the coupling sum.
         #[param(title = "Coupling norm")]
+        #[show_if(|s| matches!(s.dynamics, Dynamics::Kuramoto | Dynamics::QkmCovariant))]
         norm: CouplingNorm = CouplingNorm::Row,
 
         /// Diffusion coefficient D_n of the phase noise: every substep adds √(2 D_n dt) times a standard normal number.
@@ -194,10 +207,12 @@ params! {
 
         /// Distribution of the natural frequencies. They belong to the slots of the table, not to the nuclei.
         #[param(title = "Natural frequencies")]
+        #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
         frequencies: Frequencies = Frequencies::Normal,
 
         /// Factor of the natural frequencies.
         #[param(title = "Frequency scale", range = 0.0..=2.0, hard = -1000.0..=1000.0)]
+        #[show_if(|s| s.dynamics == Dynamics::Kuramoto)]
         omega_scale: f64 = 0.1,
     }
 }
@@ -281,6 +296,7 @@ param_tree! {
         population: Population,
         /// Probability of fusion and decay.
         #[title("Tunnelling")]
+        #[show_if(|s| s.population.can_fuse() || s.population.can_decay())]
         tunnelling: Tunnelling,
         /// Motion of the phases.
         #[title("Phase dynamics")]
@@ -291,5 +307,48 @@ param_tree! {
         /// Sampling of curves and fields.
         #[title("Recording")]
         measure: Measure,
+    }
+}
+
+impl Population {
+    /// Whether a fusion can occur.
+    pub const fn can_fuse(&self) -> bool {
+        self.m_fuse >= 2
+    }
+
+    /// Whether a decay can occur.
+    pub fn can_decay(&self) -> bool {
+        self.k_worst > 0 || self.worst_share > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Params as _, path};
+
+    fn shown(params: &Params, name: &str) -> bool {
+        let id = params.ids().into_iter().find(|id| params.path(*id) == name);
+        params.is_shown(id.unwrap_or_else(|| panic!("no parameter {name}")))
+    }
+
+    #[test]
+    fn parameters_that_a_model_does_not_use_are_hidden() {
+        let evolution = ["population.fuse_key", "population.child_base", "population.n_min", "tunnelling.hbar"];
+        let task = ["task.answer", "task.method", "task.storage", "task.learning_rate"];
+        let phases = ["phases.coupling", "phases.substeps", "phases.norm", "phases.frequencies"];
+        let (default, kuramoto, births) = (Params::default(), Params::kuramoto(16), Params::population(0.01));
+        for name in evolution {
+            assert!(shown(&default, name) && shown(&births, name) && !shown(&kuramoto, name), "{name}");
+        }
+        for name in task {
+            assert!(shown(&default, name) && !shown(&kuramoto, name) && !shown(&births, name), "{name}");
+        }
+        for name in phases {
+            assert!(shown(&default, name) && shown(&kuramoto, name) && !shown(&births, name), "{name}");
+        }
+        let mut with_decay = kuramoto;
+        assert!(with_decay.set(&path::parse(&with_decay, "population.k_worst=2").unwrap()), "hidden ones are settable");
+        assert!(shown(&with_decay, "population.c_new") && !shown(&with_decay, "population.fuse_key"));
     }
 }

@@ -111,7 +111,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
     let mut setup = match task.source {
         TaskSource::Nothing => Setup { dim: task.n_inputs as usize, ..Setup::default() },
         TaskSource::Toy => Setup::new(generate(task, context.seed), "generated".to_owned()),
-        TaskSource::File => read(task, context)?,
+        TaskSource::File => read(task, context, progress)?,
     };
     let weights = u64::from(population.capacity) * setup.dim as u64;
     if weights > MAX_WEIGHTS {
@@ -123,7 +123,8 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
     let typed = params.coupling.matrix.0.trim();
     if !typed.is_empty() {
         progress.report("coupling", 0.5)?;
-        let read = samples::square(&context.resolve(typed), "J", population.capacity as usize);
+        let watch = |stage: &str, part: f32| progress.report(stage, 0.5 + 0.5 * part).is_ok();
+        let read = samples::square(&context.resolve(typed), "J", population.capacity as usize, &watch);
         setup.matrix = Some(read.map_err(read_error)?);
     }
     Ok(setup)
@@ -153,14 +154,14 @@ fn generate(task: &Task, seed: u64) -> Problem {
     Problem { x, y, inputs }
 }
 
-fn read(task: &Task, context: &BuildContext) -> Result<Setup, SimError> {
+fn read(task: &Task, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let typed = task.path.0.trim();
     if typed.is_empty() {
         return Err(SimError::Input(
             "task.path is empty: set it to a table or a NumPy archive with X and y".to_owned(),
         ));
     }
-    let watch = |_: &str, _: f32| true;
+    let watch = |stage: &str, part: f32| progress.report(stage, 0.5 * part).is_ok();
     let read = samples::read(&context.resolve(typed), task.target.trim(), &watch).map_err(read_error)?;
     Ok(Setup::new(Problem { x: read.x, y: read.y, inputs: read.inputs }, read.provenance))
 }

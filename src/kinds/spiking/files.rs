@@ -1,6 +1,6 @@
 //! Stimulus files: CSV with a header, columns in any order, extra columns ignored.
 
-use crate::sim::SimError;
+use crate::{data::list_columns, sim::SimError};
 use std::path::Path;
 
 /// A CSV file as read: header and lines.
@@ -20,7 +20,7 @@ pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimErr
         (None, Some(column)) => {
             table.rows().map(|(line, row)| table.root_id(line, &row, column, ids)).collect::<Result<_, _>>()
         }
-        (None, None) => Err(table.wrong(1, &format!("no column idx or root_id; there is {}", table.header.join(", ")))),
+        (None, None) => Err(table.wrong(1, &format!("no column idx or root_id ({})", list_columns(&table.header)))),
     }?;
     out.sort_unstable();
     out.dedup();
@@ -31,7 +31,7 @@ pub fn read_neurons(path: &Path, ids: &[u64], n: u32) -> Result<Vec<u32>, SimErr
 pub fn read_kicks(path: &Path, n: u32) -> Result<Vec<(u64, u32)>, SimError> {
     let table = Table::open(path)?;
     let column = |name| {
-        let missing = || table.wrong(1, &format!("no column {name}; there is {}", table.header.join(", ")));
+        let missing = || table.wrong(1, &format!("no column {name} ({})", list_columns(&table.header)));
         table.position(name).ok_or_else(missing)
     };
     let (idx, step) = (column("idx")?, column("step")?);

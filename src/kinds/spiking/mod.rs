@@ -58,7 +58,7 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
-        SimError, Simulation,
+        SimError, Simulation, Tap,
     },
 };
 use cpu::{CpuSim, leaky::LeakySim};
@@ -114,6 +114,20 @@ impl Kind for SpikingKind {
 
     fn warnings(params: &Params) -> Vec<String> {
         params.warnings()
+    }
+
+    fn check(
+        params: &Params,
+        context: &BuildContext,
+        setup: &Arc<Setup>,
+        _: DeviceKind,
+        taps: &[Tap],
+    ) -> Result<(), SimError> {
+        let mut host = host_state::HostState::<f64>::new(params, context, setup.clone())?;
+        if taps.iter().any(|tap| tap.probe == probes::CLASS_RATES) {
+            host.measurements.check_column(&params.measure.group_by)?;
+        }
+        host.measurements.tap(taps, 0)
     }
 
     fn start(

@@ -278,7 +278,7 @@ fn method(params: &Params) -> CouplingMethod {
 const MAX_DENSE: u32 = 22_000;
 
 /// Rejects a dense J of a large population, and maps with several fields.
-fn check(params: &Params) -> Result<(), SimError> {
+pub(super) fn check(params: &Params) -> Result<(), SimError> {
     mixing::check(params)?;
     let capacity = params.population.capacity;
     if params.coupling.method == CouplingMethod::Dense && capacity > MAX_DENSE {

@@ -14,7 +14,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const WINDOW: Duration = Duration::from_millis(700);
 
 /// A progress display. Any thread may update it.
-pub(super) struct Meter {
+pub(super) struct ProgressLine {
     is_terminal: bool,
     since: Instant,
     state: Mutex<State>,
@@ -27,7 +27,7 @@ struct State {
     is_dirty: bool,
 }
 
-impl Meter {
+impl ProgressLine {
     pub fn new() -> Self {
         let now = Instant::now();
         let state = State { shown: None, window: (now, 0.0), speeds: [0.0; 2], is_dirty: false };
@@ -73,7 +73,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.clear();
     }

@@ -1,0 +1,106 @@
+//! `neuropil validate`: every check that `run` makes, without allocating the simulation.
+
+use super::{args::ValidateArgs, error::CliError, info, progress::ProgressLine, run, say::out, session, signal};
+use crate::{
+    project::{self, DeviceChoice, Project},
+    sim::DeviceKind,
+};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+/// The findings about a project file.
+#[derive(Default)]
+struct Report {
+    /// Reasons why `run` refuses the project.
+    errors: Vec<String>,
+    /// Unknown fields and values that were replaced, with their line.
+    warnings: Vec<(Option<u32>, String)>,
+    /// Predicted memory, one line per device.
+    memory: Vec<String>,
+}
+
+pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
+    signal::listen();
+    let path = &args.project;
+    let (project, warnings) = match project::open(path) {
+        Ok(opened) => opened,
+        Err(error) if args.json => {
+            let report = Report { errors: vec![error.to_string()], ..Report::default() };
+            out!("{:#}", json_of(path, &report));
+            return Err(error.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut report = Report { memory: info::memory_lines(&project.model), ..Report::default() };
+    report.warnings = warnings.iter().map(|w| (Some(w.line), w.what.clone())).collect();
+    report.warnings.extend(project.model.warnings().into_iter().map(|warning| (None, warning)));
+    check(&project, path, args.allow_outside, &mut report)?;
+    if args.json {
+        out!("{:#}", json_of(path, &report));
+    } else {
+        print(path, &report);
+    }
+    let place = path.display();
+    match (report.errors.len(), report.warnings.len()) {
+        (0, 0) => Ok(()),
+        (0, n) if args.strict => Err(CliError::Failed(format!("{place} opens with {n} warnings"))),
+        (0, _) => Ok(()),
+        _ => Err(CliError::Usage(format!("{place}: `run` refuses this project"))),
+    }
+}
+
+/// The checks of `run`, in its order. Reads the input files or generates the network.
+fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Report) -> Result<(), CliError> {
+    let base = run::base_of(path);
+    let (taps, problems) = project.taps();
+    report.errors.extend(problems);
+    if let Err(CliError::Usage(why)) = run::check_outside(project, &base, allow_outside) {
+        report.errors.push(why);
+        return Ok(()); // its files are not read
+    }
+    let prepared = match session::load(project, &base, false, &ProgressLine::new()) {
+        Ok(prepared) => prepared,
+        Err(cancelled @ CliError::Cancelled(_)) => return Err(cancelled),
+        Err(why) => {
+            report.errors.push(why.to_string());
+            return Ok(());
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let on = match project.run.device {
+        DeviceChoice::Cuda => DeviceKind::Cuda,
+        DeviceChoice::Auto | DeviceChoice::Cpu => DeviceKind::Cpu { threads },
+    };
+    if let Err(why) = prepared.check(on, &taps) {
+        report.errors.push(why.to_string());
+    }
+    Ok(())
+}
+
+fn print(path: &Path, report: &Report) {
+    let place = path.display();
+    for (line, what) in &report.warnings {
+        match line {
+            Some(line) => out!("{place}:{line}: warning: {what}"),
+            None => out!("{place}: warning: {what}"),
+        }
+    }
+    report.errors.iter().for_each(|what| out!("{place}: error: {what}"));
+    report.memory.iter().for_each(|line| out!("{place}: {line}"));
+    match (report.errors.len(), report.warnings.len()) {
+        (0, 0) => out!("{place}: valid"),
+        (0, n) => out!("{place}: opens with {n} warnings"),
+        (n, _) => out!("{place}: {n} errors"),
+    }
+}
+
+fn json_of(path: &Path, report: &Report) -> Json {
+    let warnings = report.warnings.iter().map(|(line, what)| json!({ "line": line, "what": what }));
+    json!({
+        "project": path,
+        "valid": report.errors.is_empty(),
+        "errors": report.errors,
+        "warnings": warnings.collect::<Vec<_>>(),
+        "memory": report.memory,
+    })
+}

@@ -1,0 +1,82 @@
+//! Readers with a limit of the decompressed size, progress and cancellation.
+
+use super::{DataError, ProgressFn, messages};
+use std::{
+    io::{self, ErrorKind, Read},
+    path::Path,
+};
+
+/// Bytes between two progress reports.
+const REPORT_EVERY: u64 = 1 << 20;
+
+/// The read was cancelled; inside an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("cancelled")]
+struct CancelledRead;
+
+/// Passes on at most `limit` bytes, and reports progress while it reads.
+pub struct LimitedReader<'a, R> {
+    from: R,
+    limit: u64,
+    /// Approximate total, for progress.
+    expected: u64,
+    n_read: u64,
+    reported: u64,
+    stage: String,
+    watch: &'a ProgressFn<'a>,
+}
+
+impl<'a, R: Read> LimitedReader<'a, R> {
+    /// Reads at most `limit` bytes of about `expected`.
+    pub fn new(from: R, limit: u64, expected: u64, stage: &str, watch: &'a ProgressFn<'a>) -> Self {
+        Self { from, limit, expected, n_read: 0, reported: 0, stage: stage.to_owned(), watch }
+    }
+}
+
+impl<R: Read> Read for LimitedReader<'_, R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(to)?;
+        self.n_read += n as u64;
+        if self.n_read > self.limit {
+            let limit = messages::group_digits(self.limit >> 20);
+            return Err(io::Error::new(ErrorKind::InvalidData, format!("more than {limit} MB of data, the limit")));
+        }
+        if self.n_read - self.reported >= REPORT_EVERY {
+            self.reported = self.n_read;
+            let part = self.n_read as f32 / self.expected.max(1) as f32;
+            if !(self.watch)(&self.stage, part.min(1.0)) {
+                return Err(io::Error::other(CancelledRead));
+            }
+        }
+        Ok(n)
+    }
+}
+
+/// An error of a limited reader, with its file.
+pub fn read_error(path: &Path, error: io::Error) -> DataError {
+    if is_cancelled(&error) { DataError::Cancelled } else { DataError::io(path, error) }
+}
+
+/// Whether the error is a cancellation by the progress function.
+pub fn is_cancelled(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<CancelledRead>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_is_limited_and_reading_can_be_cancelled() {
+        let path = Path::new("x.gz");
+        let read = |n: u64, limit: u64, watch: &ProgressFn| {
+            let mut reader = LimitedReader::new(io::repeat(7).take(n), limit, n, "x", watch);
+            io::copy(&mut reader, &mut io::sink()).map_err(|e| read_error(path, e))
+        };
+        assert_eq!(read(5 << 20, 8 << 20, &|_, _| true).unwrap(), 5 << 20);
+        let why = read(9 << 20, 8 << 20, &|_, _| true).unwrap_err().to_string();
+        assert_eq!(why, "x.gz: more than 8 MB of data, the limit");
+        let cancelled = read(9 << 20, 1 << 40, &|_, part| part < 0.4);
+        assert!(matches!(cancelled, Err(DataError::Cancelled)), "{cancelled:?}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Messages of the command line about wrong arguments and projects: `validate` finds what `run` refuses.
+
+use serde_json::Value as Json;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+struct Temp(PathBuf);
+
+impl Temp {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("neuropil-checks-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn neuropil(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(words)
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env_remove("RUST_LOG")
+        .env_remove("NEUROPIL_LOG")
+        .output()
+        .expect("the program")
+}
+
+fn both(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A small balanced network with this text in the group `interventions` and these recorded probes.
+fn project(interventions: &str, record: &str) -> String {
+    format!(
+        "(version: 1, name: \"checks\", seed: 1, model: Spiking((network: (source: Balanced, n_neurons: 400, \
+         in_degree: 20), interventions: [{interventions}])), run: (duration_ms: 5.0, device: Cpu), record: [{record}])"
+    )
+}
+
+#[test]
+fn validate_finds_everything_that_run_refuses() {
+    let temp = Temp::new("validate");
+    let out = temp.0.join("out");
+    let stimulus = |target: &str| format!("(name: \"s\", target: \"{target}\", enabled: true)");
+    let cases = [
+        (project(&stimulus("idx = 3"), "\"spikes\""), 0, "valid"),
+        (project(&stimulus("and and ("), "\"spikes\""), 2, "and and ("),
+        (project(&stimulus("no_such_column = 3"), "\"spikes\""), 2, "no_such_column"),
+        (project("", "\"v[4000]\""), 2, "4000"),
+        (project("", "\"no_such_probe\""), 2, "no_such_probe"),
+    ];
+    for (i, (text, code, part)) in cases.iter().enumerate() {
+        let file = temp.write(&format!("{i}.ron"), text);
+        let file = file.to_str().expect("UTF-8");
+        let checked = neuropil(&["validate", file]);
+        assert_eq!(checked.status.code(), Some(*code), "{text}: {}", both(&checked));
+        assert!(both(&checked).contains(part), "{}", both(&checked));
+        let ran = neuropil(&["run", file, "--device", "cpu", "--out", out.to_str().expect("UTF-8")]);
+        assert_eq!(ran.status.code(), Some(*code), "`run` agrees about {text}: {}", both(&ran));
+        let json = neuropil(&["validate", file, "--json"]);
+        let json: Json = serde_json::from_slice(&json.stdout).expect("JSON");
+        assert_eq!(json["valid"], *code == 0, "{json}");
+        assert_eq!(json["errors"].as_array().expect("a list").is_empty(), *code == 0, "{json}");
+        fs::remove_dir_all(&out).ok();
+    }
+    let broken = temp.write("broken.ron", "(\n seed: 1\n name: 2)");
+    let json = neuropil(&["validate", broken.to_str().expect("UTF-8"), "--json"]);
+    assert_eq!(json.status.code(), Some(2));
+    let json: Json = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert!(json["errors"][0].as_str().expect("a text").contains("broken.ron:3"), "{json}");
+}
+
+#[test]
+fn wrong_words_get_a_suggestion() {
+    let temp = Temp::new("words");
+    let file = temp.write("small.ron", &project("", "\"spikes\""));
+    let file = file.to_str().expect("UTF-8");
+    for (words, part) in [
+        (&["valdate", file][..], "did you mean `validate`?"),
+        (&["rnu", file], "did you mean `run`?"),
+        (&["frobnicate", file, "--json"], "the commands are run, replay"),
+        (&["run", file, "--device", "gpu"], "use `cuda` for an NVIDIA GPU, or `auto`"),
+        (&["run", file, "--duration", "-1"], "-1 ms is not a simulated time"),
+        (&["run", file, "--duration", "long"], "is not a number"),
+    ] {
+        let output = neuropil(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", both(&output));
+        assert!(both(&output).contains(part), "{words:?}: {}", both(&output));
+    }
+    let out = temp.0.join("out");
+    let out = out.to_str().expect("UTF-8");
+    let bare = neuropil(&["run", file, "--duration", "10", "--device", "cpu", "--out", out]);
+    assert!(
+        both(&bare).contains("--duration 10 is read as 10 ms, 100 steps; write e.g. 10ms or 10s"),
+        "{}",
+        both(&bare)
+    );
+    fs::remove_dir_all(out).expect("a run");
+    let with_unit = neuropil(&["run", file, "--duration", "10ms", "--device", "cpu", "--out", out]);
+    assert!(!both(&with_unit).contains("is read as"), "{}", both(&with_unit));
+}
+
+/// A project from elsewhere reads files of its own folder only, unless the user consents.
+#[test]
+fn files_outside_a_received_project_need_consent() {
+    let temp = Temp::new("outside");
+    let secret = temp.write("secret.csv", "password123\nhunter2\n");
+    fs::create_dir(temp.0.join("received")).expect("a folder");
+    let text =
+        |path: &str| format!("(version: 1, name: \"x\", model: Spiking((network: (source: Files, path: \"{path}\"))))");
+    for path in [secret.to_str().expect("UTF-8"), "../secret.csv"] {
+        let file = temp.write("received/project.ron", &text(path));
+        let file = file.to_str().expect("UTF-8");
+        for command in ["run", "validate"] {
+            let refused = neuropil(&[command, file]);
+            assert_eq!(refused.status.code(), Some(2));
+            let said = both(&refused);
+            assert!(said.contains("network.path is") && said.contains("--allow-outside accepts it"), "{said}");
+            let allowed = both(&neuropil(&[command, file, "--allow-outside"]));
+            assert!(!allowed.contains("--allow-outside") && allowed.contains("secret.csv"), "{allowed}");
+            assert!(
+                !allowed.contains("password123") && !allowed.contains("hunter2"),
+                "the content is quoted: {allowed}"
+            );
+        }
+        // The user's own project: in the working directory.
+        let own = Command::new(env!("CARGO_BIN_EXE_neuropil"))
+            .current_dir(temp.0.join("received"))
+            .args(["validate", "project.ron"])
+            .output()
+            .expect("the program");
+        assert!(!both(&own).contains("--allow-outside"), "{}", both(&own));
+    }
+}
+
+/// A series that was cut short: the trials that exist are exported and replayed under their numbers.
+#[test]
+fn a_series_with_gaps_is_exported_and_replayed() {
+    let temp = Temp::new("gaps");
+    let file = temp.write("small.ron", &project("", "\"spikes\", \"rate\""));
+    let out = temp.0.join("series");
+    let place = out.to_str().expect("UTF-8");
+    let words = ["--trials", "4", "--device", "cpu", "--threads", "1", "--out", place];
+    let ran = neuropil(&[&["run", file.to_str().expect("UTF-8")][..], &words].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", both(&ran));
+    fs::remove_dir_all(out.join("trials/0001")).expect("trial 1");
+    let exported = neuropil(&["export", place, "--format", "csv"]);
+    assert_eq!(exported.status.code(), Some(0), "{}", both(&exported));
+    let names: Vec<bool> = (0..4).map(|k| Path::new(&out).join(format!("spikes.rate.{k}.csv")).exists()).collect();
+    assert_eq!(names, [true, false, true, true], "{}", both(&exported));
+    let replayed = neuropil(&["replay", place, "--device", "cpu"]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", both(&replayed));
+    let said = both(&replayed);
+    assert!(said.contains("trial 3: identical") && !said.contains("trial 1:"), "{said}");
+    assert!(said.contains("3 of 4 trials exist"), "{said}");
+}
