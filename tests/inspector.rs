@@ -215,7 +215,7 @@ fn a_parameter_follows_a_formula() {
         params::Value::Real(20.0)
     );
     let refused = again.set("lif.tau_syn=1", here).expect_err("linked").to_string();
-    assert!(refused.contains("follows `lif.tau_m / 2`"), "{refused}");
+    assert!(refused.contains("linked to `lif.tau_m / 2`"), "{refused}");
     w.get_by_label("Unlink lif.tau_syn").click();
     w.run();
     assert_eq!((value(&w, "lif.tau_syn"), w.state().session().project.links.len()), ("15 ms".into(), 0));
@@ -238,4 +238,114 @@ fn rows_are_filtered_by_change_and_by_text() {
     w.run();
     type_into(&mut w, "Filter parameters", "refractory");
     assert!(w.query_by_label("lif.t_refractory value").is_some() && w.query_by_label("lif.tau_m value").is_none());
+}
+
+#[test]
+fn long_names_do_not_widen_the_inspector() {
+    let mut w = fresh();
+    let width = |w: &Window| w.get_by_label("Filter parameters").rect().width();
+    let before = width(&w);
+    let name = "a_very_long_name_without_any_space_in_it_that_does_not_fit_into_the_width_of_the_panel".repeat(2);
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    for (group, _) in params.groups().iter().enumerate().filter(|(_, g)| g.list).collect::<Vec<_>>() {
+        params.push(group as u8);
+        let id = params::ParamId::of(group, 0);
+        params.set(&params::Change { id, value: params::Value::Text(name.clone()) });
+    }
+    w.run_steps(6);
+    assert!((width(&w) - before).abs() < 1.0, "{} before, {} now", before, width(&w));
+}
+
+#[test]
+fn the_palette_grows_with_its_results() {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Palette);
+    w.run_steps(3);
+    w.event(Event::Text("#3210".into()));
+    w.run_steps(30);
+    for _ in 0..5 {
+        w.key_press(Key::Backspace);
+        w.run_steps(4);
+    }
+    let rows = w.query_all_by_label_contains("New project").filter(|n| n.rect().height() > 10.0).count();
+    let last = w.query_all_by_role(Role::Button).map(|n| n.rect().bottom()).fold(0.0_f32, f32::max);
+    assert!(rows > 0 && last > 300.0, "{rows} rows, down to {last}");
+}
+
+#[test]
+fn a_filter_over_a_field_is_evaluated_while_paused() {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::ShowView("filter"));
+    w.run_steps(4);
+    w.get_by_label("Filter query").focus();
+    w.run();
+    w.event(Event::Text("rate >= 0 Hz".into()));
+    until(&mut w, "it is evaluated", |w| w.query_by_label_contains("4,000 shown of 4,000").is_some());
+    assert!(w.query_by_label_contains("no values yet").is_none());
+}
+
+/// A new stimulus is disabled until it has a valid target; an invalid query stays in the field with its reason.
+#[test]
+fn a_new_stimulus_is_enabled_by_its_first_valid_target() {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    w.query_all_by_label("Add stimulus").last().expect("a button").click();
+    w.run_steps(4);
+    let id = |w: &Window, field: &str| {
+        let params = w.state().session().project.model.params();
+        let group = params.groups().iter().position(|g| g.name == "interventions").expect("a list");
+        let field = params.groups()[group].params.iter().position(|p| p.name == field).expect("a field");
+        let item = (params.len(group as u8) - 1) as u16;
+        params::ParamId { item, ..params::ParamId::of(group, field) }
+    };
+    let get = |w: &Window, field: &str| w.state().session().project.model.params().get(id(w, field));
+    assert_eq!(get(&w, "enabled"), params::Value::Bool(false), "it has no target yet");
+    let target = w.state().session().project.model.params().path(id(&w, "target"));
+    let enter_target = |w: &mut Window, text: &str| {
+        w.get_by_role_and_label(Role::TextInput, &target).focus();
+        w.run_steps(2);
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        w.event(Event::Text(text.into()));
+        w.run_steps(2);
+        w.key_press(Key::Enter);
+        w.run_steps(4);
+    };
+    enter_target(&mut w, "clas = optic");
+    assert!(w.query_by_label_contains("did you mean `class`").is_some(), "the reason is at the row");
+    assert_eq!((get(&w, "target"), get(&w, "enabled")), (params::Value::Text("".into()), params::Value::Bool(false)));
+    enter_target(&mut w, "class = optic");
+    assert!(w.query_by_label_contains("did you mean").is_none());
+    let valid = (params::Value::Text("class = optic".into()), params::Value::Bool(true));
+    assert_eq!((get(&w, "target"), get(&w, "enabled")), valid);
+}
+
+/// Selecting elements leaves the parameters where they are.
+#[test]
+fn the_selection_card_does_not_move_the_parameters() {
+    let mut w = open(start(true));
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    w.run_steps(3);
+    let before = w.get_by_label("lif.tau_m value").rect();
+    w.state_mut().session_mut().selection.replace("neurons", vec![3, 5, 8]);
+    w.run_steps(4);
+    assert!(w.query_by_label_contains("3 neurons").is_some());
+    assert_eq!(w.get_by_label("lif.tau_m value").rect(), before);
 }

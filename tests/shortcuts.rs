@@ -123,6 +123,9 @@ fn the_focused_panel_is_exported() {
         w.drop_at(rect.center());
         w.run_steps(3);
         w.key_press_modifiers(Modifiers::COMMAND, Key::E);
+        w.run_steps(3);
+        assert!(w.query_all_by_label("Width").next().is_some(), "the dialog asks for the size on paper");
+        w.get_by_label("Export…").click();
         until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
         w.get_by_label("Path").focus();
         w.run();
@@ -137,9 +140,14 @@ fn the_focused_panel_is_exported() {
             let text = String::from_utf8(bytes).expect("text");
             assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{}", &text[..200]);
             assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
-            for said in ["class rates (Hz)", "lowest to highest per pixel", "optic"] {
+            for said in ["class rates (Hz)", "optic"] {
                 assert!(text.contains(said), "`{said}` is text");
             }
+            assert!(!text.contains("lowest to highest per pixel"), "without the caption");
+            let canvas = neuropil::app::theme::Tokens::light().canvas;
+            let light = format!("#{:02x}{:02x}{:02x}", canvas.r(), canvas.g(), canvas.b());
+            assert!(text.contains(&light), "in the light theme");
+            assert_eq!(w.ctx.theme(), egui::Theme::Dark, "the window keeps its theme");
             assert!(text.matches("<path").count() > 5, "curves are lines");
         } else {
             let picture = image::load_from_memory(&bytes).expect("a picture").to_rgb8();
@@ -330,6 +338,34 @@ fn recovery_opens_both_versions() {
     assert_eq!(second.canonicalize().expect("there"), file.canonicalize().expect("there"), "it shows the file");
     assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("17 ms".into(), true), "this one the work");
     assert!(w.query_by_label("Open both").is_none());
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// A connection list with other column names and text ids becomes a network beside it.
+#[test]
+fn connectivity_is_imported_with_a_guessed_mapping() {
+    let folder = std::env::temp_dir().join(format!("neuropil-import-window-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("connections.csv");
+    std::fs::write(&file, "pre,post,syn_count,nt\nMN9,LC4,5,ACH\nLC4,MN9,3,GABA\nDNg1,MN9,1,ACH\n").expect("written");
+    let mut w = open(Start { builder: None, ..start(true) });
+    w.run();
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ImportData);
+    w.run_steps(3);
+    w.get_by_label("Import files").focus();
+    w.run_steps(2);
+    w.event(Event::Text(file.display().to_string()));
+    until(&mut w, "it is read", |w| {
+        w.query_by_label_contains("3 neurons, 3 connections, 9 synapses, 1 inhibitory").is_some()
+    });
+    assert!(w.query_by_label_contains("First 3 rows").is_some());
+    w.get_by_label("Build").click();
+    until(&mut w, "it is built", |w| w.state().session().live.schema.set("neurons").is_some_and(|s| s.len == 3));
+    let set = w.state().session().live.schema.set("neurons").cloned().expect("neurons");
+    assert_eq!(set.names, ["DNg1", "LC4", "MN9"]);
+    assert!(value(&w, "network.path").contains("connections-network"));
     drop(w);
     std::fs::remove_dir_all(folder).ok();
 }

@@ -29,6 +29,8 @@ pub enum Intent {
     Example(&'static str),
     /// Create a project of this kind.
     New(&'static str),
+    /// Build a network from this folder of imported connections.
+    Import(PathBuf),
 }
 
 /// The open dialog.
@@ -160,6 +162,7 @@ fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> 
         Purpose::SaveText(..) => ("Save as", "Save"),
         Purpose::Figure(_) => ("Export panel: .png or .svg", "Export"),
         Purpose::Parameter(_) => ("Choose a file or folder", "Choose"),
+        Purpose::Import => ("Choose a connection list", "Choose"),
     };
     title_ui(ui, title);
     ui.label(widgets::sub(ui, "No file dialog on this desktop: type the path"));

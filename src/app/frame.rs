@@ -24,8 +24,8 @@ impl App {
                 }
                 live::LiveEvent::Frame(mut frame) => {
                     self.profile.absorb(&frame);
-                    self.session.filter.absorb(&self.session.live.schema, &frame);
                     self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
+                    self.session.filter.absorb(&self.session.live.schema, &frame);
                     self.session.live.give_back(frame);
                 }
                 live::LiveEvent::SchemaChanged(changed) => {

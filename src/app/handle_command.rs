@@ -33,7 +33,7 @@ impl App {
             UiCommand::NewLike => self.confirm_unsaved(Intent::New(self.session.project.model.name())),
             UiCommand::New(kind) => self.confirm_unsaved(Intent::New(kind)),
             UiCommand::Example(name) => self.confirm_unsaved(Intent::Example(name)),
-            UiCommand::ImportData => self.confirm_unsaved(Intent::Example("shiu")),
+            UiCommand::ImportData => self.import = Some(super::import::Import::default()),
             UiCommand::Open => self.confirm_unsaved(Intent::Pick),
             UiCommand::OpenRun(i) => {
                 if let Some(path) = self.library.runs.get(i).map(|run| run.folder.clone()) {
@@ -47,7 +47,8 @@ impl App {
             }
             UiCommand::Save => self.save(),
             UiCommand::SaveAs => self.pick(Purpose::SaveAs),
-            UiCommand::Export(format) => self.export(format),
+            UiCommand::Export(format) => self.export(None, format),
+            UiCommand::ExportRun(folder, format) => self.export(Some(folder), format),
             UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
             UiCommand::Undo => self.travel(true),
             UiCommand::Redo => self.travel(false),
@@ -89,7 +90,7 @@ impl App {
             UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,
             UiCommand::ZoomToRange => self.time.axis.zoom_to_range(),
             UiCommand::ClearRange => self.time.axis.range = None,
-            UiCommand::ExportPanel => self.export_panel(),
+            UiCommand::ExportPanel => self.export_panel(ctx),
             UiCommand::FocusSelection => views::ask_focus(ctx),
             UiCommand::ColorMenu => self.palette = Some(Palette::with("Colour by ")),
             UiCommand::ColorBy(at) => self.workspace.color_by(&self.session.live.schema, at),
@@ -272,7 +273,7 @@ impl App {
         }
     }
 
-    fn save_selection(&mut self) -> bool {
+    pub(super) fn save_selection(&mut self) -> bool {
         let session = &mut self.session;
         let name =
             interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);
@@ -280,28 +281,6 @@ impl App {
             self.notify(Level::Info, format!("Saved selection “{name}”"));
         }
         name.is_some()
-    }
-
-    /// Shows the traces of the selected elements and adds their probes to the recording.
-    fn probe_selection(&mut self, ctx: &egui::Context) {
-        // Kinds without named selections are probed too.
-        if interventions::can_select(self.session.project.model.params()) && !self.save_selection() {
-            return;
-        }
-        let session = &mut self.session;
-        let set = session.selection.set;
-        let list: Vec<String> = session.selection.elements.iter().take(64).map(u32::to_string).collect();
-        for probe in session.live.schema.probes {
-            if probe.shape == (crate::sim::Shape::Series { of: set }) {
-                let other = |wish: &String| wish.split('[').next().map(str::trim) != Some(probe.name);
-                session.project.record.retain(other);
-                session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
-            }
-        }
-        if views::by_name("traces").is_some() {
-            self.workspace.show_view("traces", &self.session.live.schema);
-            views::ask_pin(ctx);
-        }
     }
 
     fn select_none(&mut self) {
@@ -390,6 +369,9 @@ impl App {
                 if let Err(e) = self.jobs.write(path, text) {
                     self.notify(Level::Error, e);
                 }
+            }
+            Purpose::Import => {
+                self.import.get_or_insert_default().add(&path);
             }
             Purpose::Parameter(id) => {
                 let value = crate::params::Value::Text(path.display().to_string());

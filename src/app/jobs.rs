@@ -21,6 +21,8 @@ pub enum Purpose {
     SaveAs,
     /// To set a parameter to the path.
     Parameter(crate::params::ParamId),
+    /// A connection list to import.
+    Import,
     /// To write a text: a proposed name and the text.
     SaveText(String, Arc<str>),
     /// To write a picture of a panel.
@@ -266,6 +268,7 @@ impl Jobs {
                 }
                 Purpose::SaveText(ref name, _) => dialog.set_title("Save").set_file_name(name).save_file(),
                 Purpose::Parameter(_) => dialog.set_title("Choose a file").pick_file(),
+                Purpose::Import => dialog.set_title("Choose a connection list").pick_file(),
             };
             JobResult::Picked { purpose, path, took: since.elapsed() }
         })

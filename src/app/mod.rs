@@ -29,6 +29,7 @@ mod help;
 pub mod history;
 mod home;
 mod inbox;
+mod import;
 mod inspector;
 mod interventions;
 mod jobs;
@@ -44,6 +45,7 @@ mod placement;
 mod playback;
 mod preferences;
 pub mod problems;
+mod probing;
 mod profiling;
 mod rebuild;
 mod recent;
@@ -99,6 +101,7 @@ pub struct App {
     pub(crate) time: time::Time,
     pub(crate) time_panel: time_panel::TimePanel,
     pub(crate) inspector: inspector::Inspector,
+    import: Option<import::Import>,
     pub(crate) sets: sets::Sets,
     pub(crate) outline: tree::Outline,
     pub(crate) palette: Option<palette::Palette>,
@@ -108,7 +111,7 @@ pub struct App {
     pub(crate) jobs: jobs::Jobs,
     pub(crate) recent: recent::Recent,
     consent: consent::Consent,
-    figure: Option<figure::FigureRequest>,
+    figures: figure::Figures,
     autosave: unsaved_guard::Autosave,
     attention: jobs::Attention,
     journal: journal::Journal,
@@ -175,6 +178,7 @@ impl App {
             time: time::Time::with_indexer(ctx.clone()),
             time_panel: time_panel::TimePanel::default(),
             inspector: inspector::Inspector::default(),
+            import: None,
             sets: sets::Sets::default(),
             outline: tree::Outline::default(),
             palette: None,
@@ -184,7 +188,7 @@ impl App {
             file_watch: file_watch::FileWatch::new(jobs.outbox(), ctx)?,
             waiting_dialogs: Default::default(),
             jobs,
-            figure: None,
+            figures: figure::Figures::default(),
             autosave: unsaved_guard::Autosave::default(),
             attention: jobs::Attention::default(),
             journal: journal::Journal::new(start.state_dir.as_deref()),
@@ -266,7 +270,8 @@ impl App {
 
     /// Whether a dialog or the command palette has the keyboard.
     pub(crate) fn is_modal(&self) -> bool {
-        self.dialog.is_some() || self.palette.is_some() || self.preferences.is_some() || self.shortcuts_sheet
+        let is_open = self.dialog.is_some() || self.palette.is_some() || self.preferences.is_some();
+        is_open || self.import.is_some() || self.figures.dialog.is_some() || self.shortcuts_sheet
     }
 
     /// Shows a toast and adds a line to the log.
@@ -313,7 +318,9 @@ impl App {
         let features = self.features();
         let session = &mut self.session;
         self.time.axis.line.update(ui, session.live.clock.step as f64);
-        self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock);
+        if let Some(frame) = self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock) {
+            session.filter.absorb(&session.live.schema, &frame);
+        }
         session.filter.update(ui.ctx(), &session.live.schema, &features);
         let (before, model) = (session.selection.clone(), &session.project.model);
         let mut color_scales = std::mem::take(&mut self.workspace.color_scales);
@@ -368,9 +375,13 @@ impl eframe::App for App {
         }
         self.frames.mark_first(&ctx);
         let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
-        self.panels_ui(ui, &mut queue);
-        self.capture_figure(&ctx);
+        self.restore_after_figure(&ctx);
+        if !self.figure_stage_ui(ui, &mut queue) {
+            self.panels_ui(ui, &mut queue);
+            figure::dialog::ui(&ctx, self);
+        }
         palette::ui(&ctx, self, &mut queue);
+        import::ui(&ctx, self);
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);
         shortcuts_sheet::ui(&ctx, self);

@@ -94,9 +94,10 @@ impl App {
         self.list_runs();
     }
 
-    /// Exports the last run, on a thread.
-    pub(super) fn export(&mut self, format: Format) {
-        let Some(run) = self.library.runs.last().map(|r| r.folder.clone()) else { return };
+    /// Exports a run, else the last one, on a thread.
+    pub(super) fn export(&mut self, folder: Option<PathBuf>, format: Format) {
+        let last = || self.library.runs.last().map(|r| r.folder.clone());
+        let Some(run) = folder.or_else(last) else { return };
         let job = move || JobResult::Exported(export_run(&run, format).map_err(|e| e.to_string()));
         if let Err(e) = self.jobs.spawn("export", job) {
             self.notify(Level::Error, e);

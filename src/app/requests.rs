@@ -48,7 +48,6 @@ impl App {
             ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
             ViewRequest::Parameters => {
                 self.panels.inspector = true;
-                self.inspector.show_selection();
             }
             ViewRequest::SaveText { name, text } => self.pick(Purpose::SaveText(name, text.into())),
         }

@@ -5,7 +5,9 @@ use super::{
     commands::{MENUS, UiCommand},
     icons, keymap,
     theme::Tokens,
+    views::page_of,
     widgets,
+    workspace::Page,
 };
 use egui::{Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, Ui, containers::menu::MenuButton, vec2};
 
@@ -35,8 +37,22 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 /// The entries of one menu.
 fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Vec<UiCommand>) {
     ui.set_min_width(230.0);
-    let entries: Vec<UiCommand> = all.iter().filter(|c| c.menu().0 == menu).cloned().collect();
-    entries_ui(ui, app, &entries, queue);
+    let entries = all.iter().filter(|c| c.menu().0 == menu).cloned();
+    let (views, others): (Vec<_>, Vec<_>) = entries.partition(|c| matches!(c, UiCommand::ShowView(_)));
+    views_ui(ui, app, &views, queue);
+    entries_ui(ui, app, &others, queue);
+}
+
+/// A submenu of views per page.
+fn views_ui(ui: &mut Ui, app: &App, views: &[UiCommand], queue: &mut Vec<UiCommand>) {
+    for page in Page::ALL {
+        let of_page = |c: &&UiCommand| matches!(c, UiCommand::ShowView(name) if page_of(name) == Some(page));
+        let entries: Vec<UiCommand> = views.iter().filter(of_page).cloned().collect();
+        if !entries.is_empty() {
+            let label = (icons::rich(page.icon()).size(13.0), format!("{} views", page.title()));
+            ui.menu_button(label, |ui| entries_ui(ui, app, &entries, queue));
+        }
+    }
 }
 
 /// Menu entries with their shortcuts.

@@ -88,6 +88,7 @@ impl App {
             Intent::Pick => self.pick(super::jobs::Purpose::Open),
             Intent::Open(path) => self.open_path(path),
             Intent::Example(name) => self.open_example(name),
+            Intent::Import(folder) => self.build_imported(&folder),
             Intent::New(kind) => {
                 let project = project::new_project(kind).unwrap_or_default();
                 self.set_document(project, None);

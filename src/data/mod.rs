@@ -9,6 +9,7 @@ pub mod connectome;
 pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
+pub mod import;
 pub mod samples;
 
 mod annotations;

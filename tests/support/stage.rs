@@ -426,3 +426,19 @@ impl Stage {
         image.pixels().map(|p| p.0).collect::<HashSet<_>>().len()
     }
 }
+
+impl Stage {
+    /// Taps of the view.
+    pub fn taps(&mut self) -> Vec<neuropil::sim::Tap> {
+        let inside = self.harness().state();
+        inside.view.taps(&inside.schema, &inside.selection)
+    }
+
+    /// Types into the field with this label.
+    pub fn type_into(&mut self, label: &str, text: &str) {
+        self.harness().get_by_label(label).focus();
+        self.run(2);
+        self.harness().event(Event::Text(text.into()));
+        self.run(3);
+    }
+}

@@ -45,6 +45,7 @@ impl UiCommand {
             }
             Self::ImportData => "Import connectivity…",
             Self::Export(format) => return format!("Export last run as {}", format.extension().to_uppercase()),
+            Self::ExportRun(_, format) => return format!("Export as {}", format.label()),
             Self::ShowView(name) => return format!("Show {}", workspace::view_title(app, name)),
             Self::OpenAnother(name) => return format!("Open another panel: {}", workspace::view_title(app, name)),
             Self::Workspace(at) => return format!("Workspace {}", app.workspace.titles().nth(*at).unwrap_or_default()),
@@ -153,7 +154,7 @@ impl UiCommand {
             Self::Save | Self::SaveAs => {
                 "Parameters, stimuli, groups, probes and layout; run data is stored in run folders"
             }
-            Self::Export(_) => "Exports the recorded probes for other programs",
+            Self::Export(_) | Self::ExportRun(..) => "Exports the recorded probes for other programs",
             Self::RunToEnd => "Runs to the project's duration, then pauses",
             Self::PauseDisplay => "The engine continues; the window draws only clock and speed",
             Self::Compare(_) => {
@@ -233,7 +234,7 @@ impl UiCommand {
             Self::Example(_) => icons::BRAIN,
             Self::ImportData => icons::IMPORT,
             Self::Save | Self::SaveAs => icons::SAVE,
-            Self::Export(_) => icons::EXPORT,
+            Self::Export(_) | Self::ExportRun(..) => icons::EXPORT,
             Self::UndoSteps(_) => icons::CLOCK,
             Self::Undo => icons::UNDO,
             Self::Redo => icons::REDO,

@@ -37,6 +37,8 @@ pub enum UiCommand {
     SaveAs,
     /// Exports the last run in this format.
     Export(Format),
+    /// Exports a run in this format.
+    ExportRun(PathBuf, Format),
     /// Quits the program.
     Quit,
     /// Undoes the last edit.
@@ -287,7 +289,9 @@ impl UiCommand {
                 ("Simulation", false)
             }
             Self::RunToEnd | Self::PauseDisplay | Self::MeasurePeak | Self::Compare(_) => ("Simulation", false),
-            Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => ("Simulation", false),
+            Self::ExportRun(..) | Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => {
+                ("Simulation", false)
+            }
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_)
             | Self::CloseWorkspace

@@ -1,5 +1,6 @@
 //! Exports a panel as a figure: PNG with the pixels of the screen, or SVG, by the file extension.
 
+pub mod dialog;
 mod svg;
 
 use super::{
@@ -12,8 +13,6 @@ use std::{path::Path, sync::Arc};
 
 /// Points per inch on paper at 100 % zoom, independent of the screen.
 const POINTS_PER_INCH: f32 = 96.0;
-/// Millimetres per point.
-const MM: f32 = 25.4 / POINTS_PER_INCH;
 
 /// A requested figure: its name and area.
 pub struct FigureRequest {
@@ -21,12 +20,25 @@ pub struct FigureRequest {
     pub name: String,
     /// Points.
     pub area: Rect,
+    /// Millimetres on paper per point.
+    pub mm_per_point: f32,
+}
+
+/// Figures in progress.
+#[derive(Default)]
+pub struct Figures {
+    request: Option<FigureRequest>,
+    pub(super) dialog: Option<dialog::FigureDialog>,
+    stage: Option<dialog::FigureStage>,
+    /// Whether theme and zoom are those of a figure.
+    was_staged: bool,
 }
 
 /// A captured panel.
 pub struct Figure {
     name: String,
     area: Rect,
+    mm_per_point: f32,
     scale: f32,
     shapes: Vec<ClippedShape>,
     screen: Arc<ColorImage>,
@@ -58,8 +70,8 @@ impl FigureHandle {
 }
 
 impl App {
-    /// Requests a figure of the focused panel.
-    pub(super) fn export_panel(&mut self) {
+    /// Opens the figure dialog for the focused panel.
+    pub(super) fn export_panel(&mut self, ctx: &Context) {
         let schema = &self.session.live.schema;
         let view = self.workspace.focused_view().map(|view| view.title(schema));
         match (view, self.workspace.focused_area) {
@@ -67,7 +79,7 @@ impl App {
                 let name = format!("{} {}", self.session.project.name, title.to_lowercase());
                 let is_plain = |c: char| c.is_alphanumeric() || c == '-';
                 let name = name.replace(|c| !is_plain(c), "-");
-                self.figure = Some(FigureRequest { name, area });
+                self.open_figure_dialog(name, area, ctx.pixels_per_point());
             }
             _ => self.notify(Level::Warning, "No panel to export"),
         }
@@ -75,14 +87,14 @@ impl App {
 
     /// After drawing: captures the panel's shapes now and its pixels when the screenshot arrives.
     pub(super) fn capture_figure(&mut self, ctx: &Context) {
-        let Some(FigureRequest { name, area }) = self.figure.take() else { return };
+        let Some(FigureRequest { name, area, mm_per_point }) = self.figures.request.take() else { return };
         let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
             list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
         };
         let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
         let (scale, outbox, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
         ctx.request_screenshot(move |screen| {
-            let figure = Figure { name, area, scale, shapes, screen };
+            let figure = Figure { name, area, mm_per_point, scale, shapes, screen };
             outbox.try_send(JobResult::Figure(FigureHandle(Arc::new(figure)))).ok();
             wake.request_repaint();
         });
@@ -98,12 +110,15 @@ impl App {
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
-        true => svg::write(&figure.shapes, figure.area, &|part| figure.png(part).ok().map(|png| base64(&png))).into(),
+        true => svg::write(&figure.shapes, figure.area, figure.mm_per_point, &|part| {
+            figure.png(part).ok().map(|png| base64(&png))
+        })
+        .into(),
         false => figure.png(figure.area).map_err(|e| format!("{}: {e}", path.display()))?,
     };
     std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mm = figure.area.size() * MM;
-    let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", POINTS_PER_INCH * figure.scale) };
+    let mm = figure.area.size() * figure.mm_per_point;
+    let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", 25.4 * figure.scale / figure.mm_per_point) };
     Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))
 }
 
@@ -119,17 +134,18 @@ impl Figure {
         }
         let row = |y: usize| &self.screen.pixels[y * width + left..y * width + right];
         let rgb: Vec<u8> = (top..bottom).flat_map(row).flat_map(|c| [c.r(), c.g(), c.b()]).collect();
-        encode(&rgb, (right - left) as u32, (bottom - top) as u32, self.scale).map_err(|e| e.to_string())
+        let per_mm = self.scale / self.mm_per_point;
+        encode(&rgb, (right - left) as u32, (bottom - top) as u32, per_mm).map_err(|e| e.to_string())
     }
 }
 
 /// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its screen size in a document.
-fn encode(rgb: &[u8], width: u32, height: u32, scale: f32) -> Result<Vec<u8>, png::EncodingError> {
+fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, png::EncodingError> {
     let mut out = vec![];
     let mut encoder = png::Encoder::new(&mut out, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    let per_metre = (scale * 1e3 / MM).round() as u32;
+    let per_metre = (per_mm * 1e3).round() as u32;
     let unit = png::Unit::Meter;
     encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit }));
     let mut writer = encoder.write_header()?;
@@ -159,7 +175,7 @@ mod tests {
     #[test]
     fn png_stores_the_physical_resolution() {
         for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
-            let bytes = encode(&[7; 3 * 6], 3, 2, scale).expect("a picture");
+            let bytes = encode(&[7; 3 * 6], 3, 2, scale * POINTS_PER_INCH / 25.4).expect("a picture");
             let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
             let size = reader.info().pixel_dims.expect("pHYs");
             assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");

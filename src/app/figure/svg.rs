@@ -1,6 +1,5 @@
 //! SVG export: shapes stay shapes and text stays text; textured shapes and GPU callbacks are embedded as pixels.
 
-use super::MM;
 use egui::{
     Color32, Pos2, Rect, Shape, Stroke,
     epaint::{
@@ -16,15 +15,15 @@ const FONT_HEIGHT: f32 = 1.21;
 const MAX_TRIANGLES: usize = 2_000;
 
 /// Writes the shapes inside an area. `pixels` returns a part of the figure as base-64 PNG.
-pub fn write(shapes: &[ClippedShape], area: Rect, pixels: &dyn Fn(Rect) -> Option<String>) -> String {
+pub fn write(shapes: &[ClippedShape], area: Rect, mm: f32, pixels: &dyn Fn(Rect) -> Option<String>) -> String {
     let (w, h) = (area.width(), area.height());
     let mut svg = Svg { out: String::new(), pixels };
     let _ = writeln!(
         svg.out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
          width=\"{}mm\" height=\"{}mm\" viewBox=\"{} {} {w} {h}\">",
-        w * MM,
-        h * MM,
+        w * mm,
+        h * mm,
         area.left(),
         area.top()
     );

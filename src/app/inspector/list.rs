@@ -1,6 +1,10 @@
 //! List groups as cards: add, remove, enable, collapse.
 
-use super::{Rows, header_ui, row};
+use super::{
+    Rows, header_ui,
+    query::{add_item, lacks_target, set_value},
+    row,
+};
 use crate::{
     app::{icons, theme::Tokens, widgets},
     params::{Change, GroupSpec, ParamId, Params, Value},
@@ -50,7 +54,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
         let word = item_noun(spec).to_lowercase();
         let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
         if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
-            rows.params.push(group as u8);
+            add_item(rows.params, group);
         }
     });
 }
@@ -96,20 +100,25 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
         ui.spacing_mut().item_spacing.x = 6.0;
         let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
         let fold = ui.add(Label::new(icons::rich(caret).size(10.0).color(t.text_sub)).sense(Sense::click()));
-        let title = RichText::new(&name).family(widgets::semibold()).color(t.text_strong);
-        let title = ui.add(Label::new(title).truncate().sense(Sense::click()));
-        if fold.clicked() || title.clicked() {
-            state.toggle(ui);
-        }
+        // From the right, so that a long name is truncated and does not widen the panel.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let removed = widgets::icon_button(ui, icons::TRASH, &format!("Remove {name}")).clicked();
             let field = rows.params.groups()[group].params.iter().position(|p| p.name == "enabled");
             if let Some(f) = field {
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 let mut on = rows.params.get(id) == Value::Bool(true);
-                if widgets::switch(ui, &mut on, &rows.params.path(id)).changed() {
-                    rows.params.set(&Change { id, value: Value::Bool(on) });
+                let name = rows.params.path(id);
+                let is_ready = !lacks_target(rows.params, group, item);
+                let switch = ui.add_enabled_ui(is_ready, |ui| widgets::switch(ui, &mut on, &name)).inner;
+                if switch.on_disabled_hover_text("Choose a target first").changed() {
+                    set_value(rows.params, &Change { id, value: Value::Bool(on) });
                 }
+            }
+            let title = RichText::new(&name).family(widgets::semibold()).color(t.text_strong);
+            let title = |ui: &mut Ui| ui.add(Label::new(title).truncate().sense(Sense::click()));
+            let title = ui.with_layout(Layout::left_to_right(Align::Center), title).inner;
+            if fold.clicked() || title.clicked() {
+                state.toggle(ui);
             }
             removed
         })

@@ -6,11 +6,13 @@ mod linked;
 mod list;
 pub mod number;
 mod presets;
+mod query;
 mod row;
 mod selection;
 
 pub use actions::with_values;
 pub use list::{item_name, item_noun, remove_item};
+pub use query::{add_item, lacks_target};
 
 use super::{
     App, commands::UiCommand, focus, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens,
@@ -21,9 +23,12 @@ use crate::{
     project::PlanTree,
 };
 use egui::{
-    Align, Frame, Id, Layout, Margin, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
+    Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
     accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
+
+/// Share of the panel's height that the selection card takes at most.
+const MAX_CARD_SHARE: f32 = 0.45;
 
 /// State of the inspector.
 #[derive(Default)]
@@ -32,19 +37,12 @@ pub struct Inspector {
     only_changed: bool,
     scroll_to: Option<&'static str>,
     forms: actions::Forms,
-    is_top_wanted: bool,
 }
 
 impl Inspector {
     /// Filters the rows by path.
     pub fn find(&mut self, path: &str) {
         path.clone_into(&mut self.search);
-    }
-
-    /// Scrolls to the selection card at the top.
-    pub fn show_selection(&mut self) {
-        self.search.clear();
-        self.is_top_wanted = true;
     }
 
     /// Scrolls to a group.
@@ -63,6 +61,8 @@ pub(super) struct Rows<'a> {
     links: Option<&'a mut Vec<Link>>,
     /// Edits pending until a rebuild or a rewind.
     pending: &'a [ParamId],
+    /// Completes and checks queries, where there is a simulation.
+    queries: Option<&'a query::QuerySource<'a>>,
     /// The simulation the edits are sent to, if any.
     live: Option<&'a Live>,
     /// Estimated cost of a rebuild, when known.
@@ -126,12 +126,18 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     for (level, text) in messages {
         app.notify(level, text);
     }
+    // Pinned below the parameters, so that selecting does not move them.
+    if selection::is_shown(app) {
+        let height = ui.available_height() * MAX_CARD_SHARE;
+        Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
+            ui,
+            |ui| {
+                ScrollArea::vertical().max_height(height).show(ui, |ui| selection::ui(ui, app, queue));
+            },
+        );
+    }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
-        if std::mem::take(&mut app.inspector.is_top_wanted) {
-            ui.scroll_to_cursor(Some(Align::TOP));
-        }
-        selection::ui(ui, app, queue);
         let browse = groups_ui(ui, app);
         plan_ui(ui, app);
         project_ui(ui, app);
@@ -156,15 +162,19 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
 /// The kind's groups. Returns the path parameter to browse for, if any.
 fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let place = app.devices.chosen().kind();
+    let features = app.features();
     let session = &mut app.session;
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
+    let queries =
+        query::QuerySource { schema: &session.live.schema, features: &features, selection: &session.selection };
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         defaults: session.defaults.params(),
         pending: &pending,
+        queries: Some(&queries),
         live: Some(&session.live),
         cost: &cost,
         messages: vec![],
@@ -244,6 +254,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         defaults,
         links: None,
         pending: &[],
+        queries: None,
         live: None,
         cost: "",
         messages: vec![],
@@ -263,6 +274,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         defaults: &defaults,
         links: None,
         pending: &[],
+        queries: None,
         live: None,
         cost: "",
         messages: vec![],

@@ -3,6 +3,7 @@
 use super::{
     Rows, linked,
     number::{self, NumberField, tidy},
+    query,
 };
 use crate::{
     app::{
@@ -73,16 +74,10 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     // The id is the parameter's path: rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
-    // A finished run is read-only.
-    let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
-    ui.scope_builder(row, |ui| {
-        if is_read_only {
-            ui.disable();
-        }
-        cells_ui(ui, rows, id, spec, &name, &Cells::of(rect));
-    });
-    if is_read_only {
-        return;
+    ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+    if let Some(why) = query::problem(ui.ctx(), &name).filter(|_| spec.kind == ValueType::Query) {
+        let error = Tokens::of(ui.ctx()).error;
+        ui.add(Label::new(RichText::new(why).small().color(error)).wrap());
     }
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
         hover_keys(ui, rows, id);
@@ -93,7 +88,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
 fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     if ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, egui::Key::Backspace)) {
         let value = rows.defaults.get(id);
-        rows.params.set(&Change { id, value });
+        query::set_value(rows.params, &Change { id, value });
     }
     let mut pasted = None;
     let copied = ui.input_mut(|i| {
@@ -116,7 +111,7 @@ fn hover_keys(ui: &Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
     if let Some(text) = pasted {
         match clipboard::paste_one(rows.params, id, &text) {
-            Ok(change) => drop(rows.params.set(&change)),
+            Ok(change) => query::set_value(rows.params, &change),
             Err(why) => rows.messages.push((Level::Warning, format!("{}: {why}", rows.params.path(id)))),
         }
     }
@@ -148,10 +143,10 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             }
             text_ui(ui, name, text, "path")
         }),
-        (Value::Text(text), kind) => {
-            let hint = if kind == ValueType::Query { "class = sensory" } else { "" };
-            cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, text, hint))
+        (Value::Text(text), ValueType::Query) if rows.queries.is_some() => {
+            cell(ui, cells.wide(), right(), |ui| query::ui(ui, rows, name, text))
         }
+        (Value::Text(text), _) => cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, text, "")),
         _ => None,
     };
     if matches!(old, Value::Real(_) | Value::Int(_)) {
@@ -166,7 +161,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     }
     let value = if reset && changed { Some(rows.defaults.get(id)) } else { new };
     if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
-        rows.params.set(&Change { id, value });
+        query::set_value(rows.params, &Change { id, value });
     }
 }
 
@@ -274,7 +269,7 @@ fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: 
 fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) -> Option<Value> {
     let mut chosen = now;
     let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
-    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).selected_text(shown);
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).truncate().selected_text(shown);
     let response = combo.show_ui(ui, |ui| {
         for (i, choice) in choices.iter().enumerate() {
             ui.selectable_value(&mut chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));

@@ -8,7 +8,13 @@ use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
 /// Larger selections show their size only: counting categories would exceed the frame budget.
 const MAX_COUNTED: usize = 20_000;
 
-/// Draws the section when something is selected.
+/// Whether there is a selection to describe.
+pub fn is_shown(app: &App) -> bool {
+    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    !selection.elements.is_empty() && schema.set(selection.set).is_some()
+}
+
+/// Draws the card when something is selected.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let (selection, schema) = (&app.session.selection, &app.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
@@ -17,7 +23,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
-        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
+        let title = RichText::new(title).family(widgets::semibold()).color(t.text_strong);
+        ui.add(Label::new(title).truncate());
         if elements.len() == 1 || !set.columns.is_empty() {
             Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
                 ui.spacing_mut().interact_size.y = 14.0;

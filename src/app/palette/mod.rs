@@ -15,6 +15,9 @@ use egui::{
 use entries::{Entry, Row};
 use std::sync::Arc;
 
+/// Height of the list at most, points.
+const LIST_HEIGHT: f32 = 400.0;
+
 /// The palette while it is open.
 #[derive(Default)]
 pub struct Palette {
@@ -137,7 +140,8 @@ impl Palette {
         self.at = (self.at + usize::from(down)).min(rows.len().saturating_sub(1)).saturating_sub(usize::from(up));
         let mut chosen = (enter && rows.get(self.at).is_some_and(|r| r.why_not.is_none())).then_some(self.at);
         ui.add_space(4.0);
-        ScrollArea::vertical().max_height(400.0).show(ui, |ui| {
+        // The list is laid out in full each frame: the height left by a short list of the last frame must not limit it.
+        ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             for (i, row) in rows.iter().enumerate() {
                 let response = row_ui(ui, row, i == self.at);

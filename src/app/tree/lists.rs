@@ -35,7 +35,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             if leaf(ui, icons::PLUS, &format!("Add {}", inspector::item_noun(*group).to_lowercase()), false, |_| {})
                 .clicked()
             {
-                app.session.project.model.params_mut().push(g as u8);
+                inspector::add_item(app.session.project.model.params_mut(), g);
                 app.panels.inspector = true;
                 app.inspector.show_group(group.name);
             }
@@ -56,10 +56,12 @@ fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
     let name = inspector::item_name(params, at.0, at.1);
     let mut enabled = field(params, at, "enabled").map(|id| (id, params.get(id) == Value::Bool(true)));
     let (glyph, before) = (glyph(params, at), enabled);
+    let is_ready = !inspector::lacks_target(params, at.0, at.1);
     let strong = enabled.is_none_or(|(_, on)| on);
     let response = leaf(ui, glyph, &name, strong, |ui| {
         if let Some((_, on)) = &mut enabled {
-            widgets::switch(ui, on, &format!("Enable {name}"));
+            let switch = ui.add_enabled_ui(is_ready, |ui| widgets::switch(ui, on, &format!("Enable {name}"))).inner;
+            switch.on_disabled_hover_text("Choose a target first");
         }
     });
     if let (true, Some((id, on))) = (before != enabled, enabled) {

@@ -29,7 +29,8 @@ fn parts(all: Rect, has_caption: bool) -> (Option<Rect>, Rect, Option<Rect>) {
 pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: impl FnOnce(&mut Ui)) -> Rect {
     let all = ui.available_rect_before_wrap();
     ui.advance_cursor_after_rect(all);
-    let (top, mut canvas, bottom) = parts(all, caption.is_some());
+    let is_figure = crate::app::figure::dialog::is_staged(ui.ctx());
+    let (top, mut canvas, bottom) = if is_figure { (None, all, None) } else { parts(all, caption.is_some()) };
     if let Some(top) = top {
         ui.painter().rect_filled(top, 0.0, tokens.panel);
         ui.painter().hline(all.x_range(), top.bottom() - 0.5, (1.0, tokens.line));
@@ -120,6 +121,11 @@ pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     let text = elide(&painter, "Too small: enlarge or maximise", &small(ui), canvas.width() - 16.0);
     painter.text(canvas.center(), Align2::CENTER_CENTER, text, small(ui), tokens.text_sub);
     true
+}
+
+/// Scroll bars beside the content instead of over it.
+pub fn solid_scroll_bars(ui: &mut Ui) {
+    ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
 
 /// The font of captions and axis labels.
@@ -221,10 +227,18 @@ pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
     }
     let button = ui.button("…").on_hover_text("More options");
     button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More options"));
-    egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+    // egui remembers one open popup: a drop-down in here would close it. So this one is remembered here.
+    let (ctx, id) = (ui.ctx().clone(), button.id.with("more"));
+    let mut is_open = ctx.data(|d| d.get_temp::<bool>(id)).unwrap_or_default() != button.clicked();
+    let is_list_open = egui::Popup::is_any_open(&ctx);
+    let popup = egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::IgnoreClicks);
+    let shown = popup.open_bool(&mut is_open).show(|ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
         add(ui);
     });
+    let is_left = shown.is_some_and(|shown| shown.response.clicked_elsewhere());
+    let closes = is_left && !is_list_open && !button.clicked();
+    ctx.data_mut(|d| d.insert_temp(id, is_open && !closes));
 }
 
 /// The LIVE toggle of a time view: green and filled while it follows.
@@ -268,7 +282,7 @@ pub use crate::app::text::{spaced, unwrap};
 
 pub use super::{
     axes::{tick_digits, ticks, x_axis, y_axis},
-    numbers::{TimeUnit, duration, duration_unit, reading, value, with_unit},
+    numbers::{TimeUnit, column_decimals, duration, duration_unit, fixed, reading, value, with_unit},
 };
 
 /// A colour swatch in a legend; returns its response.

@@ -362,17 +362,21 @@ fn pin_id() -> egui::Id {
     egui::Id::unique("views: pin the selection")
 }
 
-/// Asks the traces view to pin the selected elements, after the probe command.
-pub fn ask_pin(ctx: &egui::Context) {
-    let now = ctx.cumulative_pass_nr();
-    ctx.data_mut(|d| d.insert_temp(pin_id(), now));
+/// Elements to pin, and the pass of the request.
+type Pin = (u64, Arc<Vec<u32>>);
+
+/// Asks the traces view to pin elements, after the probe command.
+pub fn ask_pin(ctx: &egui::Context, elements: Vec<u32>) {
+    let pin: Pin = (ctx.cumulative_pass_nr(), Arc::new(elements));
+    ctx.data_mut(|d| d.insert_temp(pin_id(), pin));
     ctx.request_repaint();
 }
 
-/// Whether pinning was requested in the last passes; true once.
-pub(crate) fn take_pin(ctx: &egui::Context) -> bool {
+/// Elements to pin, requested in the last passes; returned once.
+pub(crate) fn take_pin(ctx: &egui::Context) -> Option<Arc<Vec<u32>>> {
     let now = ctx.cumulative_pass_nr();
-    ctx.data_mut(|d| d.remove_temp::<u64>(pin_id())).is_some_and(|since| now.saturating_sub(since) <= 3)
+    let pin = ctx.data_mut(|d| d.remove_temp::<Pin>(pin_id()));
+    pin.filter(|(since, _)| now.saturating_sub(*since) <= 3).map(|(_, elements)| elements)
 }
 
 fn focus_id() -> egui::Id {

@@ -23,6 +23,27 @@ pub fn reading(v: f32) -> String {
     value(if v.abs() < 100.0 { round3(v) } else { v.round() })
 }
 
+/// A value with this many decimals and grouped digits, for columns of numbers.
+pub fn fixed(v: f64, decimals: usize) -> String {
+    if !v.is_finite() {
+        return "—".into();
+    }
+    let text = format!("{:.decimals$}", v.abs());
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), crate::app::text::count);
+    let sign = if v < 0.0 && text.bytes().any(|b| (b'1'..=b'9').contains(&b)) { "−" } else { "" };
+    match rest {
+        "" => format!("{sign}{whole}"),
+        rest => format!("{sign}{whole}{}{rest}", crate::app::text::localised(".".to_owned())),
+    }
+}
+
+/// Decimals of a column whose values span this range: three significant digits of the largest.
+pub fn column_decimals(low: f64, high: f64) -> usize {
+    let largest = low.abs().max(high.abs()).max(1e-9);
+    if largest.is_finite() { (2 - largest.log10().floor() as i32).clamp(0, 4) as usize } else { 2 }
+}
+
 /// A value with its unit.
 pub fn with_unit(v: f64, unit: &str) -> String {
     if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
@@ -90,6 +111,11 @@ mod tests {
         assert_eq!(value(-52.0), "-52");
         assert_eq!(value(1234.5), "1234");
         assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
+        assert_eq!([1234.56, -0.04, 7.0].map(|v| fixed(v, 1)), ["1,234.6", "0.0", "7.0"]);
+        assert_eq!(
+            [(0.0, 80.0), (-80.0, 20.0), (0.0, 1.0), (0.0, 5000.0)].map(|(a, b)| column_decimals(a, b)),
+            [1, 1, 2, 0]
+        );
         assert_eq!(duration(0.0016), "1.6 ms");
         assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
         assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");

@@ -10,12 +10,13 @@ use crate::{
         widgets,
     },
     engine::SimSchema,
+    export::Format,
     project::Status,
     sim::{Frame, Tap},
 };
 use egui::{Align, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
 use egui_extras::{Column, TableBuilder};
-use std::cmp::Ordering;
+use std::{cmp::Ordering, path::Path};
 
 /// Height of a row, points.
 const ROW: f32 = 22.0;
@@ -135,6 +136,11 @@ impl Runs {
             }
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
         }
+        ui.add_enabled_ui(selected.is_some(), |ui| {
+            let folder = selected.clone().unwrap_or_default();
+            let menu = ui.menu_button("Export", |ui| export_ui(ui, ctx, &folder));
+            menu.response.on_hover_text("Exports the selected run").on_disabled_hover_text("No run selected");
+        });
         if open.on_disabled_hover_text("No run selected").clicked() {
             ctx.requests.extend(selected.map(|folder| ViewRequest::Command(UiCommand::RevealRun(folder))));
         }
@@ -225,6 +231,16 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
     ui.with_layout(layout, |ui| ui.add(Label::new(text).truncate().selectable(false)));
 }
 
+/// The formats a run is exported to.
+fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, folder: &Path) {
+    for format in Format::ALL {
+        if ui.button(format.label()).clicked() {
+            ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(folder.to_owned(), format)));
+            ui.close();
+        }
+    }
+}
+
 fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
     ui.set_min_width(150.0);
     if ui.button("Open").clicked() {
@@ -240,6 +256,7 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
         ui.close();
     }
+    ui.menu_button("Export", |ui| export_ui(ui, ctx, &run.folder));
     if ui.button("Copy path").clicked() {
         ui.copy_text(run.folder.display().to_string());
         ui.close();
@@ -281,6 +298,7 @@ impl View for Runs {
         }
         ui.painter().rect_filled(canvas, 0, ctx.tokens.canvas);
         ui.scope_builder(UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(8.0, 2.0))), |ui| {
+            kit::solid_scroll_bars(ui);
             egui::ScrollArea::horizontal().show(ui, |ui| self.table_ui(ui, ctx, &rows));
         });
     }

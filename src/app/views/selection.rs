@@ -84,6 +84,18 @@ impl Selection {
         if self.set == set { &self.elements } else { &[] }
     }
 
+    /// Up to `n` selected elements of a set, sorted by index: those with the highest spike counts.
+    pub fn most_active(&self, set: &str, counts: &[u32], n: usize) -> Vec<u32> {
+        let mut elements = self.of(set).to_vec();
+        if elements.len() > n {
+            let count = |e: &u32| counts.get(*e as usize).copied().unwrap_or(0);
+            elements.sort_by_key(|e| (std::cmp::Reverse(count(e)), *e));
+            elements.truncate(n);
+            elements.sort_unstable();
+        }
+        elements
+    }
+
     /// Whether an element of a set is selected.
     pub fn contains(&self, set: &str, element: u32) -> bool {
         self.of(set).binary_search(&element).is_ok()
@@ -92,5 +104,20 @@ impl Selection {
     /// The hovered element, if it is of this set.
     pub fn hovered_in(&self, set: &str) -> Option<u32> {
         self.hovered.filter(|_| self.set == set || self.set.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_active_elements_are_taken_from_a_large_selection() {
+        let selection = Selection { set: "cells", elements: Arc::new((0..100).collect()), ..Selection::default() };
+        let mut counts = vec![0; 100];
+        (counts[99], counts[70], counts[3]) = (5, 9, 1);
+        assert_eq!(selection.most_active("cells", &counts, 4), [0, 3, 70, 99]);
+        assert_eq!(selection.most_active("cells", &[], 2), [0, 1]);
+        assert_eq!(selection.most_active("cells", &counts, 200).len(), 100);
     }
 }

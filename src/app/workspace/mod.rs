@@ -46,6 +46,8 @@ pub struct Workspaces {
     /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
     epoch: u64,
+    /// Where the focused panel is drawn alone, for a figure.
+    pub figure_area: Option<egui::Rect>,
     /// Area of the focused panel in the last frame.
     pub focused_area: Option<egui::Rect>,
     /// Layout as opened with the project, and as saved last.
@@ -84,6 +86,7 @@ impl Default for Workspaces {
             samples: views::all(),
             pins: BTreeMap::new(),
             epoch: 0,
+            figure_area: None,
             focused_area: None,
             opened: None,
             stored: None,
@@ -254,16 +257,11 @@ impl Workspaces {
         self.publish(schema, frame);
     }
 
-    /// The lanes of these probes changed.
-    pub fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
-        self.views.values_mut().for_each(|view| view.schema_changed(schema, changed));
-    }
-
-    /// Shows the states at the cursor.
-    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) {
-        if let Some(frame) = time.states_to_show(schema, clock) {
-            self.publish(schema, &frame);
-        }
+    /// Shows the states at the cursor; returns them when they are new.
+    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) -> Option<Frame> {
+        let frame = time.states_to_show(schema, clock)?;
+        self.publish(schema, &frame);
+        Some(frame)
     }
 
     fn publish(&mut self, schema: &SimSchema, frame: &Frame) {
@@ -411,8 +409,29 @@ impl Workspaces {
         self.sync_views(schema);
     }
 
+    /// Draws the focused panel alone.
+    fn figure_ui(&mut self, ui: &mut Ui, mut ctx: ViewCtx<'_>, area: egui::Rect) {
+        let Some(pane) = self.focused().cloned() else { return };
+        let Some(view) = self.views.get_mut(&pane) else { return };
+        if let Some(pinned) = self.pins.get_mut(&pane) {
+            std::mem::swap(ctx.selection, pinned);
+        }
+        ctx.icon = view.icon();
+        ui.painter().rect_filled(area, 0, ctx.tokens.canvas);
+        ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
+            ui.set_clip_rect(area);
+            view.ui(ui, &mut ctx);
+        });
+        if let Some(pinned) = self.pins.get_mut(&pane) {
+            std::mem::swap(ctx.selection, pinned);
+        }
+    }
+
     /// Draws the panels.
     pub fn ui(&mut self, ui: &mut Ui, ctx: ViewCtx<'_>) {
+        if let Some(area) = self.figure_area {
+            return self.figure_ui(ui, ctx, area);
+        }
         let schema = ctx.schema;
         let at = self.active.min(self.list.len() - 1);
         let mut requests = tiles::TileRequests::default();

@@ -11,6 +11,10 @@ use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui,
 use egui_tiles::{Behavior, EditAction, SimplificationOptions, TabState, TileId, Tiles, Tree, UiResponse};
 use std::collections::BTreeMap;
 
+/// Width of help popups, points.
+const HELP_WIDTH: f32 = 360.0;
+/// Opacity of the header buttons of panels without pointer and focus.
+const IDLE: f32 = 0.0;
 /// Height of a panel header, points.
 const HEADER: f32 = 26.0;
 
@@ -74,7 +78,7 @@ fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, behavior: &mut TileBehavior<'_>,
     }
     ui.scope_builder(UiBuilder::new().max_rect(bar.shrink2(vec2(8.0, 0.0))), |ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            behavior.buttons_ui(ui, tile, pane);
+            behavior.buttons_ui(ui, tile, pane, bar);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.heading(title));
         });
     });
@@ -148,10 +152,17 @@ impl TileBehavior<'_> {
         }
     }
 
-    /// Add, pin, help, maximise, close; from right to left.
-    fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
+    /// Add, pin, help, maximise, close; from right to left. Visible while the pointer is over the panel or it has the
+    /// focus.
+    fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane, area: egui::Rect) {
         let title = self.title(pane);
         ui.spacing_mut().item_spacing.x = 0.0;
+        let area = ui.max_rect().union(area);
+        let is_near = ui.ctx().pointer_hover_pos().is_some_and(|at| area.contains(at));
+        // A pinned panel shows its pin; buttons stay reachable by keyboard and screen reader.
+        if !is_near && self.focused != Some(tile) && !self.maximised && !self.pins.contains_key(pane) {
+            ui.set_opacity(IDLE);
+        }
         if widgets::icon_button(ui, icons::CLOSE, &format!("Close {title}")).clicked() {
             self.requests.close = Some(tile);
         }
@@ -162,7 +173,7 @@ impl TileBehavior<'_> {
         let help = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
         if let Some(view) = self.views.get(pane) {
             Popup::menu(&help).show(|ui| {
-                ui.set_width(340.0);
+                ui.set_width(HELP_WIDTH);
                 crate::app::help::markdown_ui(ui, view.help());
             });
         }
@@ -218,7 +229,8 @@ impl Behavior<Pane> for TileBehavior<'_> {
     ) {
         let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
         ui.add_space(4.0);
-        self.buttons_ui(ui, tile, &pane);
+        let area = tiles.rect(tile).unwrap_or(egui::Rect::NOTHING);
+        self.buttons_ui(ui, tile, &pane, area);
     }
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: Response) -> Response {

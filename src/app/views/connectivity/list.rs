@@ -96,6 +96,7 @@ impl List {
     ) {
         self.update(ego, ctx.selection.of(set.name));
         let area = UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(8.0, 2.0)));
+        kit::solid_scroll_bars(ui);
         ui.scope_builder(area, |ui| self.table_ui(ui, ctx, set, wiring, ego));
     }
 
@@ -114,6 +115,10 @@ impl List {
         let table = table.cell_layout(Layout::left_to_right(Align::Center));
         let table = table.column(end()).column(end()).column(Column::exact(90.0)).column(Column::exact(80.0));
         let lines = std::mem::take(&mut self.lines);
+        // Strongest first: the first weight has the largest magnitude.
+        let largest = ego.synapses.first().map_or(0.0, |s| f64::from(s.weight.abs()));
+        let is_whole = ego.synapses.iter().take(1000).all(|s| s.weight.fract() == 0.0);
+        let decimals = if is_whole { 0 } else { kit::column_decimals(0.0, largest) };
         table
             .header(24.0, |mut header| {
                 for (by, word) in
@@ -129,7 +134,9 @@ impl List {
                     row.col(|ui| end_ui(ui, ctx, set, synapse.post));
                     row.col(|ui| {
                         let ink = if synapse.weight < 0.0 { ctx.tokens.inhibitory } else { ctx.tokens.excitatory };
-                        ui.label(RichText::new(kit::value(f64::from(synapse.weight))).font(kit::mono(ui)).color(ink));
+                        let text = RichText::new(kit::fixed(f64::from(synapse.weight), decimals));
+                        let text = text.font(kit::mono(ui)).color(ink);
+                        ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(text));
                     });
                     row.col(|ui| {
                         let text = RichText::new(kit::duration(wiring.delay_secs)).font(kit::mono(ui));

@@ -80,6 +80,9 @@ pub struct Filter {
     chosen: PooledResult<FilterKey, Result<FilterResult, Mistake>>,
     shown: FilterMask,
     mistake: Option<Mistake>,
+    named: Arc<[Named]>,
+    /// Names of the fields in the query that have no values yet.
+    sampling: Vec<&'static str>,
 }
 
 impl Filter {
@@ -128,15 +131,7 @@ impl Filter {
 
     /// Probes of the live values that the query reads.
     fn probes(&self, schema: &SimSchema) -> Vec<ProbeId> {
-        let (Some(set), Ok(query)) = (&self.set, query::parse(&self.query)) else { return vec![] };
-        let mut words = Vec::new();
-        columns(&query, &mut words);
-        let fields = probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == set.name));
-        let is_meant = |name: &str| {
-            let short = name.strip_suffix("_field").unwrap_or(name);
-            words.iter().any(|w| w.eq_ignore_ascii_case(name) || w.eq_ignore_ascii_case(short))
-        };
-        fields.filter(|(_, p)| is_meant(p.name) && set.column(p.name).is_none()).map(|(id, _)| id).collect()
+        self.set.as_ref().map(|set| field_probes(schema, set, &self.query, &self.named)).unwrap_or_default()
     }
 
     /// The next finer column, if any.
@@ -161,9 +156,15 @@ impl Filter {
         }
     }
 
+    /// Names of the fields in the query whose values have not arrived yet.
+    pub fn sampling(&self) -> &[&'static str] {
+        &self.sampling
+    }
+
     /// Called once a frame: takes finished results and starts missing jobs.
     pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, features: &KindFeatures) {
         self.settle(schema);
+        self.named.clone_from(&features.named);
         let Some(set) = self.set.clone() else { return };
         let for_trees = set.clone();
         self.trees.want(ctx, self.set_generation, move |_| Some(tree::trees(&for_trees)));
@@ -172,6 +173,7 @@ impl Filter {
         }
         if !self.is_on() {
             self.mistake = None;
+            self.sampling.clear();
             self.chosen.clear();
             if self.shown.mask.is_some() {
                 self.shown = FilterMask { generation: self.shown.generation + 1, ..FilterMask::default() };
@@ -184,6 +186,15 @@ impl Filter {
             named: features.named.to_vec(),
             hidden: self.hidden.clone(),
         };
+        let missing = self.probes(schema).into_iter().filter(|id| !self.values.contains_key(id));
+        self.sampling = missing.map(|id| schema.probes[usize::from(id)].name).collect();
+        if !self.sampling.is_empty() {
+            self.mistake = None;
+            return ctx.request_repaint_after(REEVALUATE_EVERY);
+        }
+        if self.are_values_new {
+            ctx.request_repaint_after(REEVALUATE_EVERY);
+        }
         let is_due = self.are_values_new && self.chosen.age() > REEVALUATE_EVERY && !self.chosen.is_busy();
         if is_due || self.chosen.is_stale(&key) {
             self.ask(ctx, schema, features, set, key, is_due);
@@ -240,15 +251,42 @@ impl Filter {
     }
 }
 
-/// The columns that a query compares.
-fn columns(query: &Query, out: &mut Vec<String>) {
+/// Probes of the fields that a query reads, also by way of named groups.
+pub fn field_probes(schema: &SimSchema, set: &ElementSet, query: &str, named: &[Named]) -> Vec<ProbeId> {
+    let mut words = Vec::new();
+    words_of(query, named, &mut words, 0);
+    let fields = probes_where(schema, |s| matches!(s, Shape::Field { over, .. } if *over == set.name));
+    let is_read = |name: &str| {
+        let short = name.strip_suffix("_field").unwrap_or(name);
+        words.iter().any(|w| w.eq_ignore_ascii_case(name) || w.eq_ignore_ascii_case(short))
+    };
+    fields.filter(|(_, p)| is_read(p.name) && set.column(p.name).is_none()).map(|(id, _)| id).collect()
+}
+
+/// Named groups within named groups are followed this deep.
+const MAX_NESTING: usize = 20;
+
+fn words_of(query: &str, named: &[Named], out: &mut Vec<String>, depth: usize) {
+    let Ok(query) = query::parse(query) else { return };
+    let mut groups = Vec::new();
+    columns(&query, out, &mut groups);
+    for group in named.iter().filter(|n| depth < MAX_NESTING && groups.contains(&n.name)) {
+        words_of(&group.query, named, out, depth + 1);
+    }
+}
+
+/// The columns that a query compares, and the groups it names.
+fn columns(query: &Query, out: &mut Vec<String>, groups: &mut Vec<String>) {
     match query {
-        Query::All | Query::Set(_) => {}
+        Query::All => {}
+        Query::Set(name) => groups.push(name.text.clone()),
         Query::Test(column, ..) => out.push(column.text.clone()),
-        Query::Not(inner) | Query::Choose { of: inner, .. } | Query::Linked { of: inner, .. } => columns(inner, out),
+        Query::Not(inner) | Query::Choose { of: inner, .. } | Query::Linked { of: inner, .. } => {
+            columns(inner, out, groups)
+        }
         Query::And(a, b) | Query::Or(a, b) => {
-            columns(a, out);
-            columns(b, out);
+            columns(a, out, groups);
+            columns(b, out, groups);
         }
     }
 }

@@ -170,6 +170,10 @@ impl Panel {
     }
 
     fn mistake_ui(&self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
+        if !ctx.filter.sampling().is_empty() {
+            let names = ctx.filter.sampling().join(", ");
+            ui.label(widgets::sub(ui, format!("Sampling {names}…")).small());
+        }
         let Some(mistake) = &ctx.filter.mistake else { return };
         let place = ctx.filter.query.get(mistake.at.clone()).map_or("", str::trim);
         let at = if place.is_empty() { String::new() } else { format!("at “{place}”: ") };

@@ -79,12 +79,17 @@ impl Traces {
         probes_where(schema, |s| matches!(s, Shape::Spikes { over } if *over == set)).next().map(|(id, _)| id)
     }
 
-    fn pin(&mut self, set: &str, selection: &Selection) {
-        let chosen = selection.of(set);
-        if !chosen.is_empty() {
-            self.pinned = chosen[..chosen.len().min(LANES)].to_vec();
-            self.is_pinned = true;
+    fn pin(&mut self, elements: Vec<u32>) {
+        if !elements.is_empty() {
+            (self.pinned, self.is_pinned) = (elements, true);
         }
+    }
+
+    /// The most active elements of the selection.
+    fn to_pin(ctx: &ViewCtx<'_>, set: &str) -> Vec<u32> {
+        let probe = Self::spikes_probe(ctx.schema, set);
+        let counts = probe.and_then(|id| ctx.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
+        ctx.selection.most_active(set, counts, LANES)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
@@ -100,7 +105,7 @@ impl Traces {
         let hint = "Keep these lanes when the selection changes (P)";
         let mut on = self.is_pinned;
         if ui.add_enabled_ui(on || n > 0, |ui| ui.toggle_value(&mut on, text).on_hover_text(hint)).inner.changed() {
-            if on { self.pin(set, ctx.selection) } else { self.is_pinned = false }
+            if on { self.pin(Self::to_pin(ctx, set)) } else { self.is_pinned = false }
         }
         ui.separator();
         kit::time_ui(ui, ctx, &mut self.link);
@@ -350,8 +355,10 @@ impl View for Traces {
         };
         let Some(set) = ctx.schema.set(name).cloned() else { return };
         let is_key = !ui.ctx().text_edit_focused() && ui.input(|i| i.modifiers.is_none() && i.key_pressed(Key::P));
-        if take_pin(ui.ctx()) || is_key {
-            self.pin(name, ctx.selection);
+        match take_pin(ui.ctx()) {
+            Some(elements) => self.pin(elements.to_vec()),
+            None if is_key => self.pin(Self::to_pin(ctx, name)),
+            None => {}
         }
         let wanted = self.elements(ctx.schema, name, ctx.selection);
         if wanted != self.wanted {

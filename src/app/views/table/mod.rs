@@ -2,15 +2,20 @@
 //! run on the pool.
 
 mod order;
+mod pointer;
 mod trail;
 
-use super::{MenuTarget, Selection, View, ViewCtx, colors, filter::QueryContext, kit, menu, probes_where, tap};
+use super::{
+    MenuTarget, Selection, View, ViewCtx, colors,
+    filter::{self, QueryContext},
+    kit, menu, probes_where, tap,
+};
 use crate::{
     app::{text, theme::Tokens},
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
-use egui::{Align, Key, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
+use egui::{Align, Layout, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 use order::{By, Order};
 use std::{
@@ -78,6 +83,19 @@ impl Table {
             Some(names) => all.into_iter().filter(|(_, p)| names.contains(p.name)).collect(),
             None => all.into_iter().filter(|(_, p)| !super::view_3d::is_time_since(p)).take(1).collect(),
         }
+    }
+
+    /// FilterMask fields, then fields that only the query reads.
+    fn sampled_fields(&self, schema: &SimSchema) -> Vec<(ProbeId, &'static ProbeSpec)> {
+        let mut fields = self.shown_fields(schema);
+        let set = self.set.as_ref().or_else(|| schema.sets.first());
+        let queried = set.map(|set| filter::field_probes(schema, set, &self.filter, &[])).unwrap_or_default();
+        for id in queried {
+            if fields.iter().all(|(known, _)| *known != id) {
+                fields.push((id, &schema.probes[usize::from(id)]));
+            }
+        }
+        fields
     }
 
     fn cells<'a>(&self, set: &'a ElementSet, schema: &'a SimSchema) -> Vec<Cell<'a>> {
@@ -233,10 +251,11 @@ impl Table {
         let mono = kit::mono(ui);
         match cell {
             Cell::Index => {
-                ui.label(RichText::new(kit::thousands(element.into())).font(mono).color(tokens.text_sub));
+                let text = RichText::new(kit::thousands(element.into())).font(mono).color(tokens.text_sub);
+                right_ui(ui, text);
             }
             Cell::Id => {
-                ui.label(number(set.ids.get(i).map(u64::to_string).unwrap_or_default()).font(mono));
+                right_ui(ui, number(set.ids.get(i).map(u64::to_string).unwrap_or_default()).font(mono));
             }
             Cell::Name => {
                 ui.label(number(set.names.get(i).cloned().unwrap_or_default()));
@@ -259,49 +278,28 @@ impl Table {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
                     Some(v) if super::view_3d::is_time_since(spec) && v < 0.0 => "never".to_owned(),
-                    Some(v) => kit::value(f64::from((v * 1000.0).round() / 1000.0)),
+                    Some(v) => kit::fixed(f64::from(v), decimals(spec)),
                     None => "—".to_owned(),
                 };
-                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    ui.add_space(6.0);
-                    ui.label(number(text).font(mono));
-                });
+                right_ui(ui, number(text).font(mono));
             }
         }
     }
+}
 
-    fn click(&mut self, ui: &Ui, set: &ElementSet, rows: &[u32], index: usize, ctx: &mut ViewCtx<'_>) {
-        let modifiers = ui.input(|i| i.modifiers);
-        let element = rows[index];
-        if modifiers.shift
-            && let Some(from) = self.cursor
-        {
-            let (a, b) = (from.min(index), from.max(index).min(rows.len() - 1));
-            ctx.selection.extend(set.name, &rows[a..=b]);
-        } else if modifiers.command {
-            ctx.selection.toggle(set.name, element);
-        } else {
-            ctx.selection.replace(set.name, vec![element]);
-        }
-        self.cursor = Some(index);
-    }
+/// A number, right-aligned in its cell.
+fn right_ui(ui: &mut Ui, text: RichText) {
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        ui.add_space(6.0);
+        ui.label(text);
+    });
+}
 
-    /// Up and down move the selection, Enter frames it in the 3D view.
-    fn keys(&mut self, ui: &Ui, set: &ElementSet, hovered: bool, ctx: &mut ViewCtx<'_>) {
-        if !hovered || ui.ctx().text_edit_focused() {
-            return;
-        }
-        let (up, down, enter) =
-            ui.input(|i| (i.num_presses(Key::ArrowUp), i.num_presses(Key::ArrowDown), i.key_pressed(Key::Enter)));
-        let rows = self.order.rows();
-        if (up > 0 || down > 0) && !rows.is_empty() {
-            let at = self.cursor.map_or(0, |c| (c + down).saturating_sub(up)).min(rows.len() - 1);
-            (self.cursor, self.scroll_to) = (Some(at), Some(at));
-            ctx.selection.replace(set.name, vec![rows[at]]);
-        }
-        if enter {
-            super::ask_focus(ui.ctx());
-        }
+/// Decimals of a field's column.
+fn decimals(spec: &ProbeSpec) -> usize {
+    match spec.shape {
+        Shape::Field { range, .. } => kit::column_decimals(f64::from(range.0), f64::from(range.1)),
+        _ => 2,
     }
 }
 
@@ -328,7 +326,7 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
     };
     let button = egui::Button::new(RichText::new(text).small().color(color)).frame(false);
     let mut pressed = false;
-    let is_number = matches!(cell, Cell::Field(..));
+    let is_number = matches!(cell, Cell::Index | Cell::Id | Cell::Field(..));
     let layout = if is_number { Layout::right_to_left(Align::Center) } else { Layout::left_to_right(Align::Center) };
     ui.with_layout(layout, |ui| pressed = ui.add(button).on_hover_text("Click to sort").clicked());
     pressed
@@ -345,7 +343,7 @@ impl View for Table {
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.shown_fields(schema).into_iter().map(|(id, _)| tap(id)).collect()
+        self.sampled_fields(schema).into_iter().map(|(id, _)| tap(id)).collect()
     }
 
     fn reset(&mut self, schema: &SimSchema) {
@@ -356,9 +354,10 @@ impl View for Table {
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.settle(schema);
-        for (i, (id, _)) in self.shown_fields(schema).into_iter().enumerate() {
+        let shown = self.shown_fields(schema);
+        for (i, (id, _)) in self.sampled_fields(schema).into_iter().enumerate() {
             if let Some(Reading::Field(values)) = frame.reading(id) {
-                if i == 0 {
+                if i == 0 && !shown.is_empty() {
                     self.trail.push(frame.clock.secs(), values);
                 }
                 let known = self.values.entry(id).or_default();
@@ -378,11 +377,21 @@ impl View for Table {
             return;
         };
         let query_context = || QueryContext::new(ctx.schema, ctx.features, set.clone(), &self.values);
-        self.order.update(ui.ctx(), &set, &self.filter, ctx.filter.shown(), query_context, &self.values);
+        let queried = filter::field_probes(ctx.schema, &set, &self.filter, &ctx.features.named);
+        let missing = queried.iter().find(|id| !self.values.contains_key(id));
+        let missing = missing.map(|id| ctx.schema.probes[usize::from(*id)].name);
+        match missing {
+            Some(_) => ui.ctx().request_repaint_after(order::RESORT_EVERY),
+            None => {
+                let (shown, reads_fields) = (ctx.filter.shown(), !queried.is_empty());
+                self.order.update(ui.ctx(), &set, &self.filter, shown, query_context, &self.values, reads_fields);
+            }
+        }
         let (shown, total) = (self.order.rows().len() as u64, u64::from(set.len));
         let selected = ctx.selection.of(set.name).len() as u64;
         let caption = format!(
-            "{} of {} {}  |  {} selected",
+            "{}{} of {} {}  |  {} selected",
+            missing.map(|name| format!("Sampling {name}…  |  ")).unwrap_or_default(),
             kit::thousands(shown),
             kit::thousands(total),
             set.name,
@@ -403,6 +412,7 @@ impl View for Table {
         }
         let inner = canvas.shrink2(Vec2::new(8.0, 2.0));
         ui.scope_builder(UiBuilder::new().max_rect(inner), |ui| {
+            kit::solid_scroll_bars(ui);
             egui::ScrollArea::horizontal().id_salt("columns").show(ui, |ui| self.table_ui(ui, &set, ctx));
         });
     }

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Minimum interval between sorts of live values.
-const RESORT_EVERY: Duration = Duration::from_millis(500);
+pub const RESORT_EVERY: Duration = Duration::from_millis(500);
 
 /// Sort key of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,7 @@ impl Order {
         shown: &FilterMask,
         query_context: impl FnOnce() -> QueryContext,
         values: &BTreeMap<ProbeId, Arc<Vec<f32>>>,
+        reads_fields: bool,
     ) {
         self.request.shown = shown.generation;
         if self.request.filter != filter {
@@ -109,7 +110,7 @@ impl Order {
             }
         }
         let field = if let By::Field(probe) = self.request.by { values.get(&probe).cloned() } else { None };
-        let is_live = field.is_some();
+        let is_live = field.is_some() || reads_fields;
         let is_done =
             self.done.as_ref().is_some_and(|(w, at)| *w == self.request && !(is_live && at.elapsed() > RESORT_EVERY));
         if is_done {

@@ -1,0 +1,274 @@
+//! Query fields: completion, a picker of targets, and validation. An invalid query stays in the field with its reason
+//! and never reaches the document.
+
+use super::Rows;
+use crate::{
+    app::{
+        icons, text,
+        theme::Tokens,
+        views::{KindFeatures, Selection, filter::QueryContext},
+        widgets,
+    },
+    engine::SimSchema,
+    params::{Change, ParamId, Params, Value, ValueType},
+    query::{self, Completion},
+    sim::ElementSet,
+};
+use egui::{
+    Align, Id, Key, Layout, Popup, PopupCloseBehavior, Response, RichText, ScrollArea, TextEdit, Ui, text::CCursor,
+    text_edit::TextEditState,
+};
+use std::sync::Arc;
+
+/// Categories listed per column at most.
+const MAX_LABELS: usize = 200;
+
+/// Data that queries are completed and checked with.
+pub(super) struct QuerySource<'a> {
+    pub schema: &'a SimSchema,
+    pub features: &'a KindFeatures,
+    pub selection: &'a Selection,
+}
+
+impl QuerySource<'_> {
+    fn set(&self) -> Option<&Arc<ElementSet>> {
+        self.schema.sets.first()
+    }
+
+    /// Why a query is invalid. Queries over connections are only parsed: they take too long for the window.
+    fn check(&self, text: &str) -> Result<(), String> {
+        let parsed = query::parse(text).map_err(|e| e.of(text))?;
+        let is_slow = ["downstream", "upstream"].iter().any(|word| text.contains(word));
+        let Some(set) = self.set().filter(|_| !is_slow) else { return Ok(drop(parsed)) };
+        let context = QueryContext::new(self.schema, self.features, set.clone(), &Default::default());
+        context.with(|known| known.select(text)).map(drop).map_err(|e| e.of(text))
+    }
+
+    fn complete(&self, text: &str, cursor: usize) -> Vec<Completion> {
+        let Some(set) = self.set() else { return vec![] };
+        let context = QueryContext::new(self.schema, self.features, set.clone(), &Default::default());
+        let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);
+        context.with(|known| query::complete(text, at, known))
+    }
+}
+
+/// The text being edited, and the committed text it started from.
+#[derive(Clone, Default)]
+struct Draft {
+    from: String,
+    text: String,
+    problem: Option<String>,
+}
+
+fn draft_id(name: &str) -> Id {
+    Id::unique(("query draft", name))
+}
+
+/// Why the text in the field of this name is invalid.
+pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
+    ctx.data(|d| d.get_temp::<Draft>(draft_id(name)))?.problem
+}
+
+/// The query field of an item that must have a target before it can be enabled.
+fn target_field(params: &dyn Params, group: usize) -> Option<usize> {
+    let spec = params.groups().get(group).filter(|g| g.list)?;
+    spec.params.iter().position(|p| p.name == "enabled")?;
+    spec.params.iter().position(|p| p.kind == ValueType::Query)
+}
+
+fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
+    let field = params.groups().get(group)?.params.iter().position(|p| p.name == "enabled")?;
+    Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
+}
+
+/// Whether an item needs a target and has none: it cannot be enabled.
+pub fn lacks_target(params: &dyn Params, group: usize, item: usize) -> bool {
+    let target = target_field(params, group).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
+    target.is_some_and(|id| matches!(params.get(id), Value::Text(text) if text.trim().is_empty()))
+}
+
+/// Adds an item to a list group. Without a target it begins disabled.
+pub fn add_item(params: &mut dyn Params, group: usize) {
+    let item = params.len(group as u8);
+    params.push(group as u8);
+    if lacks_target(params, group, item)
+        && let Some(id) = enabled(params, group, item)
+    {
+        params.set(&Change { id, value: Value::Bool(false) });
+    }
+}
+
+/// Sets a value; an item that gets its first target is enabled, one that loses its target is disabled.
+pub fn set_value(params: &mut dyn Params, change: &Change) {
+    let (group, item) = (usize::from(change.id.group), usize::from(change.id.item));
+    let lacked = lacks_target(params, group, item);
+    let empties = target_field(params, group) == Some(usize::from(change.id.field))
+        && matches!(&change.value, Value::Text(text) if text.trim().is_empty());
+    let enabled = enabled(params, group, item);
+    if let (true, Some(id)) = (empties, enabled) {
+        params.set(&Change { id, value: Value::Bool(false) });
+    }
+    params.set(change);
+    if let (true, false, Some(id)) = (lacked, lacks_target(params, group, item), enabled) {
+        params.set(&Change { id, value: Value::Bool(true) });
+    }
+}
+
+/// The field and the picker. Returns the new query when a valid one was entered or picked.
+pub(super) fn ui(ui: &mut Ui, rows: &Rows<'_>, name: &str, now: &str) -> Option<Value> {
+    let source = rows.queries?;
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        let picked = picker_ui(ui, source, name);
+        let typed = field_ui(ui, source, name, now);
+        if let Some(picked) = picked {
+            ui.data_mut(|d| d.remove::<Draft>(draft_id(name)));
+            return Some(Value::Text(picked));
+        }
+        typed.map(Value::Text)
+    })
+    .inner
+}
+
+fn field_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str, now: &str) -> Option<String> {
+    let (id, draft_id) = (ui.make_persistent_id(("query", name)), draft_id(name));
+    let fresh = || Draft { from: now.to_owned(), text: now.to_owned(), problem: None };
+    let mut draft = ui.data(|d| d.get_temp::<Draft>(draft_id)).filter(|d| d.from == now).unwrap_or_else(fresh);
+    let completions = if ui.memory(|m| m.has_focus(id)) { completions(ui, source, id, &draft.text) } else { vec![] };
+    let takes_first = !completions.is_empty() && ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
+    let t = Tokens::of(ui.ctx());
+    let ink = if draft.problem.is_some() { t.error } else { t.text };
+    let field = TextEdit::singleline(&mut draft.text).id(id).hint_text("Choose or type a target").text_color(ink);
+    let field = field.lock_focus(true).desired_width(ui.available_width()).clip_text(true);
+    let response = ui.add(field).accessible_name(name);
+    let chosen = if response.has_focus() { completions_ui(&response, &completions) } else { None };
+    if let Some(completion) = chosen.or(takes_first.then_some(0)).and_then(|i| completions.get(i)) {
+        accept(ui, id, &mut draft.text, completion);
+    } else if response.lost_focus() && !ui.input(|i| i.key_pressed(Key::Escape)) {
+        draft.problem = if draft.text.trim().is_empty() { None } else { source.check(&draft.text).err() };
+        if draft.problem.is_none() {
+            ui.data_mut(|d| d.remove::<Draft>(draft_id));
+            return (draft.text != now).then_some(draft.text);
+        }
+    } else if response.lost_focus() {
+        draft = fresh();
+    }
+    let is_kept = response.has_focus() || draft.text != now;
+    ui.data_mut(|d| match is_kept {
+        true => drop(d.insert_temp(draft_id, draft)),
+        false => drop(d.remove::<Draft>(draft_id)),
+    });
+    None
+}
+
+fn completions(ui: &Ui, source: &QuerySource<'_>, id: Id, text: &str) -> Vec<Completion> {
+    let cursor = TextEditState::load(ui.ctx(), id).and_then(|s| s.cursor.char_range()).map(|c| c.primary.index.0);
+    source.complete(text, cursor.unwrap_or_else(|| text.chars().count()))
+}
+
+fn completions_ui(field: &Response, completions: &[Completion]) -> Option<usize> {
+    let mut chosen = None;
+    if completions.is_empty() {
+        return None;
+    }
+    let popup = Popup::from_response(field).id(field.id.with("completions")).open(true);
+    popup.close_behavior(PopupCloseBehavior::IgnoreClicks).show(|ui| {
+        ui.set_width(field.rect.width().max(220.0));
+        ui.spacing_mut().item_spacing.y = 0.0;
+        for (i, completion) in completions.iter().enumerate() {
+            ui.horizontal(|ui| {
+                if ui.selectable_label(i == 0, RichText::new(&completion.text).monospace()).clicked() {
+                    chosen = Some(i);
+                }
+                ui.label(widgets::sub(ui, text::first_line(&completion.hint)).small());
+            });
+        }
+    });
+    chosen
+}
+
+fn accept(ui: &Ui, id: Id, text: &mut String, completion: &Completion) {
+    if text.get(completion.at.clone()).is_none() {
+        return;
+    }
+    text.replace_range(completion.at.clone(), &format!("{} ", completion.text));
+    let cursor = text[..completion.at.start + completion.text.len() + 1].chars().count();
+    if let Some(mut state) = TextEditState::load(ui.ctx(), id) {
+        state.cursor.set_char_range(Some(egui::text::CCursorRange::one(CCursor::new(cursor))));
+        state.store(ui.ctx(), id);
+    }
+    ui.memory_mut(|m| m.request_focus(id));
+}
+
+/// The selection, all elements, named groups and categories.
+fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String> {
+    let button = widgets::icon_button(ui, icons::CROSSHAIR, &format!("Choose {name}"));
+    let mut picked = None;
+    Popup::menu(&button).show(|ui| {
+        ui.set_min_width(180.0);
+        let set = source.set().filter(|set| set.name == source.selection.set || source.selection.set.is_empty());
+        let selected = set.map_or(&[][..], |set| source.selection.of(set.name));
+        let label = match selected.len() {
+            0 => "Current selection (nothing selected)".to_owned(),
+            n => format!("Current selection ({})", text::count(n as u64)),
+        };
+        if ui.add_enabled(!selected.is_empty(), egui::Button::new(label)).clicked() {
+            picked = Some(query::of_elements(selected));
+        }
+        if ui.button("All").clicked() {
+            picked = Some("all".to_owned());
+        }
+        for named in source.features.named.iter().filter(|n| !n.name.is_empty() && !n.query.trim().is_empty()) {
+            if ui.button(&named.name).on_hover_text(text::first_line(&named.query)).clicked() {
+                picked = Some(format!("in {}", query::quote(&named.name)));
+            }
+        }
+        match source.set() {
+            Some(set) => categories_ui(ui, set, &mut picked),
+            None => drop(ui.label(widgets::sub(ui, "Run the model to list categories").small())),
+        }
+    });
+    picked
+}
+
+fn categories_ui(ui: &mut Ui, set: &ElementSet, picked: &mut Option<String>) {
+    if !set.columns.is_empty() {
+        ui.separator();
+    }
+    for column in &set.columns {
+        ui.menu_button(text::title(&column.name), |ui| {
+            ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
+                for label in column.labels.iter().filter(|l| !l.is_empty()).take(MAX_LABELS) {
+                    if ui.button(text::spaced(label)).clicked() {
+                        *picked = Some(format!("{} = {}", query::quote(&column.name), query::quote(label)));
+                        ui.close();
+                    }
+                }
+            });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_without_a_target_is_disabled_and_enabled_with_its_first_target() {
+        let mut model = crate::kinds::Model::default();
+        let params = model.params_mut();
+        let group = params.groups().iter().position(|g| g.name == "interventions").unwrap();
+        add_item(params, group);
+        let (on, target) = (enabled(params, group, 0).unwrap(), target_field(params, group).unwrap());
+        assert!(lacks_target(params, group, 0) && params.get(on) == Value::Bool(false));
+        let target = ParamId::of(group, target);
+        set_value(params, &Change { id: target, value: Value::Text("all".into()) });
+        assert!(!lacks_target(params, group, 0) && params.get(on) == Value::Bool(true));
+        set_value(params, &Change { id: on, value: Value::Bool(false) });
+        set_value(params, &Change { id: target, value: Value::Text("idx = 3".into()) });
+        assert_eq!(params.get(on), Value::Bool(false), "an item disabled by the user stays disabled");
+        set_value(params, &Change { id: on, value: Value::Bool(true) });
+        set_value(params, &Change { id: target, value: Value::Text(String::new()) });
+        assert_eq!(params.get(on), Value::Bool(false), "without its target it is disabled");
+    }
+}

@@ -1,0 +1,40 @@
+//! Probing the selection: traces on screen and in the recording.
+
+use super::{App, interventions, log::Level, text, views};
+use crate::sim::Shape;
+
+/// Elements probed at most.
+const MAX_PROBED: usize = 64;
+
+impl App {
+    /// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
+    /// the most active elements.
+    pub(super) fn probe_selection(&mut self, ctx: &egui::Context) {
+        // Kinds without named selections are probed too.
+        if interventions::can_select(self.session.project.model.params()) && !self.save_selection() {
+            return;
+        }
+        let session = &mut self.session;
+        let (set, n) = (session.selection.set, session.selection.elements.len());
+        let spikes = |s: &Shape| matches!(s, Shape::Spikes { over } if *over == set);
+        let events = views::probes_where(&session.live.schema, spikes).next().map(|(id, _)| id);
+        let counts = events.and_then(|id| self.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
+        let probed = session.selection.most_active(set, counts, MAX_PROBED);
+        let list: Vec<String> = probed.iter().map(u32::to_string).collect();
+        for probe in session.live.schema.probes {
+            if probe.shape == (Shape::Series { of: set }) {
+                let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
+                session.project.record.retain(is_other);
+                session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
+            }
+        }
+        if n > MAX_PROBED {
+            let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));
+            self.notify(Level::Info, text);
+        }
+        if views::by_name("traces").is_some() {
+            self.workspace.show_view("traces", &self.session.live.schema);
+            views::ask_pin(ctx, probed);
+        }
+    }
+}

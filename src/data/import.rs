@@ -1,0 +1,371 @@
+//! Import of connection lists in other layouts: any delimiter, any column names, ids as text or numbers, signs from a
+//! neurotransmitter column. The result is a folder with `edges.csv`, `neurons.csv` and `import.txt`, which
+//! [`read`](super::read) reads.
+
+use super::{DataError, MAX_NEURONS, ProgressFn, data_table::ending, gzip::GzReader, messages};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    io::{BufReader, BufWriter, Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// Rows of a preview.
+pub const PREVIEW_ROWS: usize = 20;
+/// Rows between two progress reports.
+const REPORT_EVERY: u64 = 16_384;
+/// Transmitters counted at most.
+const MAX_TRANSMITTERS: usize = 64;
+/// Rows at most.
+const MAX_ROWS: u64 = 1 << 28;
+/// Ids are used as indices when they are integers below this multiple of their number.
+const DENSE: u64 = 4;
+
+/// Column names of each role, in lower case, most specific first.
+const SOURCES: &[&str] =
+    &["source", "pre", "pre_id", "presynaptic", "pre_root_id", "from", "bodyid_pre", "presynaptic_id"];
+const TARGETS: &[&str] =
+    &["target", "post", "post_id", "postsynaptic", "post_root_id", "to", "bodyid_post", "postsynaptic_id"];
+const WEIGHTS: &[&str] = &["weight", "w", "syn_count", "synapses", "count", "n_synapses", "n", "connectivity"];
+const TRANSMITTERS: &[&str] = &["nt_type", "nt", "neurotransmitter", "top_nt", "transmitter", "sign"];
+
+/// Transmitters that inhibit, where nothing else is said.
+pub const INHIBITORY: &str = "GABA, GLUT, glutamate";
+
+/// The columns of a connection list, by index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Id of the presynaptic neuron.
+    pub source: usize,
+    /// Id of the postsynaptic neuron.
+    pub target: usize,
+    /// Synapse count; one per row without it.
+    pub weight: Option<usize>,
+    /// Neurotransmitter, which gives the sign.
+    pub transmitter: Option<usize>,
+}
+
+/// The first rows of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Column names.
+    pub columns: Vec<String>,
+    /// Cells of the first rows.
+    pub rows: Vec<Vec<String>>,
+    /// Delimiter of the file.
+    pub delimiter: u8,
+    /// Columns guessed from their names.
+    pub mapping: Mapping,
+}
+
+/// What to import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportSpec {
+    /// Files with the same columns.
+    pub files: Vec<PathBuf>,
+    /// Delimiter.
+    pub delimiter: u8,
+    /// Roles of the columns.
+    pub mapping: Mapping,
+    /// Inhibitory transmitters, separated by commas.
+    pub inhibitory: String,
+}
+
+/// Connections read from the files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Imported {
+    /// Id of each neuron.
+    pub ids: Vec<String>,
+    /// Presynaptic and postsynaptic index, signed synapse count; one entry per pair, sorted.
+    pub connections: Vec<(u32, u32, i32)>,
+    /// Rows read.
+    pub n_rows: u64,
+    /// Synapses, signs ignored.
+    pub n_synapses: u64,
+    /// Inhibitory connections.
+    pub n_inhibitory: u64,
+    /// Rows of each transmitter.
+    pub transmitters: BTreeMap<String, u64>,
+}
+
+/// The delimiter of a header line.
+pub fn guess_delimiter(header: &str) -> u8 {
+    let count = |d: u8| header.bytes().filter(|b| *b == d).count();
+    let best = [b',', b'\t', b';', b' ', b'|'].into_iter().max_by_key(|d| (count(*d), *d != b' '));
+    best.filter(|d| count(*d) > 0).unwrap_or(b',')
+}
+
+/// Guesses the roles of columns from their names.
+pub fn guess_mapping(columns: &[String]) -> Mapping {
+    let names: Vec<String> = columns.iter().map(|c| c.trim().to_lowercase()).collect();
+    let find = |wanted: &[&str]| wanted.iter().find_map(|w| names.iter().position(|n| n == w));
+    let source = find(SOURCES).unwrap_or(0);
+    let target = find(TARGETS).filter(|t| *t != source).unwrap_or(if source == 0 { 1 } else { 0 });
+    Mapping { source, target, weight: find(WEIGHTS), transmitter: find(TRANSMITTERS) }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, DataError> {
+    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    match ending(path).as_str() {
+        "gz" => Ok(Box::new(GzReader::new(BufReader::new(file)).map_err(|e| DataError::io(path, e))?)),
+        "parquet" => Err(DataError::format(path, "Parquet files are read without import: choose the source Files")),
+        _ => Ok(Box::new(BufReader::new(file))),
+    }
+}
+
+fn reader(path: &Path, delimiter: u8) -> Result<csv::Reader<Box<dyn Read>>, DataError> {
+    Ok(csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).trim(csv::Trim::All).from_reader(open(path)?))
+}
+
+/// Reads the first rows; guesses the delimiter where none is given.
+pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError> {
+    let delimiter = match delimiter {
+        Some(delimiter) => delimiter,
+        None => {
+            let mut head = Vec::new();
+            open(path)?.take(1 << 16).read_to_end(&mut head).map_err(|e| DataError::io(path, e))?;
+            let head = String::from_utf8_lossy(&head);
+            guess_delimiter(head.lines().next().unwrap_or_default())
+        }
+    };
+    let mut reader = reader(path, delimiter)?;
+    let columns: Vec<String> = reader.headers().map_err(|e| wrong(path, &e))?.iter().map(clean).collect();
+    if columns.len() < 2 {
+        return Err(DataError::format(path, "only one column: choose another delimiter. Expected source and target"));
+    }
+    let rows = reader.records().take(PREVIEW_ROWS).collect::<Result<Vec<_>, _>>().map_err(|e| wrong(path, &e))?;
+    let rows = rows.iter().map(|row| row.iter().map(|cell| messages::truncated_to(cell, 40)).collect()).collect();
+    let mapping = guess_mapping(&columns);
+    Ok(Preview { columns, rows, delimiter, mapping })
+}
+
+fn clean(name: &str) -> String {
+    name.trim_start_matches('\u{feff}').to_owned()
+}
+
+fn wrong(path: &Path, error: &csv::Error) -> DataError {
+    DataError::at_line(path, error.position().map_or(1, csv::Position::line), error.to_string())
+}
+
+/// Reads all connections. Rows of the same pair are added up.
+pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError> {
+    let mut rows = Rows { inhibitory: words(&spec.inhibitory), ..Rows::default() };
+    for (i, path) in spec.files.iter().enumerate() {
+        let part = |done: f32| (i as f32 + done) / spec.files.len() as f32;
+        rows.read_file(path, spec, &|done| watch("reading connections", 0.9 * part(done)))?;
+    }
+    if rows.edges.is_empty() {
+        let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
+        return Err(DataError::format(path, "no connections: the file has a header only"));
+    }
+    if !watch("adding up connections", 0.95) {
+        return Err(DataError::Cancelled);
+    }
+    rows.finish(spec)
+}
+
+fn words(list: &str) -> Vec<String> {
+    list.split(',').map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty()).collect()
+}
+
+/// Connections read so far.
+#[derive(Default)]
+struct Rows {
+    inhibitory: Vec<String>,
+    index: HashMap<String, u32>,
+    ids: Vec<String>,
+    edges: Vec<(u32, u32, i32)>,
+    transmitters: BTreeMap<String, u64>,
+}
+
+impl Rows {
+    fn read_file(&mut self, path: &Path, spec: &ImportSpec, watch: &dyn Fn(f32) -> bool) -> Result<(), DataError> {
+        let n_bytes = std::fs::metadata(path).map_or(1, |m| m.len()).max(1);
+        let mut reader = reader(path, spec.delimiter)?;
+        let mut row = csv::StringRecord::new();
+        let mut n = 0_u64;
+        while reader.read_record(&mut row).map_err(|e| wrong(path, &e))? {
+            let line = row.position().map_or(0, csv::Position::line);
+            let cell = |at: usize| row.get(at).ok_or_else(|| missing(path, line, at));
+            let pre = self.neuron(path, line, cell(spec.mapping.source)?)?;
+            let post = self.neuron(path, line, cell(spec.mapping.target)?)?;
+            let mut count = match spec.mapping.weight {
+                Some(at) => count(path, line, cell(at)?)?,
+                None => 1,
+            };
+            if let Some(at) = spec.mapping.transmitter {
+                let name = cell(at)?;
+                if self.is_inhibitory(name) {
+                    count = -count.abs();
+                }
+                if let Some(n) = self.transmitters.get_mut(name) {
+                    *n += 1;
+                } else if self.transmitters.len() < MAX_TRANSMITTERS {
+                    self.transmitters.insert(name.to_owned(), 1);
+                }
+            }
+            self.edges.push((pre, post, count));
+            n += 1;
+            if n.is_multiple_of(REPORT_EVERY) {
+                let done = reader.position().byte() as f32 / n_bytes as f32;
+                if !watch(done.min(1.0)) {
+                    return Err(DataError::Cancelled);
+                }
+                if self.edges.len() as u64 > MAX_ROWS {
+                    return Err(DataError::format(
+                        path,
+                        format!("more than {} rows", messages::group_digits(MAX_ROWS)),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_inhibitory(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.inhibitory.iter().any(|word| *word == name) || name.starts_with('-') && name.parse::<f64>().is_ok()
+    }
+
+    fn neuron(&mut self, path: &Path, line: u64, id: &str) -> Result<u32, DataError> {
+        if id.is_empty() {
+            return Err(DataError::at_line(path, line, "an id is empty"));
+        }
+        if let Some(known) = self.index.get(id) {
+            return Ok(*known);
+        }
+        let at = self.ids.len() as u32;
+        if at >= MAX_NEURONS {
+            let most = messages::group_digits(u64::from(MAX_NEURONS));
+            return Err(DataError::at_line(path, line, format!("more than {most} neurons")));
+        }
+        self.ids.push(id.to_owned());
+        self.index.insert(id.to_owned(), at);
+        Ok(at)
+    }
+
+    /// Orders neurons by id and adds up pairs.
+    fn finish(mut self, spec: &ImportSpec) -> Result<Imported, DataError> {
+        let n_rows = self.edges.len() as u64;
+        let (ids, place) = order(std::mem::take(&mut self.ids));
+        let mut edges = self.edges;
+        edges.iter_mut().for_each(|e| (e.0, e.1) = (place[e.0 as usize], place[e.1 as usize]));
+        edges.sort_unstable_by_key(|e| (e.0, e.1));
+        let mut connections: Vec<(u32, u32, i32)> = Vec::with_capacity(edges.len());
+        for (pre, post, count) in edges {
+            match connections.last_mut() {
+                Some(last) if (last.0, last.1) == (pre, post) => {
+                    let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
+                    let sum = last.2.checked_add(count);
+                    last.2 =
+                        sum.ok_or_else(|| DataError::format(path, format!("{pre} → {post}: too many synapses")))?;
+                }
+                _ => connections.push((pre, post, count)),
+            }
+        }
+        connections.retain(|c| c.2 != 0);
+        Ok(Imported {
+            n_rows,
+            n_synapses: connections.iter().map(|c| u64::from(c.2.unsigned_abs())).sum(),
+            n_inhibitory: connections.iter().filter(|c| c.2 < 0).count() as u64,
+            transmitters: self.transmitters,
+            ids,
+            connections,
+        })
+    }
+}
+
+fn missing(path: &Path, line: u64, at: usize) -> DataError {
+    DataError::at_line(path, line, format!("column {} is missing", at + 1))
+}
+
+fn count(path: &Path, line: u64, text: &str) -> Result<i32, DataError> {
+    let whole = text.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX));
+    whole.map(|x| x as i32).ok_or_else(|| {
+        let text = messages::truncated(text);
+        DataError::at_line(path, line, format!("weight '{text}' is not an integer. Expected a synapse count"))
+    })
+}
+
+/// Neurons in the order of their ids, numbers by value; the new place of each. Small integers are places themselves.
+fn order(ids: Vec<String>) -> (Vec<String>, Vec<u32>) {
+    let numbers: Option<Vec<u64>> = ids.iter().map(|id| id.parse().ok()).collect();
+    let mut by_id: Vec<u32> = (0..ids.len() as u32).collect();
+    match &numbers {
+        Some(numbers) => {
+            let largest = numbers.iter().max().copied().unwrap_or(0);
+            if largest < (ids.len() as u64).saturating_mul(DENSE) && largest < u64::from(MAX_NEURONS) {
+                let all = (0..=largest).map(|id| id.to_string()).collect();
+                return (all, numbers.iter().map(|n| *n as u32).collect());
+            }
+            by_id.sort_by_key(|i| numbers[*i as usize]);
+        }
+        None => by_id.sort_by(|a, b| ids[*a as usize].cmp(&ids[*b as usize])),
+    }
+    let mut place = vec![0; ids.len()];
+    by_id.iter().zip(0..).for_each(|(old, new)| place[*old as usize] = new);
+    (by_id.iter().map(|i| ids[*i as usize].clone()).collect(), place)
+}
+
+/// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder.
+pub fn write(imported: &Imported, spec: &ImportSpec, folder: &Path, watch: &ProgressFn) -> Result<(), DataError> {
+    std::fs::create_dir_all(folder).map_err(|e| DataError::io(folder, e))?;
+    let (neurons, edges, about) = (folder.join("neurons.csv"), folder.join("edges.csv"), folder.join("import.txt"));
+    write_file(&neurons, &mut |out| {
+        let are_numbers = imported.ids.iter().all(|id| id.parse::<u64>().is_ok());
+        writeln!(out, "idx,{}", if are_numbers { "root_id" } else { "name" })?;
+        imported.ids.iter().enumerate().try_for_each(|(i, id)| writeln!(out, "{i},{}", quoted(id)))
+    })?;
+    let n = imported.connections.len().max(1);
+    let mut is_cancelled = false;
+    write_file(&edges, &mut |out| {
+        writeln!(out, "pre,post,w")?;
+        for (i, (pre, post, count)) in imported.connections.iter().enumerate() {
+            if i % REPORT_EVERY as usize == 0 && !watch("writing connections", i as f32 / n as f32) {
+                is_cancelled = true;
+                return Ok(());
+            }
+            writeln!(out, "{pre},{post},{count}")?;
+        }
+        Ok(())
+    })?;
+    if is_cancelled {
+        std::fs::remove_file(&edges).ok();
+        return Err(DataError::Cancelled);
+    }
+    write_file(&about, &mut |out| out.write_all(describe(spec).as_bytes()))
+}
+
+fn write_file(path: &Path, write: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>) -> Result<(), DataError> {
+    let mut out = BufWriter::new(File::create(path).map_err(|e| DataError::io(path, e))?);
+    write(&mut out).and_then(|()| out.flush()).map_err(|e| DataError::io(path, e))
+}
+
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', ';']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// The files and the mapping, as text.
+fn describe(spec: &ImportSpec) -> String {
+    let Mapping { source, target, weight, transmitter } = &spec.mapping;
+    let column = |at: &Option<usize>| at.map_or_else(|| "none".to_owned(), |at| (at + 1).to_string());
+    let files: Vec<String> = spec.files.iter().map(|f| format!("file: {}\n", f.display())).collect();
+    format!(
+        "{}delimiter: {:?}\nsource column: {}\ntarget column: {}\nweight column: {}\ntransmitter column: {}\n\
+         inhibitory: {}\n",
+        files.concat(),
+        char::from(spec.delimiter),
+        source + 1,
+        target + 1,
+        column(weight),
+        column(transmitter),
+        spec.inhibitory
+    )
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;
