@@ -38,6 +38,7 @@ impl App {
         }
         self.feed_new_panels();
         self.time.past.update();
+        self.feed_new_panels();
         while let Some(done) = self.jobs.poll() {
             self.finish_job(done);
         }
