@@ -155,21 +155,25 @@ impl Import {
             _ => {}
         }
         ui.add_space(8.0);
-        ui.allocate_ui_with_layout(egui::vec2(ui.available_width(), 26.0), Layout::right_to_left(Align::Center), |ui| {
-            let is_counted = self.counts.get().is_some_and(|c| c.is_ok()) && !self.counts.is_busy();
-            let is_ready = is_counted && !self.is_building;
-            let build = ui.add_enabled(is_ready, Button::new("Build"));
-            if build.on_disabled_hover_text("Choose files with connections first").clicked() {
-                self.is_building = true;
-                self.written.retry();
-            }
-            if ui.button("Cancel").clicked() {
-                choice = Some(Choice::Close);
-            }
-            if let Some(done) = self.written.progress() {
-                ui.add(ProgressBar::new(done).desired_width(160.0).desired_height(6.0));
-            }
-        });
+        ui.allocate_ui_with_layout(
+            egui::vec2(ui.available_width(), 26.0),
+            Layout::right_to_left(Align::Center),
+            |ui| {
+                let is_counted = self.counts.get().is_some_and(|c| c.is_ok()) && !self.counts.is_busy();
+                let is_ready = is_counted && !self.is_building;
+                let build = ui.add_enabled(is_ready, Button::new("Build"));
+                if build.on_disabled_hover_text("Choose files with connections first").clicked() {
+                    self.is_building = true;
+                    self.written.retry();
+                }
+                if ui.button("Cancel").clicked() {
+                    choice = Some(Choice::Close);
+                }
+                if let Some(done) = self.written.progress() {
+                    ui.add(ProgressBar::new(done).desired_width(160.0).desired_height(6.0));
+                }
+            },
+        );
         choice
     }
 
