@@ -184,7 +184,7 @@ fn a_late_result_never_replaces_a_newer_selection() {
 fn statistics_of_the_selection() {
     let mut stage = Stage::new("statistics", schema(), (1000.0, 560.0)).headless();
     stage.run(2);
-    assert!(stage.says("Nothing is selected"));
+    assert!(stage.says("Nothing selected"));
     for _ in 0..10 {
         stage.feed(500);
     }

@@ -74,7 +74,16 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
     // The id is the parameter's path: rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
-    ui.scope_builder(row, |ui| cells_ui(ui, rows, id, spec, &name, &Cells::of(rect)));
+    let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
+    ui.scope_builder(row, |ui| {
+        if is_read_only {
+            ui.disable();
+        }
+        cells_ui(ui, rows, id, spec, &name, &Cells::of(rect));
+    });
+    if is_read_only {
+        return;
+    }
     if let Some(why) = query::problem(ui.ctx(), &name).filter(|_| spec.kind == ValueType::Query) {
         let error = Tokens::of(ui.ctx()).error;
         ui.add(Label::new(RichText::new(why).small().color(error)).wrap());

@@ -2,6 +2,7 @@
 //! the user rearranges them by dragging and saves them with the project or as named layouts.
 
 mod arrangement;
+mod focused;
 mod page;
 pub mod saved;
 pub mod tabs;
@@ -257,6 +258,11 @@ impl Workspaces {
         self.publish(schema, frame);
     }
 
+    /// The lanes of these probes changed.
+    pub fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
+        self.views.values_mut().for_each(|view| view.schema_changed(schema, changed));
+    }
+
     /// Shows the states at the cursor; returns them when they are new.
     pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) -> Option<Frame> {
         let frame = time.states_to_show(schema, clock)?;
@@ -313,27 +319,6 @@ impl Workspaces {
 
     fn focused(&self) -> Option<&Pane> {
         self.now().pane(self.now().focused_tile()?)
-    }
-
-    /// Colour options of the focused panel, and the index of the current one.
-    pub fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {
-        let view = self.focused().and_then(|pane| self.views.get(pane));
-        view.map(|v| v.colorings(schema)).unwrap_or_default()
-    }
-
-    /// Selects a colour option of the focused panel.
-    pub fn color_by(&mut self, schema: &SimSchema, at: usize) {
-        if let Some(view) = self.focused_view() {
-            view.color_by(schema, at);
-        }
-    }
-
-    /// See [`View::toggle_range`]; applies to the focused panel.
-    pub fn toggle_range(&mut self, schema: &SimSchema) -> Option<bool> {
-        let mut color_scales = std::mem::take(&mut self.color_scales);
-        let is_kept = self.focused_view().and_then(|view| view.toggle_range(schema, &mut color_scales));
-        self.color_scales = color_scales;
-        is_kept
     }
 
     /// Brings a view to the front, in its workspace; adds it where there is none.
@@ -407,24 +392,6 @@ impl Workspaces {
     pub fn travel(&mut self, back: bool, schema: &SimSchema) {
         self.now_mut().travel(back);
         self.sync_views(schema);
-    }
-
-    /// Draws the focused panel alone.
-    fn figure_ui(&mut self, ui: &mut Ui, mut ctx: ViewCtx<'_>, area: egui::Rect) {
-        let Some(pane) = self.focused().cloned() else { return };
-        let Some(view) = self.views.get_mut(&pane) else { return };
-        if let Some(pinned) = self.pins.get_mut(&pane) {
-            std::mem::swap(ctx.selection, pinned);
-        }
-        ctx.icon = view.icon();
-        ui.painter().rect_filled(area, 0, ctx.tokens.canvas);
-        ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
-            ui.set_clip_rect(area);
-            view.ui(ui, &mut ctx);
-        });
-        if let Some(pinned) = self.pins.get_mut(&pane) {
-            std::mem::swap(ctx.selection, pinned);
-        }
     }
 
     /// Draws the panels.
