@@ -145,6 +145,38 @@ fn replay_compares_every_stream() {
     }
 }
 
+/// The lanes of a probe change while it is recorded: its data continue in another file.
+#[test]
+fn segments_of_a_probe_are_played_back_one_after_the_other() {
+    let temp = Temp::new("segments");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let stream = |file: &str, width: u32, from: u64| {
+        format!("(probe: \"class_rates\", file: \"{file}\", shape: \"series\", width: {width}, from_step: {from})")
+    };
+    let streams = [stream("class_rates.f32", 1, 0), stream("class_rates-2.f32", 2, 50)].join(", ");
+    let head = "format: 1, kind: \"spiking\", status: Complete, secs_per_step: 0.001, last_step: 100";
+    fs::write(folder.join("run.ron"), format!("({head}, streams: [{streams}])")).unwrap();
+    let rows = |steps: [u64; 5], width: usize| -> Vec<u8> {
+        steps.into_iter().flat_map(|s| s.to_le_bytes().into_iter().chain(vec![0; 4 * width])).collect()
+    };
+    fs::write(folder.join("class_rates.f32"), rows([10, 20, 30, 40, 50], 1)).unwrap();
+    fs::write(folder.join("class_rates-2.f32"), rows([60, 70, 80, 90, 100], 2)).unwrap();
+    let run = RunFolder::open(&folder).unwrap();
+    let probes = neuropil::kinds::Model::by_name("spiking").unwrap().probes();
+    let mut reader = PlaybackReader::open(&run, probes).unwrap();
+    let mut found = vec![];
+    while let Some(frame) = reader.next_frame().unwrap() {
+        assert!(frame.readings.len() <= 1, "one segment at a time: {frame:?}");
+        for (_, reading) in frame.readings {
+            let Reading::Series(series) = reading else { panic!("{reading:?}") };
+            found.extend(series.steps.iter().map(|s| (*s, series.lanes)));
+        }
+    }
+    let expected: Vec<(u64, u32)> = (1..=10).map(|k| (k * 10, if k <= 5 { 1 } else { 2 })).collect();
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn damage_to_any_stream_is_found_by_replay_and_check() {
     let temp = Temp::new("damage");

@@ -162,7 +162,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     until(&mut w, "the run is read", read);
     until(&mut w, "its spikes are indexed", |w| w.state().time().past.is_indexed());
     w.run_steps(4);
-    assert!(w.query_by_label("RECORDING").is_some());
+    assert!(w.query_by_label("PLAYBACK").is_some());
     assert_eq!(w.query_all_by_label_contains("Playback of neuropil-time").count(), 1);
     let time = w.state().time();
     assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);

@@ -53,7 +53,7 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
             stored_sets(&run, probes)
         }
     };
-    let stream_of = |p: &ProbeSpec| run.manifest.streams.iter().find(|s| s.probe == p.name);
+    let stream_of = |p: &ProbeSpec| run.manifest.streams.iter().rfind(|s| s.probe == p.name);
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
     let schema = SimSchema { lanes, recorded, probes, sets, ..SimSchema::default() };

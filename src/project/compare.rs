@@ -17,6 +17,8 @@ pub(super) struct Comparison {
     stream: Stream,
     source: Source,
     first: u64,
+    /// Steps of the frames it is compared with: after the first, up to the last.
+    range: (Option<u64>, u64),
     /// Records, lines or bytes compared.
     n: u64,
     /// Whether the file must hold everything that the replay gives.
@@ -44,6 +46,7 @@ impl Comparison {
             probe,
             source,
             first: run.manifest.first_step,
+            range: ((stream.from_step > 0).then_some(stream.from_step), run.manifest.last_step_of(stream)),
             n: 0,
             is_whole,
             is_exact: is_whole || run.manifest.status == super::Status::Unclosed,
@@ -51,6 +54,11 @@ impl Comparison {
             bytes: vec![],
             recorded: vec![],
         })
+    }
+
+    /// Whether a frame at this step belongs to this segment of the probe's data. Lanes change after the frame of a step.
+    pub fn is_at(&self, step: u64) -> bool {
+        self.range.0.is_none_or(|from| step > from) && step <= self.range.1
     }
 
     pub fn compared(&self) -> Compared {

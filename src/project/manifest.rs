@@ -158,6 +158,12 @@ impl Manifest {
         self.streams.iter().find(|s| s.shape == "spikes")
     }
 
+    /// The last step of a segment of a probe's data: where its next segment begins.
+    pub fn last_step_of(&self, stream: &Stream) -> u64 {
+        let later = self.streams.iter().skip_while(|s| s.file != stream.file).skip(1);
+        later.filter(|s| s.probe == stream.probe).map(|s| s.from_step).next().unwrap_or(u64::MAX)
+    }
+
     /// A set by name.
     pub fn set(&self, name: &str) -> Option<&SetInfo> {
         self.sets.iter().find(|s| s.name == name)

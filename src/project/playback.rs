@@ -18,6 +18,8 @@ const FIELD_EVERY_SECS: f64 = 0.05;
 /// One stream being read.
 struct Source {
     probe: ProbeId,
+    /// Whether there are further segments of the probe's data.
+    is_segment: bool,
     records: Records,
 }
 
@@ -39,6 +41,8 @@ pub struct PlaybackReader {
     step: u64,
     end: u64,
     steps_per_slice: u64,
+    /// Last steps of segments, where lanes change: a slice never spans one.
+    borders: Vec<u64>,
 }
 
 impl PlaybackReader {
@@ -56,11 +60,14 @@ impl PlaybackReader {
                 _ => continue,
             };
             n_bytes += run.n_bytes(stream);
-            sources.push(Source { probe: probe as ProbeId, records });
+            let is_segment = manifest.streams.iter().filter(|s| s.probe == stream.probe).count() > 1;
+            sources.push(Source { probe: probe as ProbeId, is_segment, records });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);
         let slices = (n_bytes / SLICE).max(MIN_SLICES);
+        let borders = manifest.streams.iter().map(|s| s.from_step).filter(|step| *step > 0).collect();
         Ok(Self {
+            borders,
             sources,
             secs_per_step: manifest.secs_per_step,
             first: manifest.first_step,
@@ -80,15 +87,19 @@ impl PlaybackReader {
         if self.step >= self.end {
             return Ok(None);
         }
-        self.step = (self.step + self.steps_per_slice).min(self.end);
+        let next = self.borders.iter().map(|step| step + 1).filter(|step| *step > self.step).min();
+        self.step = (self.step + self.steps_per_slice).min(next.unwrap_or(u64::MAX)).min(self.end);
         // The records of the last step are part of the last slice.
         let until = if self.step == self.end { u64::MAX } else { self.step };
         let every = (FIELD_EVERY_SECS / self.secs_per_step.max(f64::MIN_POSITIVE)) as u64;
         let mut frame =
             Frame { clock: Clock { step: self.step, secs_per_step: self.secs_per_step }, ..Frame::default() };
         for source in &mut self.sources {
-            if let Some(reading) = source.read(until, self.first, every)? {
-                frame.readings.push((source.probe, reading));
+            match source.read(until, self.first, every)? {
+                // Another segment of the same probe has the data of this slice.
+                Some(Reading::Series(series)) if series.steps.is_empty() && source.is_segment => {}
+                Some(reading) => frame.readings.push((source.probe, reading)),
+                None => {}
             }
         }
         Ok(Some(frame))

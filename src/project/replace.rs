@@ -56,12 +56,12 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }
 
-/// `rate.f32`, and `rate.2.f32` for a later segment of the same probe.
+/// `rate.f32`, and `rate-2.f32` for a later segment of the same probe.
 fn is_stream_file(probe: &str, shape: &str, name: &str) -> bool {
     let Some(expected) = file_name(probe, shape) else { return false };
     let segment = || {
         let (stem, extension) = expected.rsplit_once('.')?;
-        let number = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(extension)?.strip_suffix('.')?;
+        let number = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
         number.parse::<u32>().ok()
     };
     name == expected || segment().is_some()
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn only_names_of_the_writer_are_stream_files() {
-        assert!(is_stream_file("rate", "series", "rate.f32") && is_stream_file("rate", "series", "rate.12.f32"));
-        for name in ["thesis.tex", "rate.u32", "rate.x.f32", "rate..f32", "rate.f32.2", "rate.2f32", "../rate.f32"] {
+        assert!(is_stream_file("rate", "series", "rate.f32") && is_stream_file("rate", "series", "rate-12.f32"));
+        for name in ["thesis.tex", "rate.u32", "rate-x.f32", "rate-.f32", "rate.f32-2", "rate-2f32", "../rate.f32"] {
             assert!(!is_stream_file("rate", "series", name), "{name}");
         }
         assert!(!is_stream_file("../x", "", "../x"));

@@ -133,7 +133,7 @@ impl Observer for Streams {
     }
 
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()> {
-        for stream in &mut self.list {
+        for stream in self.list.iter_mut().filter(|s| s.is_at(frame.clock.step)) {
             let Some(reading) = frame.reading(stream.probe) else { continue };
             match stream.compare(reading, frame.clock) {
                 Ok(None) => {}
