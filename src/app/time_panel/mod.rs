@@ -109,7 +109,7 @@ fn side_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     if app.time.axis.range.is_some() {
         range_ui(ui, app, queue);
     } else {
-        let hint = "Drag: range · Ruler: cursor";
+        let hint = "Drag: select range";
         ui.label(RichText::new(hint).small().color(Tokens::fade(t.text_sub, 0.7)));
     }
 }

@@ -81,7 +81,7 @@ impl Raster {
         self.paint_collapsed(&painter, layout.plot, &small, ctx);
         self.paint_marks(&painter, layout.plot, ctx);
         if layout.strip.height() > 4.0 {
-            self.paint_rate(&painter, layout.strip, &small, ctx.tokens);
+            self.paint_rate(&painter, layout.strip, &self.gaps(ctx.time), &small, ctx.tokens);
         }
         time::paint::span_labels(&painter, layout.plot, ctx.time, &small, ctx.tokens, x);
         self.paint_time(&painter, layout, &mono, ctx.tokens);

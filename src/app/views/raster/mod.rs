@@ -200,7 +200,13 @@ impl Raster {
             (0, false) => format!("{noun} not recorded"),
             (n, _) => format!("{} {noun} in view", kit::thousands(n)),
         };
-        let mut text = format!("{spikes}  |  {rows}  |  {mode}");
+        let mut text = spikes;
+        let gaps = self.gaps(time);
+        if !gaps.is_empty() {
+            let steps: f64 = gaps.iter().map(|(from, to)| to - from).sum();
+            text += &format!("  |  {} not recorded", self.duration(steps as u64));
+        }
+        text += &format!("  |  {rows}  |  {mode}");
         if self.arrange.is_busy() {
             text += "  |  arranging…";
         } else if self.density.is_busy() {
@@ -209,11 +215,6 @@ impl Raster {
         if let Some(oldest) = train.and_then(Train::oldest_single) {
             let (since, last) = (self.duration(time.past.first()), self.clock.step.saturating_sub(oldest));
             text += &format!("  |  density since {since}, single {noun} for the last {}", self.duration(last));
-        }
-        let gaps = self.gaps(time);
-        if !gaps.is_empty() {
-            let steps: f64 = gaps.iter().map(|(from, to)| to - from).sum();
-            text += &format!("  |  {} not recorded", self.duration(steps as u64));
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
             text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));

@@ -40,7 +40,15 @@ impl Raster {
     }
 
     /// Mean rate of the visible rows, in bins of at least three points and one step.
-    pub(super) fn paint_rate(&self, painter: &Painter, strip: Rect, font: &egui::FontId, tokens: &Tokens) {
+    /// Times without data (`gaps`, absolute steps) have no rate.
+    pub(super) fn paint_rate(
+        &self,
+        painter: &Painter,
+        strip: Rect,
+        gaps: &[(f64, f64)],
+        font: &egui::FontId,
+        tokens: &Tokens,
+    ) {
         let Some(grid) = self.density.grid() else { return };
         let bins = self.bins(strip, |column| u64::from(grid.total(column)), self.elements_in_view());
         let unit = self.rate_unit();
@@ -49,20 +57,28 @@ impl Raster {
         let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
         let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
         let color = tokens.text_sub.lerp_to_gamma(tokens.text, 0.6);
-        let mut area = Mesh::default();
-        let points: Vec<Pos2> = bins.iter().map(|(s, v)| pos2(self.x_of(strip, *s), y(*v))).collect();
-        for (i, p) in points.iter().enumerate() {
-            area.colored_vertex(*p, color.gamma_multiply(0.22));
-            area.colored_vertex(pos2(p.x, strip.bottom()), color.gamma_multiply(0.05));
-            if i > 0 {
-                let k = (i as u32) * 2;
-                area.add_triangle(k - 2, k - 1, k);
-                area.add_triangle(k - 1, k, k + 1);
-            }
-        }
+        let half = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64 * 0.5;
+        let origin = self.origin as f64;
+        let is_missing = |step: f64| {
+            let (from, to) = (step + origin - half, step + origin + half);
+            gaps.iter().any(|(a, b)| from < *b && to > *a)
+        };
         let inside = painter.with_clip_rect(strip.intersect(painter.clip_rect()));
-        inside.add(area);
-        inside.line(points, egui::Stroke::new(1.25, color));
+        for part in bins.split(|(step, _)| is_missing(*step)).filter(|part| !part.is_empty()) {
+            let mut area = Mesh::default();
+            let points: Vec<Pos2> = part.iter().map(|(s, v)| pos2(self.x_of(strip, *s), y(*v))).collect();
+            for (i, p) in points.iter().enumerate() {
+                area.colored_vertex(*p, color.gamma_multiply(0.22));
+                area.colored_vertex(pos2(p.x, strip.bottom()), color.gamma_multiply(0.05));
+                if i > 0 {
+                    let k = (i as u32) * 2;
+                    area.add_triangle(k - 2, k - 1, k);
+                    area.add_triangle(k - 1, k, k + 1);
+                }
+            }
+            inside.add(area);
+            inside.line(points, egui::Stroke::new(1.25, color));
+        }
         painter.vline(strip.left(), strip.y_range(), (1.0, tokens.line));
         // Labels in the gutter if there is one, else inside the strip.
         let has_gutter = strip.left() - painter.clip_rect().left() > 60.0;
