@@ -202,10 +202,7 @@ fn named_in(query: &Query, name: &str, out: &mut Vec<std::ops::Range<usize>>) {
         Query::Set(word) if word.text == name => out.push(word.at.clone()),
         Query::All | Query::Set(_) | Query::Test(..) => {}
         Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => named_in(of, name, out),
-        Query::And(a, b) | Query::Or(a, b) => {
-            named_in(a, name, out);
-            named_in(b, name, out);
-        }
+        Query::And(all) | Query::Or(all) => all.iter().for_each(|of| named_in(of, name, out)),
     }
 }
 

@@ -45,7 +45,7 @@ fn listed_files(query: &Query) -> Vec<String> {
             }
             Query::All | Query::Set(_) | Query::Test(..) => {}
             Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => open.push(of),
-            Query::And(a, b) | Query::Or(a, b) => open.extend([&**a, &**b]),
+            Query::And(all) | Query::Or(all) => open.extend(all),
         }
     }
     files

@@ -1,4 +1,4 @@
-//! What could come next in a query that is being typed.
+//! Completions of a query while it is typed.
 
 use super::{
     Known, Op, quote,
@@ -6,21 +6,21 @@ use super::{
 };
 use std::ops::Range;
 
-/// Proposals at most.
+/// Most completions.
 const MOST: usize = 12;
 
-/// A way to go on.
+/// A completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Bytes of the query it replaces.
+    /// Byte range it replaces.
     pub at: Range<usize>,
-    /// What is put there.
+    /// The text.
     pub text: String,
-    /// What it is.
+    /// What the text stands for.
     pub hint: String,
 }
 
-/// Ways to go on at a place of a query, best first.
+/// Completions at a place of a query, best first.
 pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion> {
     let Some(head) = text.get(..cursor) else { return vec![] };
     let Ok(all) = tokens(head) else { return vec![] };
@@ -73,14 +73,14 @@ fn tests(known: &Known<'_>) -> Vec<(String, String)> {
     out.extend(known.fields.iter().map(|f| (quote(f.short()), format!("live value, {}", f.unit))));
     out.extend(sets(known).into_iter().map(|(name, hint)| (format!("in {name}"), hint)));
     let words = [
-        ("not", "the others"),
+        ("not", "all other elements"),
         ("name", "name of an element"),
         ("idx", "index, or a range 5..9"),
         ("root_id", "public identifier"),
-        ("all", "everyone"),
+        ("all", "all elements"),
         ("random 21 of", "drawn with the project's seed"),
-        ("downstream of", "who gets synapses from these"),
-        ("upstream of", "who gives synapses to these"),
+        ("downstream of", "targets of their synapses"),
+        ("upstream of", "sources of their synapses"),
     ];
     let useful = |word: &str| known.links.is_some() || !word.ends_with("stream of");
     out.extend(words.iter().filter(|(w, _)| useful(w)).map(|(w, hint)| ((*w).to_owned(), (*hint).to_owned())));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_proposed() {
+    fn completions_fit_the_place() {
         assert_eq!(texts("")[..3], ["super_class", "rate", "in \"Sugar GRNs\""]);
         assert_eq!(texts("sup"), ["super_class"]);
         assert_eq!(texts("super_class "), ["=", "!=", "~", "!~"]);

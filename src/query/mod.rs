@@ -1,12 +1,12 @@
-//! The one language in which sets of elements are described: targets of stimuli, named sets, filters.
+//! The query language for sets of elements: targets of stimuli, named sets, filters.
 //!
 //! ```text
 //! query   := [("random" | "first") COUNT "of"] or
 //! or      := and ("or" and)*
 //! and     := not ("and" not)*
 //! not     := "not" not | "(" query ")" | linked | atom
-//! linked  := ("downstream" | "upstream") "of" whom [">=" COUNT]     that many synapses from them, or onto them
-//! whom    := NAME of a set | "(" query ")" | linked
+//! linked  := ("downstream" | "upstream") "of" source [">=" COUNT]   that many synapses from it, or onto it
+//! source  := NAME of a set | "(" query ")" | linked
 //! atom    := "all" | ["in"] NAME of a set | COLUMN test
 //! test    := ("=" | "!=" | "~" | "!~") value ("," value)*           ~ contains, without regard to case
 //!          | ("<" | "<=" | ">" | ">=" | "=" | "!=") NUMBER [UNIT]   for idx and live values
@@ -14,8 +14,8 @@
 //! COLUMN  := idx | root_id | name | file | a category | a live value
 //! ```
 //!
-//! [`parse`] knows the grammar alone; [`Known::select`] knows the elements. Every [`Mistake`] says where it is and what
-//! would have been right.
+//! [`parse`] only checks the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] says where it
+//! is and what would be correct. Chains of `and` and `or` may be of any length; nesting is limited.
 
 mod complete;
 mod eval;
@@ -28,13 +28,13 @@ pub use parse::parse;
 
 use std::{fmt, ops::Range};
 
-/// What is wrong with a query, and where.
+/// An error in a query, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Mistake {
-    /// Bytes of the query it is about.
+    /// Byte range in the query.
     pub at: Range<usize>,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what would be correct.
     pub what: String,
 }
 
@@ -46,7 +46,7 @@ impl Mistake {
     /// The sentence with its place: `` `clas = optic`, at `clas`: there is no column … ``.
     pub fn of(&self, query: &str) -> String {
         let place = query.get(self.at.clone()).map_or("", str::trim);
-        let whole = query.trim();
+        let (place, whole) = (shortened(place), shortened(query.trim()));
         if place.is_empty() || place == whole {
             return format!("`{whole}`: {}", self.what);
         }
@@ -54,12 +54,22 @@ impl Mistake {
     }
 }
 
-/// A word of a query, and where it stands. Words are equal when their texts are.
+/// At most this many characters of a query are quoted in an error.
+const QUOTED: usize = 120;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A word of a query, and its place. Words are equal when their texts are equal.
 #[derive(Clone, Debug, Eq)]
 pub struct Word {
     /// Without quotes.
     pub text: String,
-    /// Bytes of the query.
+    /// Byte range in the query.
     pub at: Range<usize>,
 }
 
@@ -69,7 +79,7 @@ impl PartialEq for Word {
     }
 }
 
-/// How a column is compared.
+/// A comparison of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Is one of these.
@@ -95,7 +105,7 @@ impl Op {
     pub const ALL: [Self; 8] =
         [Self::Unequal, Self::Unlike, Self::AtMost, Self::AtLeast, Self::Equal, Self::Like, Self::Below, Self::Above];
 
-    /// As it is written.
+    /// Its spelling.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -110,46 +120,46 @@ impl Op {
     }
 }
 
-/// A query, taken apart.
+/// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
-    /// Everyone.
+    /// All elements.
     All,
-    /// Those of a named set.
+    /// The elements of a named set.
     Set(Word),
-    /// Those whose column passes a test.
+    /// The elements whose column passes a test.
     Test(Word, Op, Vec<Word>),
-    /// The others.
+    /// All other elements.
     Not(Box<Query>),
-    /// Those in both.
-    And(Box<Query>, Box<Query>),
-    /// Those in either.
-    Or(Box<Query>, Box<Query>),
-    /// So many of them: the first, or drawn at random.
+    /// The elements in all of these, two or more.
+    And(Vec<Query>),
+    /// The elements in any of these, two or more.
+    Or(Vec<Query>),
+    /// A number of elements: the first, or drawn at random.
     Choose {
-        /// How many, and where that is said.
+        /// The number.
         count: Word,
-        /// Drawn rather than the first.
+        /// Drawn at random instead of the first.
         is_random: bool,
-        /// Out of these.
+        /// From these elements.
         of: Box<Query>,
     },
-    /// Those that get at least so many synapses from these, or give them.
+    /// The elements with at least a number of synapses from these, or onto these.
     Linked {
-        /// Where that is said.
+        /// `downstream` or `upstream`.
         word: Word,
-        /// They get them; else they give them.
+        /// Targets of these; else sources.
         is_downstream: bool,
-        /// From or to these.
+        /// The elements they are connected to.
         of: Box<Query>,
-        /// How many; one when nothing is said.
+        /// The number of synapses; one without it.
         at_least: Option<Word>,
     },
 }
 
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "all", "of", "downstream", "upstream"];
 
-/// A text as a query has to spell it: quoted unless it is one plain word.
+/// Quotes a text for a query, unless it is one plain word.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/');
     let is_keyword = KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(text));
@@ -158,6 +168,14 @@ pub fn quote(text: &str) -> String {
     }
     let mark = if text.contains('"') { '\'' } else { '"' };
     format!("{mark}{text}{mark}")
+}
+
+fn write_chain(f: &mut fmt::Formatter<'_>, all: &[Query], word: &str) -> fmt::Result {
+    for (i, query) in all.iter().enumerate() {
+        let joint = if i == 0 { String::new() } else { format!(" {word} ") };
+        write!(f, "{joint}({query})")?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Query {
@@ -170,8 +188,8 @@ impl fmt::Display for Query {
                 write!(f, "{} {} {}", quote(&column.text), op.sign(), values.join(", "))
             }
             Self::Not(inner) => write!(f, "not ({inner})"),
-            Self::And(a, b) => write!(f, "({a}) and ({b})"),
-            Self::Or(a, b) => write!(f, "({a}) or ({b})"),
+            Self::And(all) => write_chain(f, all, "and"),
+            Self::Or(all) => write_chain(f, all, "or"),
             Self::Choose { count, is_random, of } => {
                 write!(f, "{} {} of ({of})", if *is_random { "random" } else { "first" }, count.text)
             }
@@ -209,8 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_named() {
+    fn errors_quote_their_place_and_little_of_long_queries() {
         let wrong = parse("class = optic and and").unwrap_err();
         assert_eq!(wrong.of("class = optic and and"), "`class = optic and and`, at `and`: a test was expected here");
+        let long = format!("{} and and", vec!["class = optic"; 10_000].join(" or "));
+        let wrong = parse(&long).unwrap_err();
+        assert!(wrong.of(&long).chars().count() < 2 * QUOTED, "{}", wrong.of(&long));
     }
 }

@@ -1,14 +1,14 @@
-//! From text to a [`Query`]: the grammar, and nothing else.
+//! Parses a text into a [`Query`]: the grammar only.
 
 use super::{
     Mistake, Op, Query, Word,
     token::{Piece, Token, tokens},
 };
 
-/// Deepest nesting of brackets and `not`.
+/// Deepest nesting of parentheses and `not`.
 const DEPTH: u32 = 64;
 
-/// Takes a query apart.
+/// Parses a query.
 pub fn parse(text: &str) -> Result<Query, Mistake> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, end: text.len(), depth: 0 };
@@ -53,7 +53,7 @@ impl Parser<'_> {
         found
     }
 
-    /// What is wrong with the next token, or with the end.
+    /// An error at the next token, or at the end.
     fn wrong(&self, what: &str) -> Mistake {
         let at = self.peek().map_or(self.end..self.end, |t| t.word.at.clone());
         Mistake::new(&at, what)
@@ -80,32 +80,34 @@ impl Parser<'_> {
     }
 
     fn or(&mut self) -> Result<Query, Mistake> {
-        let mut parts = vec![self.and()?];
+        let first = self.and()?;
+        let mut all = vec![first];
         while self.take("or") {
-            parts.push(self.and()?);
+            all.push(self.and()?);
         }
-        Ok(join(parts, Query::Or))
+        Ok(joined(all, Query::Or))
     }
 
     fn and(&mut self) -> Result<Query, Mistake> {
-        let mut parts = vec![self.not()?];
+        let first = self.not()?;
+        let mut all = vec![first];
         while self.take("and") {
-            parts.push(self.not()?);
+            all.push(self.not()?);
         }
-        Ok(join(parts, Query::And))
+        Ok(joined(all, Query::And))
     }
 
     fn not(&mut self) -> Result<Query, Mistake> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err(self.wrong("brackets are nested too deeply"));
+            return Err(self.wrong(&format!("parentheses and `not` are nested more than {DEPTH} deep")));
         }
         let inner = if self.take("not") {
             Query::Not(Box::new(self.not()?))
         } else if self.take("(") {
             let inner = self.query()?;
             if !self.take(")") {
-                return Err(self.wrong("a bracket is not closed"));
+                return Err(self.wrong("a parenthesis is not closed"));
             }
             inner
         } else if self.is_linked() {
@@ -125,14 +127,15 @@ impl Parser<'_> {
     fn linked(&mut self) -> Result<Query, Mistake> {
         let word = self.tokens[self.at].word.clone();
         self.at += 2;
-        let of = Box::new(self.whom()?);
+        let of = Box::new(self.source()?);
         let at_least = match self.peek() {
             Some(Token { piece: Piece::Op(Op::AtLeast), .. }) => {
                 self.at += 1;
                 Some(self.count()?)
             }
             Some(Token { piece: Piece::Op(_), .. }) => {
-                let what = "write `downstream of … >= 5`; a test has to be in brackets: `downstream of (side = left)`";
+                let what =
+                    "write `downstream of … >= 5`; a test has to be in parentheses: `downstream of (side = left)`";
                 return Err(self.wrong(what));
             }
             _ => None,
@@ -141,8 +144,8 @@ impl Parser<'_> {
         Ok(Query::Linked { word, is_downstream, of, at_least })
     }
 
-    /// Whose partners: a name without a comparison, since `>=` belongs to the count, or anything in brackets.
-    fn whom(&mut self) -> Result<Query, Mistake> {
+    /// The source of a link: a name without a comparison, since `>=` belongs to the count, or anything in parentheses.
+    fn source(&mut self) -> Result<Query, Mistake> {
         let is_name = |t: &&Token| matches!(t.piece, Piece::Word | Piece::Quoted);
         let is_plain = !["(", "in", "all", "not"].iter().any(|w| self.peeks(w)) && !self.is_linked();
         match self.peek().filter(is_name).map(|t| t.word.clone()) {
@@ -208,6 +211,14 @@ impl Parser<'_> {
     }
 }
 
+/// A chain of one is its only member.
+fn joined(mut all: Vec<Query>, join: fn(Vec<Query>) -> Query) -> Query {
+    match all.len() {
+        1 => all.remove(0),
+        _ => join(all),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +238,6 @@ mod tests {
 
         fn query(&mut self, depth: u32) -> Query {
             let pick = if depth == 0 { self.roll(3) } else { self.roll(8) };
-            let mut inner = || Box::new(self.query(depth - 1));
             match pick {
                 0 => Query::All,
                 1 => Query::Set(self.word(&["sugar", "P 9", "and", "it's", "Zoë \"x", "all", "5..9"])),
@@ -236,15 +246,17 @@ mod tests {
                     let values = (0..n).map(|_| self.word(&["LB3 a", "or", "20 Hz", "ä,b", "(", "x", "not"])).collect();
                     Query::Test(self.word(&["class", "in", "first", "rate", "a b"]), Op::ALL[self.roll(8)], values)
                 }
-                3 => Query::Not(inner()),
-                4 => Query::And(inner(), inner()),
-                5 => Query::Or(inner(), inner()),
+                3 => Query::Not(Box::new(self.query(depth - 1))),
+                4 | 5 => {
+                    let all = (0..2 + self.roll(3)).map(|_| self.query(depth - 1)).collect();
+                    if pick == 4 { Query::And(all) } else { Query::Or(all) }
+                }
                 6 => {
-                    let of = inner();
+                    let of = Box::new(self.query(depth - 1));
                     Query::Choose { count: self.word(&["0", "21"]), is_random: self.roll(2) == 0, of }
                 }
                 _ => {
-                    let of = inner();
+                    let of = Box::new(self.query(depth - 1));
                     let at_least = (self.roll(2) == 0).then(|| self.word(&["5"]));
                     let is_downstream = self.roll(2) == 0;
                     let word = Word { text: if is_downstream { "downstream" } else { "upstream" }.into(), at: 0..0 };
@@ -256,7 +268,7 @@ mod tests {
 
     /// `"` and `'` in one text cannot be quoted; such texts do not occur above.
     #[test]
-    fn what_is_printed_reads_back() {
+    fn a_printed_query_parses_to_itself() {
         let mut dice = Dice(7);
         for round in 0..20_000 {
             let query = dice.query(5);
@@ -266,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_panics_and_places_lie_inside() {
+    fn no_text_panics_and_errors_point_inside_it() {
         let bits = [
             "class",
             "=",
@@ -314,8 +326,28 @@ mod tests {
             }
         }
         assert!(n_good > 1000, "only {n_good} were queries");
-        assert!(parse(&"(".repeat(100_000)).unwrap_err().what.contains("too deeply"));
-        assert!(parse(&"not ".repeat(100_000)).unwrap_err().what.contains("too deeply"));
+        assert!(n_good > 0);
+    }
+
+    #[test]
+    fn chains_of_any_length_parse_and_nesting_is_limited() {
+        let too_deep = |text: &str| parse(text).is_err_and(|e| e.what.contains("nested more than 64 deep"));
+        assert!(too_deep(&"(".repeat(100_000)) && too_deep(&"not ".repeat(100_000)));
+        assert!(too_deep(&format!("{}all{}", "(".repeat(100_000), ")".repeat(100_000))));
+        assert!(too_deep(&"downstream of ".repeat(100_000)));
+        for word in [" or ", " and "] {
+            let text = vec!["idx = 1"; 100_000].join(word);
+            let small = std::thread::Builder::new().stack_size(128 << 10);
+            let job = move || {
+                let query = parse(&text).unwrap();
+                assert_eq!(parse(&query.to_string()), Ok(query.clone()));
+                let (Query::Or(all) | Query::And(all)) = &query else { panic!("a chain") };
+                all.len()
+            };
+            assert_eq!(small.spawn(job).unwrap().join().expect("no overflow"), 100_000);
+        }
+        let mixed: String = (0..100_000).map(|i| ["not (a = b) and ", "x or "][i % 2]).collect();
+        assert!(parse(&(mixed + "all")).is_ok());
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Words, quoted texts and marks.
+//! The tokens of a query: words, quoted texts, comparisons and marks.
 
 use super::{Mistake, Op, Word};
 use std::ops::Range;
 
-/// What a piece of a query is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A word.
@@ -16,12 +16,12 @@ pub enum Piece {
     Mark,
 }
 
-/// A piece of a query.
+/// A token of a query.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub piece: Piece,
-    /// Its text, without quotes, and its place, with them.
+    /// Its text without quotes, and its place with quotes.
     pub word: Word,
 }
 
@@ -37,7 +37,7 @@ impl Token {
     }
 }
 
-/// Takes a query apart.
+/// Splits a query into tokens.
 pub fn tokens(query: &str) -> Result<Vec<Token>, Mistake> {
     let mut out = Vec::new();
     let mut at = 0;
