@@ -1,4 +1,4 @@
-//! Evaluates queries over the elements of a set.
+//! Who is meant by a query.
 
 use super::{Mistake, Op, Query, Word, parse};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// Deepest chain of named sets.
-const DEPTH: u32 = 8;
+/// Longest chain of sets that refer to each other.
+const MAX_CHAIN: usize = 64;
 
 /// A set of elements with a name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Field<'a> {
     pub name: &'a str,
     /// Its unit.
     pub unit: &'a str,
-    /// One value per element; empty when they are not sampled.
+    /// One value per element; empty when they are not known now.
     pub values: &'a [f32],
 }
 
@@ -38,15 +38,24 @@ impl Field<'_> {
     }
 }
 
-/// What a query is evaluated over.
+/// Named sets during the evaluation of a query.
+#[derive(Default)]
+struct Lookup {
+    /// Sets under evaluation, outermost first.
+    open: Vec<String>,
+    /// Members of evaluated sets.
+    known: HashMap<String, Vec<bool>>,
+}
+
+/// What a query is asked of.
 pub struct Known<'a> {
     /// The elements.
     pub set: &'a ElementSet,
     /// Named sets.
     pub named: &'a [Named],
-    /// Live values; empty where a query must not depend on time.
+    /// Live values; empty where a query has to mean the same at all times.
     pub fields: &'a [Field<'a>],
-    /// The connections, if there are any.
+    /// The connections, where there are any.
     pub links: Option<&'a dyn ConnectionSource>,
     /// Seed of random choices.
     pub seed: u64,
@@ -55,7 +64,7 @@ pub struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The elements selected by a query or by the name of a set, ascending.
+    /// The elements a query, or the name of a set, stands for; ascending.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, Mistake> {
         let chosen = self.ask(query, &mut Lookup::default())?;
         Ok((0..self.set.len).filter(|i| chosen[*i as usize]).collect())
@@ -98,9 +107,9 @@ impl Known<'_> {
                 out.iter_mut().for_each(|x| *x = !*x);
                 Ok(out)
             }
-            Query::And(all) => self.join(all, depth, |a, b| a & b),
-            Query::Or(all) => self.join(all, depth, |a, b| a | b),
-            Query::Choose { count, is_random, of } => self.choose(count, *is_random, &self.eval(of, depth)?),
+            Query::And(all) => self.join(all, lookup, |a, b| a & b),
+            Query::Or(all) => self.join(all, lookup, |a, b| a | b),
+            Query::Choose { count, is_random, of } => self.choose(count, *is_random, &self.eval(of, lookup)?),
             Query::Linked { word, is_downstream, of, at_least } => {
                 let links = self.links.ok_or_else(|| Mistake::new(&word.at, "there are no connections to follow"))?;
                 let at_least = at_least.as_ref().and_then(|w| w.text.parse().ok()).unwrap_or(1_u64).max(1);
@@ -109,13 +118,16 @@ impl Known<'_> {
         }
     }
 
-    fn join(&self, all: &[Query], depth: u32, how: fn(bool, bool) -> bool) -> Result<Vec<bool>, Mistake> {
-        let mut members = all.iter().map(|query| self.eval(query, depth));
-        let mut out = members.next().unwrap_or_else(|| Ok(vec![false; self.set.len as usize]))?;
-        for other in members {
-            out.iter_mut().zip(other?).for_each(|(a, b)| *a = how(*a, b));
+    fn join(&self, all: &[Query], lookup: &mut Lookup, how: fn(bool, bool) -> bool) -> Result<Vec<bool>, Mistake> {
+        let mut out: Option<Vec<bool>> = None;
+        for query in all {
+            let members = self.eval(query, lookup)?;
+            match &mut out {
+                Some(out) => out.iter_mut().zip(members).for_each(|(a, b)| *a = how(*a, b)),
+                none => *none = Some(members),
+            }
         }
-        Ok(out)
+        Ok(out.unwrap_or_else(|| vec![false; self.set.len as usize]))
     }
 
     fn named_set(&self, name: &Word, lookup: &mut Lookup) -> Result<Vec<bool>, Mistake> {

@@ -113,11 +113,47 @@ fn mistakes_are_explained() {
         ("rate > 20, 30", "at `30`: one number is enough here"),
         ("class > optic", "`class` is a category: compare it with =, !=, ~ or !~"),
         ("v > -50 mV", "`v` has no values yet: run the model first"),
-        ("downstream of sugar > 5", "a test has to be in brackets"),
+        ("downstream of sugar > 5", "a test has to be in parentheses"),
     ] {
         let got = ask(query).unwrap_err();
         assert!(got.contains(want), "{query}: {got}");
     }
+}
+
+/// Every set refers to the one before it twice, so that each has to be evaluated once only.
+#[test]
+fn chains_of_sets_are_followed_and_limited() {
+    let set = ElementSet { name: "neurons", len: 3, ..ElementSet::default() };
+    let chain = |n: usize| -> Vec<Named> {
+        let query = |i: usize| if i == 0 { "idx = 1".to_owned() } else { format!("in s{0} or in s{0}", i - 1) };
+        (0..n).map(|i| Named { name: format!("s{i}"), query: query(i) }).collect()
+    };
+    let ask = |named: &[Named], query: &str| {
+        let listed = |_: &str| Ok(vec![]);
+        let known = Known { set: &set, named, fields: &[], links: None, seed: 1, listed: &listed };
+        known.select(query).map_err(|e| e.of(query))
+    };
+    assert_eq!(ask(&chain(40), "s39").as_deref(), Ok(&[1][..]));
+    assert_eq!(ask(&chain(40), "all and in s39").as_deref(), Ok(&[1][..]));
+    let why = ask(&chain(90), "s89").unwrap_err();
+    assert!(why.contains("a chain of more than 64") && !why.contains("circle"), "{why}");
+    let mut circle = chain(4);
+    circle[0].query = "in s2".to_owned();
+    let why = ask(&circle, "in s3").unwrap_err();
+    assert!(why.contains("in a circle: s2 → s1 → s0 → s2"), "{why}");
+}
+
+/// On a thread with a small stack: the depth of a long chain is that of a balanced tree.
+#[test]
+fn long_chains_of_and_and_or_need_little_stack() {
+    let test = || {
+        let any = (0..20_000).map(|i| format!("idx = {}", i % 8)).collect::<Vec<_>>().join(" or ");
+        assert_eq!(ask(&any).unwrap().len(), 8);
+        let all = vec!["side = left"; 20_000].join(" and ");
+        assert_eq!(ask(&all), ask("side = left"));
+        assert!(parse(&any).unwrap().to_string().len() > any.len());
+    };
+    std::thread::Builder::new().stack_size(1 << 19).spawn(test).unwrap().join().unwrap();
 }
 
 #[test]

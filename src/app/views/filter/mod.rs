@@ -281,8 +281,10 @@ fn columns(query: &Query, out: &mut Vec<String>, groups: &mut Vec<String>) {
         Query::All => {}
         Query::Set(name) => groups.push(name.text.clone()),
         Query::Test(column, ..) => out.push(column.text.clone()),
-        Query::Not(inner) | Query::Choose { of: inner, .. } | Query::Linked { of: inner, .. } => columns(inner, out),
-        Query::And(all) | Query::Or(all) => all.iter().for_each(|query| columns(query, out)),
+        Query::Not(inner) | Query::Choose { of: inner, .. } | Query::Linked { of: inner, .. } => {
+            columns(inner, out, groups)
+        }
+        Query::And(all) | Query::Or(all) => all.iter().for_each(|query| columns(query, out, groups)),
     }
 }
 
