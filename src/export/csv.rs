@@ -86,15 +86,16 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     file.write_record(["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"])?;
-    trial.lives(stream, |birth, death| {
-        let Birth { step, child, parents, slot, name } = birth;
+    for event in events {
+        let LifeEvent::Birth(Birth { step, born, child, parents, slot: place, name }) = event else { continue };
+        let death = deaths.get(child);
         let parents = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         Ok(file.write_record([
             child.to_string(),
             name.clone(),
             slot.map_or_else(String::new, |p| p.to_string()),
             parents,
-            step.to_string(),
+            born.unwrap_or(*step).to_string(),
             death.map_or_else(String::new, |d| d.step.to_string()),
             death.map_or_else(String::new, |d| d.end.word().to_owned()),
             death.and_then(|d| d.health).map_or_else(String::new, |h| h.to_string()),

@@ -1,5 +1,6 @@
 //! Numbers that mean the same on both backends: addressed random draws, exact functions, order-free sums.
 
+pub mod circular;
 pub mod exact;
 pub mod fixed;
 pub mod halves;

@@ -22,11 +22,17 @@ impl LifeEvent {
     }
 }
 
-/// A birth. Parents that end have a death of their own.
+/// A birth, or an individual of a snapshot. Parents that end have a death of their own.
+///
+/// A lineage tap that begins after step 0 starts with a snapshot: one `Birth` with [`Birth::born`] for each individual
+/// that lives then, in the order of their ids. Individuals that are not in it have ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Birth {
-    /// Step.
+    /// Step of the event: of the birth, or of the snapshot.
     pub step: u64,
+    /// In a snapshot: the step of the birth, or of the snapshot when unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub born: Option<u64>,
     /// The individual's id; never reused.
     pub child: u64,
     /// Ids of the parents: none (founder), one (split) or several (merge).
@@ -83,9 +89,10 @@ mod tests {
 
     #[test]
     fn births_and_deaths_read_back_and_older_files_open() {
-        let birth = Birth { step: 8, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into() };
+        let birth = Birth { step: 8, born: None, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into() };
         let death = Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25) };
-        for event in [LifeEvent::Birth(birth), LifeEvent::Death(death)] {
+        let known = Birth { step: 8, born: Some(3), child: 5, ..Birth::default() };
+        for event in [LifeEvent::Birth(known), LifeEvent::Birth(birth), LifeEvent::Death(death)] {
             let line = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<LifeEvent>(&line).unwrap(), event, "{line}");
         }

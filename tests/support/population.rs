@@ -79,7 +79,7 @@ pub fn coupling() -> Reading {
 /// merge.
 pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
     let birth = |step, child, parents: Vec<u64>, place: usize| {
-        LifeEvent::Birth(Birth { step, child, parents, slot: Some(place as u32), name: String::new() })
+        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(place as u32), name: String::new() })
     };
     let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None });
     let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     engine::SimSchema,
+    num::circular::CircularSum,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
 use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Response, Sense, Stroke, Ui, Vec2, vec2};
@@ -25,22 +26,18 @@ const RING: (f32, f32) = (0.425, 0.47);
 /// The order parameter (mean of e^{iφ}) and the counts per bin.
 #[derive(Default)]
 struct Order {
-    sum: (f64, f64),
+    sum: CircularSum,
     parts: Vec<u32>,
     total: usize,
 }
 
 impl Order {
     fn r(&self) -> f64 {
-        self.sum.0.hypot(self.sum.1) / self.n().max(1.0)
-    }
-
-    fn n(&self) -> f64 {
-        self.parts.iter().map(|n| f64::from(*n)).sum()
+        self.sum.resultant()
     }
 
     fn psi(&self) -> f64 {
-        self.sum.1.atan2(self.sum.0)
+        self.sum.mean()
     }
 }
 
@@ -60,8 +57,7 @@ pub struct Circle {
 struct Chosen {
     /// Versions of placement and selection it was computed for.
     key: (u64, u64),
-    sum: (f64, f64),
-    n: u32,
+    sum: CircularSum,
 }
 
 /// Places angles on the circle, with a small radial jitter against overlap.
@@ -73,7 +69,7 @@ fn on_circle(angles: &[f32], part: &ElementMask) -> Placed<Order> {
             continue;
         }
         let (sin, cos) = angle.sin_cos();
-        order.sum = (order.sum.0 + f64::from(cos), order.sum.1 + f64::from(sin));
+        order.sum.add(f64::from(*angle));
         let part = ((angle / TAU).rem_euclid(1.0) * PARTS as f32) as usize;
         order.parts[part % PARTS] += 1;
         let spread = ((i as f32 * 0.618_034).fract() - 0.5) * 0.035;
@@ -99,7 +95,7 @@ impl Circle {
         let (n, total) = (self.cloud.placed().of.len(), order.total);
         let mut text = format!("{} of {} {set}", kit::thousands(n as u64), kit::thousands(total as u64));
         if n > 0 {
-            text += &format!("  |  r = {:.3}  |  ψ = {:.0}°", order.r(), order.psi().to_degrees());
+            text += &format!("  |  r = {:.3}  |  ψ = {}", order.r(), kit::angle(order.psi()));
         }
         if n > MAX_SINGLE {
             text += "  |  density";
@@ -145,13 +141,8 @@ impl Circle {
         }
         let placed = self.cloud.placed();
         let places = selected.iter().filter_map(|e| placed.of.binary_search(e).ok()).map(|i| placed.at[i]);
-        let mut chosen = Chosen { key, sum: (0.0, 0.0), n: 0 };
-        for [x, y] in places {
-            let (x, y) = (f64::from(x - 0.5), f64::from(y - 0.5));
-            let length = x.hypot(y).max(1e-9);
-            chosen.sum = (chosen.sum.0 + x / length, chosen.sum.1 + y / length);
-            chosen.n += 1;
-        }
+        let sum = places.map(|[x, y]| f64::from(y - 0.5).atan2(f64::from(x - 0.5))).collect();
+        let chosen = Chosen { key, sum };
         self.chosen = Some(chosen);
         chosen
     }
@@ -169,22 +160,21 @@ impl Circle {
             }
         }
         let order = &self.cloud.placed().found;
-        let (r, psi, n) = (order.r(), order.psi(), order.n());
-        if n < 1.0 {
+        let (r, psi) = (order.r(), order.psi());
+        if order.sum.n == 0 {
             return;
         }
         let selected = ctx.selection.of(set.name);
         if selected.len() > 1 {
-            let Chosen { sum, n, .. } = self.of_selected(selected, ctx.selection.generation);
-            let r = sum.0.hypot(sum.1) / f64::from(n.max(1));
-            paint_arrow(&painter, area, r, sum.1.atan2(sum.0), ctx.tokens.accent);
+            let sum = self.of_selected(selected, ctx.selection.generation).sum;
+            paint_arrow(&painter, area, sum.resultant(), sum.mean(), ctx.tokens.accent);
         }
         paint_arrow(&painter, area, r, psi, ctx.tokens.text_strong);
         let font = kit::mono(ui);
         let corner = canvas.left_top() + vec2(12.0, 10.0);
         let big = egui::FontId { size: 18.0, ..font.clone() };
         let line = painter.text(corner, Align2::LEFT_TOP, format!("r {r:.2}"), big, ctx.tokens.text_strong);
-        let text = format!("ψ {:.0}°", psi.to_degrees());
+        let text = format!("ψ {}", kit::angle(psi));
         painter.text(line.left_bottom() + vec2(0.0, 2.0), Align2::LEFT_TOP, text, font, ctx.tokens.text_sub);
     }
 }

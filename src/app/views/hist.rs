@@ -1,9 +1,14 @@
 //! Histogram of a field: all elements, and the selected ones.
 
-use super::{MenuTarget, Selection, View, ViewCtx, kit, menu, probes_where, run_ui, tap};
+use super::{
+    MenuTarget, Selection, View, ViewCtx,
+    fields::{self, ElementMask, Fields},
+    kit, menu, probes_where, run_ui, tap,
+};
 use crate::{
     engine::SimSchema,
-    sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    num::circular::CircularSum,
+    sim::{Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
 };
 use egui::{Align2, Mesh, Rect, Sense, Ui, Vec2, pos2};
 
@@ -14,9 +19,9 @@ const BINS: usize = 60;
 pub struct Histogram {
     field: Option<&'static str>,
     is_linear: bool,
-    values: Vec<f32>,
-    generation: u64,
-    counted: Option<(u64, u64)>,
+    fields: Fields,
+    /// Versions of values, selection and filter that were counted.
+    counted: Option<(u64, u64, u64)>,
     counts: Counts,
     dragged_from: Option<usize>,
 }
@@ -28,37 +33,82 @@ struct Counts {
     all: Vec<u32>,
     chosen: Vec<u32>,
     n: u32,
+    /// Included elements without a value.
     left_out: u32,
+    /// Of angles: the mean direction.
     mean: f64,
+    /// Of angles: the resultant length.
+    resultant: Option<f64>,
 }
 
 fn is_field(shape: &Shape) -> bool {
     matches!(shape, Shape::Field { .. })
 }
 
-/// Counts finite values; negative times since an event (never) are skipped and reported.
-fn count(values: &[f32], chosen: &[u32], skip_negative: bool) -> Counts {
-    let counts = |v: &&f32| v.is_finite() && !(skip_negative && **v < 0.0);
-    let (low, high) =
-        values.iter().filter(counts).fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-    if low > high {
-        return Counts { left_out: values.len() as u32, ..Counts::default() };
+/// Which values of a field are counted, and how.
+struct Counting<'a> {
+    meaning: Meaning,
+    /// Of angles: the range of the bins.
+    range: (f32, f32),
+    included: &'a ElementMask,
+}
+
+impl Counting<'_> {
+    /// Negative times since an event (never) and values that are not finite have no bin.
+    fn has_value(&self, v: f32) -> bool {
+        v.is_finite() && !(self.meaning == Meaning::TimeSince && v < 0.0)
     }
-    let width = ((high - low) / BINS as f32).max(1e-6);
-    let bin = |v: f32| (((v - low) / width) as usize).min(BINS - 1);
-    let mut out = Counts { low, width, all: vec![0; BINS], chosen: vec![0; BINS], ..Counts::default() };
-    let mut sum = 0.0;
-    for v in values.iter().filter(counts) {
-        out.all[bin(*v)] += 1;
-        out.n += 1;
-        sum += f64::from(*v);
+
+    fn counts(&self, element: usize, v: f32) -> bool {
+        self.has_value(v) && self.included.has(element)
     }
-    for v in chosen.iter().filter_map(|e| values.get(*e as usize)).filter(counts) {
-        out.chosen[bin(*v)] += 1;
+
+    fn bounds(&self, values: &[f32]) -> (f32, f32) {
+        if self.meaning == Meaning::Angle {
+            return self.range;
+        }
+        let counted = values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v));
+        counted.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), (_, v)| (a.min(*v), b.max(*v)))
     }
-    out.left_out = values.len() as u32 - out.n;
-    out.mean = sum / f64::from(out.n.max(1));
-    out
+
+    fn count(&self, values: &[f32], selected: &[u32]) -> Counts {
+        let n_included = (0..values.len()).filter(|i| self.included.has(*i)).count() as u32;
+        let (low, high) = self.bounds(values);
+        if low > high {
+            return Counts { left_out: n_included, ..Counts::default() };
+        }
+        let width = ((high - low) / BINS as f32).max(1e-6);
+        let mut out = Counts { low, width, all: vec![0; BINS], chosen: vec![0; BINS], ..Counts::default() };
+        let (mut sum, mut angles) = (0.0, CircularSum::default());
+        for (_, v) in values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v)) {
+            out.all[bin(*v, low, width)] += 1;
+            out.n += 1;
+            sum += f64::from(*v);
+            if self.meaning == Meaning::Angle {
+                angles.add(f64::from(*v));
+            }
+        }
+        for e in selected {
+            if let Some(v) = values.get(*e as usize).filter(|v| self.counts(*e as usize, **v)) {
+                out.chosen[bin(*v, low, width)] += 1;
+            }
+        }
+        out.left_out = n_included - out.n;
+        out.mean = if self.meaning == Meaning::Angle { angles.mean() } else { sum / f64::from(out.n.max(1)) };
+        out.resultant = (self.meaning == Meaning::Angle).then(|| angles.resultant());
+        out
+    }
+
+    /// The elements whose values fall into these bins.
+    fn members(&self, values: &[f32], counts: &Counts, (from, to): (usize, usize)) -> Vec<u32> {
+        let is_in = |v: f32| (from..=to).contains(&bin(v, counts.low, counts.width));
+        let all = values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v) && is_in(**v));
+        all.map(|(e, _)| e as u32).collect()
+    }
+}
+
+fn bin(v: f32, low: f32, width: f32) -> usize {
+    (((v - low) / width).max(0.0) as usize).min(BINS - 1)
 }
 
 impl Histogram {
@@ -69,15 +119,27 @@ impl Histogram {
         chosen.or_else(plain).or_else(|| probes_where(schema, is_field).next())
     }
 
-    fn caption(&self, unit: &str) -> String {
+    fn wanted(&self, schema: &SimSchema) -> Vec<ProbeId> {
+        let Some((id, probe)) = self.probe(schema) else { return vec![] };
+        let Shape::Field { over, .. } = probe.shape else { return vec![] };
+        fields::wanted([Some(id), fields::mask(schema, over)])
+    }
+
+    fn caption(&self, unit: &str, n_hidden: u32) -> String {
         let c = &self.counts;
+        let mean = match c.resultant {
+            Some(r) => format!("circular mean {}  |  r = {r:.3}", kit::angle(c.mean)),
+            None => format!("mean {}", kit::with_unit((c.mean * 1000.0).round() / 1000.0, unit)),
+        };
         let mut text = format!(
-            "n = {}  |  bin {}  |  mean {}  |  counts, {}",
+            "n = {}  |  bin {}  |  {mean}  |  counts, {}",
             kit::thousands(u64::from(c.n)),
             kit::with_unit(f64::from(c.width), unit),
-            kit::with_unit((c.mean * 1000.0).round() / 1000.0, unit),
             if self.is_linear { "linear" } else { "log" },
         );
+        if n_hidden > 0 {
+            text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
+        }
         if c.left_out > 0 {
             text += &format!("  |  {} without a value", kit::thousands(u64::from(c.left_out)));
         }
@@ -170,14 +232,6 @@ impl Histogram {
         }
         (response, caught)
     }
-
-    /// The elements whose values fall into these bins.
-    fn members(&self, (from, to): (usize, usize), skip_negative: bool) -> Vec<u32> {
-        let c = &self.counts;
-        let bin = |v: f32| (((v - c.low) / c.width) as usize).min(BINS - 1);
-        let is_in = |v: f32| v.is_finite() && !(skip_negative && v < 0.0) && (from..=to).contains(&bin(v));
-        self.values.iter().enumerate().filter(|(_, v)| is_in(**v)).map(|(e, _)| e as u32).collect()
-    }
 }
 
 impl View for Histogram {
@@ -194,44 +248,51 @@ impl View for Histogram {
     }
 
     fn reset(&mut self, _: &SimSchema) {
-        self.values.clear();
-        self.generation += 1;
+        self.fields.clear();
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let reading = self.probe(schema).and_then(|(id, _)| frame.reading(id));
-        if let Some(Reading::Field(values)) = reading {
-            self.values.clone_from(values);
-            self.generation += 1;
-        }
+        let wanted = self.wanted(schema);
+        self.fields.absorb(frame, &wanted);
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.probe(ctx.schema) else {
+        let shown = self.probe(ctx.schema).and_then(|(id, probe)| match probe.shape {
+            Shape::Field { over, range, meaning } => Some((id, probe, over, range, meaning)),
+            _ => None,
+        });
+        let Some((id, probe, over, range, meaning)) = shown else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "No fields", "The histogram needs a field", None);
             return;
         };
-        let Shape::Field { over, .. } = probe.shape else { return };
-        let key = (self.generation, ctx.selection.generation);
+        let set = ctx.schema.set(over).cloned();
+        let values = self.fields.get(id).cloned().unwrap_or_default();
+        let included = ElementMask::of(ctx.schema, over, &self.fields, ctx.filter.shown());
+        let counting = Counting { meaning, range, included: &included };
+        let key = (self.fields.generation, ctx.selection.generation, ctx.filter.shown().generation);
         if self.counted != Some(key) {
             self.counted = Some(key);
-            self.counts = count(&self.values, ctx.selection.of(over), super::view_3d::is_time_since(probe));
+            self.counts = counting.count(&values, ctx.selection.of(over));
         }
-        let caption = self.caption(probe.unit);
+        let n_hidden = set.as_ref().map_or(0, |set| ctx.filter.shown().n_hidden(set));
+        let caption = self.caption(probe.unit, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             let name = |p: &ProbeSpec| kit::spaced(p.name);
             let options: Vec<_> = probes_where(ctx.schema, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
             let mut chosen = Some(probe.name);
             if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
                 self.field = chosen;
-                self.values.clear();
-                self.generation += 1;
+                self.fields.clear();
             }
             let mut is_log = !self.is_linear;
             ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts");
             self.is_linear = !is_log;
         });
+        if self.counts.n == 0 && n_hidden > 0 {
+            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a value", None);
+            return;
+        }
         if self.counts.n == 0 {
             return run_ui(ui, canvas, ctx, "No values yet", "Run to see the distribution");
         }
@@ -242,10 +303,10 @@ impl View for Histogram {
         let name = kit::spaced(probe.name);
         let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
         let (response, caught) = self.paint(ui, canvas, &title, ctx);
-        let Some(set) = ctx.schema.set(over).cloned() else { return };
+        let Some(set) = set else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
-            ctx.selection.apply_area(set.name, self.members(bins, super::view_3d::is_time_since(probe)), modifiers);
+            ctx.selection.apply_area(set.name, counting.members(&values, &self.counts, bins), modifiers);
         }
         response.context_menu(|ui| {
             let subject = MenuTarget::at(ctx, &set, None);
@@ -271,17 +332,31 @@ impl View for Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f32::consts::PI;
 
     #[test]
     fn every_element_is_counted_once() {
         let values: Vec<f32> = (0..1000).map(|i| i as f32).chain([f32::NAN, -1.0]).collect();
-        let counts = count(&values, &[0, 1, 999], true);
+        let included = ElementMask::default();
+        let counting = Counting { meaning: Meaning::TimeSince, range: (0.0, 1.0), included: &included };
+        let counts = counting.count(&values, &[0, 1, 999]);
         assert_eq!((counts.n, counts.left_out), (1000, 2));
         assert_eq!(counts.all.iter().sum::<u32>(), 1000);
         assert_eq!(counts.chosen.iter().sum::<u32>(), 3);
-        assert_eq!(count(&[f32::NAN], &[], false).n, 0);
-        let hist = Histogram { values, counts, ..Histogram::default() };
-        assert_eq!(hist.members((0, BINS - 1), true).len(), 1000);
-        assert_eq!(hist.members((0, 0), true), (0..=16).collect::<Vec<_>>());
+        assert_eq!(counting.members(&values, &counts, (0, BINS - 1)).len(), 1000);
+        assert_eq!(counting.members(&values, &counts, (0, 0)), (0..=16).collect::<Vec<_>>());
+        assert_eq!(counting.count(&[f32::NAN], &[]).n, 0);
+    }
+
+    #[test]
+    fn angles_have_a_circular_mean_and_masked_elements_do_not_count() {
+        let angles = [3.1, -3.1, 3.0, -3.0, 1.0];
+        let included = ElementMask::masked(Some(std::sync::Arc::new(vec![1.0, 1.0, 1.0, 1.0, 0.0])));
+        let counting = Counting { meaning: Meaning::Angle, range: (-PI, PI), included: &included };
+        let counts = counting.count(&angles, &[4]);
+        assert_eq!((counts.n, counts.left_out, counts.chosen.iter().sum::<u32>()), (4, 0, 0));
+        assert!(counts.mean.abs() > 3.14, "{}: the linear mean is 0", counts.mean);
+        assert!(counts.resultant.is_some_and(|r| r > 0.99));
+        assert_eq!((counts.low, counts.all[0], counts.all[BINS - 1]), (-PI, 1, 1), "bins cover the whole turn");
     }
 }

@@ -49,6 +49,11 @@ pub fn with_unit(v: f64, unit: &str) -> String {
     if unit.is_empty() { value(v) } else { format!("{} {unit}", value(v)) }
 }
 
+/// An angle, in the unit of all angles of the window.
+pub fn angle(radians: f64) -> String {
+    format!("{radians:.2} rad")
+}
+
 /// Unit of simulated time: seconds, or steps when a step has no duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {

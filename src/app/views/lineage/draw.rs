@@ -234,12 +234,17 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
     let names =
         |ids: &[u32]| ids.iter().map(|p| lineage.forest.lines[*p as usize].label()).collect::<Vec<_>>().join(", ");
     match l.parents.len() {
+        0 if lineage.forest.since.is_some_and(|since| since > l.born) => {
+            rows.push(("parents".into(), "unknown".into()))
+        }
         0 => rows.push(("parents".into(), "founder".into())),
         1 => rows.push(("split from".into(), names(&l.parents))),
         _ => rows.push(("merged from".into(), names(&l.parents))),
     }
-    if let Some(end) = l.end {
-        rows.push((end.word().into(), format!("step {}", kit::thousands(l.died))));
+    match l.end {
+        Some(end) => rows.push((end.word().into(), format!("step {}", kit::thousands(l.died)))),
+        None if l.died != ALIVE => rows.push(("ended".into(), format!("by step {}", kit::thousands(l.died)))),
+        None => {}
     }
     let seen = lineage.values.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
     if let Some((value, probe)) = seen.zip(lineage.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {

@@ -1,7 +1,7 @@
 //! Ancestry of a population: one line per individual, in order of birth.
 
-use crate::sim::{EndCause, LifeEvent};
-use std::collections::HashMap;
+use crate::sim::{Birth, Death, EndCause, LifeEvent};
+use std::collections::{HashMap, HashSet};
 
 /// Above this number of lines, extinct lines without living descendants are dropped.
 const MAX_LINES: usize = 400_000;
@@ -49,6 +49,8 @@ pub struct Totals {
     pub deaths: u64,
     /// Dropped lines.
     pub dropped: u64,
+    /// Parents that were never announced: a recording without a snapshot.
+    pub unknown_parents: u64,
 }
 
 /// All lines. Parents come before their children.
@@ -60,6 +62,8 @@ pub struct Forest {
     pub totals: Totals,
     /// Number of living individuals.
     pub n_alive: usize,
+    /// Step of the first event: earlier ones are unknown.
+    pub since: Option<u64>,
     by_id: HashMap<u64, u32>,
     by_slot: HashMap<u32, u32>,
 }
@@ -76,56 +80,88 @@ impl Forest {
 
     /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored. Indices change when lines are
     /// dropped; [`Totals::dropped`] counts those.
-    pub fn absorb(&mut self, events: &[LifeEvent]) {
-        for event in events {
-            match event {
-                LifeEvent::Birth(birth) => {
-                    let parents: Box<[u32]> =
-                        birth.parents.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
-                    if self.by_id.contains_key(&birth.child) {
-                        continue;
-                    }
-                    match birth.parents.len() {
-                        0 => {}
-                        1 => self.totals.splits += 1,
-                        _ => self.totals.merges += 1,
-                    }
-                    self.totals.lines += 1;
-                    self.n_alive += 1;
-                    let index = self.lines.len() as u32;
-                    self.by_id.insert(birth.child, index);
-                    if let Some(slot) = birth.slot {
-                        self.by_slot.insert(slot, index);
-                    }
-                    let (id, born, name) = (birth.child, birth.step, birth.name.as_str().into());
-                    self.lines.push(Line {
-                        id,
-                        born,
-                        died: ALIVE,
-                        end: None,
-                        parents,
-                        slot: birth.slot,
-                        name,
-                        health: None,
-                    });
-                }
-                LifeEvent::Death(death) => {
-                    let Some(index) = self.by_id.get(&death.gone).copied() else { continue };
-                    let line = &mut self.lines[index as usize];
-                    if line.died != ALIVE {
-                        continue;
-                    }
-                    self.n_alive -= 1;
-                    (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
-                    self.totals.deaths += u64::from(death.end == EndCause::Died);
-                    if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
-                        self.by_slot.remove(&slot);
-                    }
+    pub fn absorb(&mut self, mut events: &[LifeEvent]) {
+        while let Some(first) = events.first() {
+            let of_snapshot = |e: &LifeEvent| match e {
+                LifeEvent::Birth(b) => b.born.is_some() && b.step == first.step(),
+                LifeEvent::Death(_) => false,
+            };
+            let n = events.iter().position(|e| !of_snapshot(e)).unwrap_or(events.len());
+            let (now, rest) = events.split_at(n.max(1));
+            if n > 0 {
+                self.end_missing(first.step(), now);
+            }
+            for event in now {
+                match event {
+                    LifeEvent::Birth(birth) => self.add(birth),
+                    LifeEvent::Death(death) => self.end(death),
                 }
             }
+            events = rest;
         }
         if self.lines.len() > MAX_LINES {
             self.drop_extinct();
+        }
+    }
+
+    fn add(&mut self, birth: &Birth) {
+        if self.by_id.contains_key(&birth.child) {
+            return;
+        }
+        let parents: Box<[u32]> = birth.parents.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
+        self.totals.unknown_parents += (birth.parents.len() - parents.len()) as u64;
+        match birth.parents.len() {
+            0 => {}
+            1 => self.totals.splits += 1,
+            _ => self.totals.merges += 1,
+        }
+        self.totals.lines += 1;
+        self.n_alive += 1;
+        let index = self.lines.len() as u32;
+        self.by_id.insert(birth.child, index);
+        if let Some(previous) = birth.slot.and_then(|slot| self.by_slot.insert(slot, index)) {
+            self.end_unseen(previous, birth.step);
+        }
+        self.since = self.since.or(Some(birth.step));
+        let (id, born, name) = (birth.child, birth.born.unwrap_or(birth.step), birth.name.as_str().into());
+        self.lines.push(Line { id, born, died: ALIVE, end: None, parents, slot: birth.slot, name, health: None });
+    }
+
+    fn end(&mut self, death: &Death) {
+        let Some(index) = self.by_id.get(&death.gone).copied() else { return };
+        let line = &mut self.lines[index as usize];
+        if line.died != ALIVE {
+            return;
+        }
+        self.n_alive -= 1;
+        (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
+        self.totals.deaths += u64::from(death.end == EndCause::Died);
+        if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
+            self.by_slot.remove(&slot);
+        }
+    }
+
+    /// Ends the living that are not in a snapshot.
+    fn end_missing(&mut self, step: u64, snapshot: &[LifeEvent]) {
+        let id = |e: &LifeEvent| if let LifeEvent::Birth(b) = e { Some(b.child) } else { None };
+        let known: HashSet<u64> = snapshot.iter().filter_map(id).collect();
+        for i in 0..self.lines.len() {
+            if self.lines[i].died == ALIVE && !known.contains(&self.lines[i].id) {
+                self.end_unseen(i as u32, step);
+            }
+        }
+    }
+
+    /// A living line ended between two taps: when and why is unknown.
+    fn end_unseen(&mut self, index: u32, step: u64) {
+        let line = &mut self.lines[index as usize];
+        if line.died != ALIVE {
+            return;
+        }
+        self.n_alive -= 1;
+        line.died = step.max(line.born);
+        if let Some(slot) = line.slot.filter(|slot| self.by_slot.get(slot) == Some(&index)) {
+            self.by_slot.remove(&slot);
         }
     }
 
@@ -191,7 +227,7 @@ pub mod tests {
 
     pub fn birth(step: u64, child: u64, parents: &[u64], slot: u32) -> LifeEvent {
         let parents = parents.to_vec();
-        LifeEvent::Birth(Birth { step, child, parents, slot: Some(slot), name: String::new() })
+        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(slot), name: String::new() })
     }
 
     pub fn death(step: u64, id: u64, end: EndCause) -> LifeEvent {
@@ -213,7 +249,7 @@ pub mod tests {
         let id = |slot| forest.at_slot(slot).map(|i| forest.lines[i as usize].id);
         assert_eq!([id(0), id(1), id(2), id(4)], [Some(0), Some(3), None, None]);
         assert_eq!(forest.n_alive, 2);
-        assert_eq!(forest.totals, Totals { lines: 5, splits: 1, merges: 1, deaths: 1, dropped: 0 });
+        assert_eq!(forest.totals, Totals { lines: 5, splits: 1, merges: 1, deaths: 1, dropped: 0, unknown_parents: 0 });
         let ids = |marked: Vec<bool>| -> Vec<u64> {
             forest.lines.iter().zip(marked).filter(|(_, m)| *m).map(|(l, _)| l.id).collect()
         };
@@ -235,5 +271,37 @@ pub mod tests {
         assert_eq!(forest.at_slot(1), Some(4));
         forest.absorb(&[birth(50, 9, &[], 7), death(50, 77, EndCause::Died)]);
         assert_eq!(forest.lines.len(), 5, "a second birth and the death of an unknown id are ignored");
+    }
+
+    /// The individual of a snapshot at `step`.
+    fn living(step: u64, id: u64, born: u64, slot: u32) -> LifeEvent {
+        LifeEvent::Birth(Birth { step, born: Some(born), child: id, slot: Some(slot), ..Birth::default() })
+    }
+
+    #[test]
+    fn a_snapshot_ends_the_lines_that_are_not_in_it() {
+        let mut forest = small(); // 0 and 3 live, in slots 0 and 1
+        let snapshot = [living(60, 0, 0, 0), living(60, 7, 45, 1), living(60, 9, 52, 3)];
+        forest.absorb(&snapshot);
+        assert_eq!(forest.n_alive, 3, "the population of the snapshot");
+        let living =
+            |forest: &Forest| forest.lines.iter().filter(|l| l.died == ALIVE).map(|l| l.id).collect::<Vec<_>>();
+        assert_eq!(living(&forest), [0, 7, 9]);
+        let line = |id: u64| forest.lines.iter().find(|l| l.id == id).cloned().expect("a line");
+        assert_eq!((line(3).died, line(3).end, line(7).born), (60, None, 45));
+        assert_eq!((forest.at_slot(1), forest.totals.deaths), (Some(5), 1), "an unseen end is not a counted death");
+        forest.absorb(&snapshot);
+        assert_eq!((forest.n_alive, forest.lines.len()), (3, 7), "the same snapshot changes nothing");
+        forest.absorb(&[death(70, 7, EndCause::Died), birth(71, 10, &[9], 1)]);
+        assert_eq!(forest.n_alive, 3);
+    }
+
+    #[test]
+    fn a_birth_in_an_occupied_slot_ends_its_occupant() {
+        let mut forest = Forest::default();
+        forest.absorb(&[birth(5, 0, &[], 2), birth(5, 1, &[], 3)]);
+        forest.absorb(&[birth(9, 8, &[6], 2)]);
+        assert_eq!((forest.n_alive, forest.lines[0].died, forest.since), (2, 9, Some(5)));
+        assert_eq!(forest.totals.unknown_parents, 1);
     }
 }

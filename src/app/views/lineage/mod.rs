@@ -169,8 +169,11 @@ impl Lineage {
             text += "  |  density, log";
         }
         // Events before the tap began were not recorded.
-        if let Some(first) = self.forest.lines.first().filter(|l| l.born > 0 && totals.dropped == 0) {
-            text += &format!("  |  from step {}", kit::thousands(first.born));
+        if let Some(step) = self.forest.since.filter(|step| *step > 0) {
+            text += &format!("  |  from step {}", kit::thousands(step));
+        }
+        if totals.unknown_parents > 0 {
+            text += "  |  individuals born earlier are missing";
         }
         if is_filtered {
             text += "  |  filtered, with ancestors";

@@ -1,7 +1,9 @@
 //! Phase agreement between groups: exact means over all pairs, from one complex sum per group.
 
-use crate::app::views::fields::ElementMask;
-use std::f64::consts::TAU;
+use crate::{
+    app::views::fields::ElementMask,
+    num::circular::{CircularSum, difference},
+};
 
 /// Maximum number of groups: a cell stays a few points wide.
 pub const MAX_GROUPS: usize = 96;
@@ -26,8 +28,7 @@ pub struct Group {
     pub to: usize,
     /// Value of the order field at the first and the last element.
     pub values: (f32, f32),
-    /// Σ cos φ and Σ sin φ.
-    sum: (f64, f64),
+    sum: CircularSum,
 }
 
 /// In no group.
@@ -47,11 +48,10 @@ impl Agreement {
         let mut group_of = vec![NONE; phases.len()];
         let group = |k: usize| {
             let (from, to) = (k * of.len() / n_groups, (k + 1) * of.len() / n_groups);
-            let mut sum = (0.0, 0.0);
+            let mut sum = CircularSum::default();
             for i in &of[from..to] {
                 group_of[*i as usize] = k as u16;
-                let (sin, cos) = f64::from(phases[*i as usize]).sin_cos();
-                sum = (sum.0 + cos, sum.1 + sin);
+                sum.add(f64::from(phases[*i as usize]));
             }
             Group { from, to, values: (value(of[from]), value(of[to - 1])), sum }
         };
@@ -67,7 +67,7 @@ impl Agreement {
     /// Mean of cos(φ_i - φ_j) over all pairs of two groups; within a group, i ≠ j.
     pub fn mean_cos(&self, a: usize, b: usize) -> f32 {
         let (x, y) = (&self.groups[a], &self.groups[b]);
-        let all = x.sum.0 * y.sum.0 + x.sum.1 * y.sum.1;
+        let all = x.sum.cos * y.sum.cos + x.sum.sin * y.sum.sin;
         let (n, m) = ((x.to - x.from) as f64, (y.to - y.from) as f64);
         let (sum, pairs) = if a == b { (all - n, n * (n - 1.0)) } else { (all, n * m) };
         if pairs > 0.0 { (sum / pairs) as f32 } else { f32::NAN }
@@ -75,15 +75,12 @@ impl Agreement {
 
     /// Angle of the mean of e^{i(φ_i - φ_j)} over all pairs of two groups: by how much the first is ahead.
     pub fn lag(&self, a: usize, b: usize) -> f32 {
-        let angle = |g: &Group| g.sum.1.atan2(g.sum.0);
-        let ahead = angle(&self.groups[a]) - angle(&self.groups[b]);
-        (ahead - TAU * (ahead / TAU).round()) as f32
+        difference(self.groups[a].sum.mean(), self.groups[b].sum.mean()) as f32
     }
 
     /// |mean of e^{iφ}| of a group.
     pub fn order(&self, group: usize) -> f32 {
-        let g = &self.groups[group];
-        (g.sum.0.hypot(g.sum.1) / (g.to - g.from).max(1) as f64) as f32
+        self.groups[group].sum.resultant() as f32
     }
 }
 

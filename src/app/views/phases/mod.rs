@@ -254,7 +254,7 @@ impl Phases {
         let (cos, lag) = (self.agreement.mean_cos(row, column), self.agreement.lag(row, column));
         let name = by.map_or_else(|| "index".to_owned(), fields::label);
         let groups = format!("{name}\nrow     {}\ncolumn  {}", called(row), called(column));
-        format!("{groups}\nmean cos Δφ  {cos:.3}\nmean Δφ  {:.0}°", lag.to_degrees())
+        format!("{groups}\nmean cos Δφ  {cos:.3}\nmean Δφ  {}", kit::angle(lag.into()))
     }
 }
 
