@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     gpu::{Pass, nvtx},
-    sim::{Clock, Digest, Frame, SimError, Simulation, Tap},
+    params::Change,
+    sim::{Clock, Digest, Effect, Frame, Shape, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::{
@@ -128,7 +129,224 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_ref().map(|s| s.clock()).unwrap_or_default()
     }
 
-    pub fn digest(&self) -> Digest {
+    /// The recording is closed before anybody hears of the failure, at the end of the last batch that came out of the
+    /// simulation whole. When the device failed, what is left of the simulation there answers to nothing: its memory
+    /// is given back.
+    fn fail(&mut self, error: SimError) {
+        self.pass.abandon();
+        let (digest, clock) = self.whole.take().unwrap_or_else(|| (self.digest(), self.clock()));
+        let was_running = std::mem::replace(&mut self.running, Running::Paused) != Running::Paused;
+        self.ran.turn(false);
+        self.pace.forget();
+        self.hand_out_held();
+        if error.is_device() {
+            self.sim = None;
+        }
+        self.close_recording(digest, clock);
+        self.tell(Event::Failed(error));
+        if was_running {
+            self.tell(Event::Running(false, clock));
+        }
+    }
+
+    /// The simulation continues, unless its device failed. `change`: the rejected parameter change.
+    fn reject(&mut self, change: Option<Change>, error: SimError) {
+        if error.is_device() {
+            return self.fail(error);
+        }
+        self.tell(Event::Rejected { change, error });
+    }
+
+    fn set_running(&mut self, running: Running) {
+        let changed = (running == Running::Paused) != (self.running == Running::Paused);
+        self.running = running;
+        self.ran.turn(running != Running::Paused);
+        self.pace.forget();
+        if running == Running::Paused {
+            if self.states_are_behind && self.sample(true).is_err() {
+                self.states_are_behind = false; // whoever asks next hears of it
+            }
+            self.hand_out_held();
+        }
+        if changed {
+            self.tell(Event::Running(running != Running::Paused, self.clock()));
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Load(sim) => self.load(sim),
+            Command::Play if self.sim.is_some() => self.set_running(Running::Free),
+            Command::Pause | Command::Play => self.set_running(Running::Paused),
+            Command::Step(n) => self.run_to(self.clock().step.saturating_add(n)),
+            Command::RunTo(step) => self.run_to(step),
+            Command::Rewind => self.rewind(),
+            Command::Speed(limit) => self.pace.limit(limit),
+            Command::Batch(steps) => self.pace.fix(steps),
+            Command::Set(change) => self.set(change),
+            Command::Act(action) => {
+                let done = self.sim.as_mut().map(|s| s.act(&action));
+                match done {
+                    Some(Ok(())) => self.log(LoggedCommand::Act(action)),
+                    Some(Err(error)) => self.reject(None, error),
+                    None => {}
+                }
+            }
+            Command::Subscribe(taps) => {
+                self.watch = taps;
+                self.retap();
+                self.show_now();
+            }
+            Command::Profile(every) => {
+                self.first_look = self.profile.is_none() && every.is_some();
+                self.profile = every.map(|n| n.max(1));
+            }
+            Command::Record(taps, sink) => self.record(taps, sink),
+            Command::StopRecording => self.stop_recording(),
+            Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
+                Some((Ok(state), clock)) => self.tell(Event::Saved(state, clock)),
+                Some((Err(error), _)) => self.reject(None, error),
+                None => {}
+            },
+            Command::Restore(state) => self.restore(&state),
+            Command::Quit => {} // handled by the loop
+        }
+    }
+
+    fn load(&mut self, sim: Box<dyn Simulation>) {
+        self.stop_recording();
+        self.set_running(Running::Paused);
+        let probes = sim.probes();
+        let schema = SimSchema {
+            probes,
+            lanes: (0..probes.len()).map(|i| sim.lanes(i as u16)).collect(),
+            recorded: vec![],
+            sets: sim.sets().to_vec(),
+            connectivity: sim.connectivity(),
+            memory: sim.memory(),
+            kernels: sim.kernels(),
+        };
+        self.sim = Some(sim);
+        self.watch.clear();
+        self.start_epoch();
+        self.tell(Event::Loaded(schema));
+    }
+
+    fn start_epoch(&mut self) {
+        self.epoch += 1;
+        self.ran.restart();
+        self.held = None;
+        self.counters.step.store(self.clock().step, Ordering::Relaxed);
+    }
+
+    fn run_to(&mut self, step: u64) {
+        if self.sim.is_some() && step > self.clock().step {
+            return self.set_running(Running::Until(step));
+        }
+        let was_paused = self.running == Running::Paused;
+        self.set_running(Running::Paused);
+        if was_paused {
+            // Whoever waits for the end of the run hears that there is nothing to run.
+            self.tell(Event::Running(false, self.clock()));
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.stop_recording();
+        match self.sim.as_mut().map(|s| s.rewind()) {
+            Some(Err(error)) => return self.fail(error),
+            Some(Ok(())) => self.log(LoggedCommand::Rewind),
+            None => {}
+        }
+        self.pace.forget();
+        self.start_epoch();
+        self.show_now();
+    }
+
+    /// A recording ends where the simulation was before it jumped.
+    fn restore(&mut self, state: &[u8]) {
+        let (clock, digest) = (self.clock(), self.digest());
+        match self.sim.as_mut().map(|s| s.load(state)) {
+            Some(Err(error)) => return self.reject(None, error),
+            Some(Ok(())) => self.close_recording(digest, clock),
+            None => {}
+        }
+        self.pace.forget();
+        self.start_epoch();
+        self.show_now();
+    }
+
+    fn set(&mut self, change: Change) {
+        match self.sim.as_mut().map(|s| s.set(&change)) {
+            Some(Ok(Effect::NeedsRebuild)) => self.tell(Event::NeedsRebuild(change)),
+            Some(Err(error)) => self.reject(Some(change), error),
+            Some(Ok(Effect::Applied)) => self.log(LoggedCommand::Set(change)),
+            None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
+        }
+    }
+
+    fn log(&mut self, what: LoggedCommand) {
+        let step = self.clock().step;
+        if let Some(recorder) = &self.recorder {
+            recorder.log(step, what.clone());
+        }
+        self.outbox.send(Event::Applied(step, what)).ok();
+        // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
+        if self.running == Running::Paused {
+            (self.wake)();
+        }
+    }
+
+    /// What the simulation has to sample: the union of screen and disk. Elements of the same probe merge.
+    fn retap(&mut self) {
+        let mut union = self.watch.clone();
+        for tap in self.recorder.iter().flat_map(|r| &r.taps) {
+            match union.iter_mut().find(|t| t.probe == tap.probe) {
+                Some(known) => {
+                    known.elements.extend(&tap.elements);
+                    known.elements.sort_unstable();
+                    known.elements.dedup();
+                }
+                None => union.push(tap.clone()),
+            }
+        }
+        if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
+            self.reject(None, error);
+        }
+    }
+
+    fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn super::Sink>) {
+        self.stop_recording();
+        let Some(sim) = &self.sim else {
+            let nothing = std::io::Error::other("there is no simulation to record yet");
+            return self.tell(Event::RecordingFailed(nothing));
+        };
+        let lanes = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
+        match Recorder::start(taps, sink, sim.clock(), lanes, self.counters.clone()) {
+            Ok(recorder) => {
+                self.recorder = Some(recorder);
+                self.end_lineage_taps();
+                self.retap();
+            }
+            Err(error) => self.tell(Event::RecordingFailed(error)),
+        }
+    }
+
+    /// A lineage tap begins with the living: the recording needs them too, when the window has tapped the lineage before.
+    fn end_lineage_taps(&mut self) {
+        let Some(sim) = &mut self.sim else { return };
+        let probes = sim.probes();
+        let is_lineage =
+            |tap: &Tap| probes.get(usize::from(tap.probe)).is_some_and(|p| matches!(p.shape, Shape::Lineage { .. }));
+        let others: Vec<Tap> = self.watch.iter().filter(|tap| !is_lineage(tap)).cloned().collect();
+        if others.len() < self.watch.len()
+            && let Err(error) = sim.tap(&others)
+        {
+            self.refuse(error);
+        }
+    }
+
+    fn digest(&self) -> Digest {
         self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
     }
 

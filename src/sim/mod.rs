@@ -87,7 +87,9 @@ pub trait Simulation: Send {
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
     /// Performs an action between two steps. An `Err` leaves the simulation as it was.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
-    /// Selects what `sample` reads from now on. Probes that are not tapped cost nothing.
+    /// Selects what `sample` reads from now on. Probes that are not tapped cost nothing. Histories of probes that stay
+    /// tapped continue without a gap. A `Lineage` whose tap begins starts with the individuals that live then, with the
+    /// ids and birth steps they have without a tap (see [`Birth`]).
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
     /// Takes `steps` steps.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;

@@ -244,7 +244,7 @@ impl View for Histogram {
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.probe(schema).map(|(id, _)| tap(id)).into_iter().collect()
+        self.wanted(schema).into_iter().map(tap).collect()
     }
 
     fn reset(&mut self, _: &SimSchema) {

@@ -3,34 +3,76 @@
 use super::events::Events;
 use crate::sim::{Birth, Death, EndCause, LifeEvent};
 
-/// Id of the nucleus in each slot, and births and deaths since the last reading.
+/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on, tapped
+/// or not, so that they do not depend on when a tap begins.
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
     /// By slot; valid for occupied slots.
     ids: Vec<u64>,
+    /// Step of birth by slot; valid for occupied slots.
+    births: Vec<u64>,
+    is_tapped: bool,
     pending: Vec<LifeEvent>,
 }
 
 impl Lineage {
-    /// Restarts with the present nuclei as founders.
+    /// Restarts with the present nuclei, with new ids.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32]) {
-        self.ids.clear();
-        self.ids.resize(capacity as usize, 0);
+        self.next = 0;
+        for by_slot in [&mut self.ids, &mut self.births] {
+            by_slot.clear();
+            by_slot.resize(capacity as usize, 0);
+        }
+        for slot in living {
+            (self.ids[*slot as usize], self.births[*slot as usize]) = (self.next, step);
+            self.next += 1;
+        }
         self.pending.clear();
-        living.iter().for_each(|slot| self.record_birth(step, *slot, vec![]));
+        if self.is_tapped {
+            self.announce(step, living);
+        }
+    }
+
+    /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
+    pub fn tap(&mut self, is_tapped: bool, step: u64, living: &[u32]) {
+        let begins = is_tapped && !self.is_tapped;
+        self.is_tapped = is_tapped;
+        if begins || !is_tapped {
+            self.pending = vec![];
+        }
+        if begins {
+            self.announce(step, living);
+        }
+    }
+
+    fn announce(&mut self, step: u64, living: &[u32]) {
+        let mut slots = living.to_vec();
+        slots.sort_unstable_by_key(|slot| self.ids[*slot as usize]);
+        let birth = |slot: u32| {
+            let (child, born) = (self.ids[slot as usize], self.births[slot as usize]);
+            Birth { step, born: (step > 0).then_some(born), child, slot: Some(slot), ..Birth::default() }
+        };
+        self.pending.extend(slots.into_iter().map(birth).map(LifeEvent::Birth));
+    }
+
+    fn push(&mut self, event: LifeEvent) {
+        if self.is_tapped {
+            self.pending.push(event);
+        }
     }
 
     fn record_birth(&mut self, step: u64, slot: u32, parents: Vec<u64>) {
-        self.ids[slot as usize] = self.next;
+        (self.ids[slot as usize], self.births[slot as usize]) = (self.next, step);
         let birth = Birth { step, child: self.next, parents, slot: Some(slot), ..Birth::default() };
-        self.pending.push(LifeEvent::Birth(birth));
+        self.push(LifeEvent::Birth(birth));
         self.next += 1;
     }
 
     fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause) {
-        let death = |slot: &u32| Death { step, gone: self.ids[*slot as usize], end, health: None };
-        self.pending.extend(slots.iter().map(death).map(LifeEvent::Death));
+        for slot in slots {
+            self.push(LifeEvent::Death(Death { step, gone: self.ids[*slot as usize], end, health: None }));
+        }
     }
 
     /// Deaths and births of generation `step`; they take effect at `step` + 1.
@@ -60,7 +102,7 @@ impl Lineage {
 
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
-        (self.ids.capacity() * 8 + self.pending.capacity() * size_of::<LifeEvent>()) as u64
+        ((self.ids.capacity() + self.births.capacity()) * 8 + self.pending.capacity() * size_of::<LifeEvent>()) as u64
     }
 }
 
@@ -84,6 +126,7 @@ mod tests {
     #[test]
     fn slots_are_reused_and_ids_are_not() {
         let mut lineage = Lineage::default();
+        lineage.tap(true, 0, &[]);
         lineage.begin(0, 6, &[0, 1, 2, 3]);
         let born = vec![(3, 3), (2, 3)];
         let events = Events { fused: vec![0, 2], decayed: vec![3], born, died: vec![1], ..Events::default() };
@@ -101,5 +144,29 @@ mod tests {
         let taken = lineage.take();
         assert_eq!(births(&taken), [(9, 7, Some(2), vec![6, 5])]);
         assert_eq!(deaths(&taken), [(9, 6, EndCause::Merged), (9, 5, EndCause::Merged)]);
+    }
+
+    #[test]
+    fn a_tap_begins_with_the_living_and_keeps_their_ids() {
+        let mut lineage = Lineage::default();
+        lineage.begin(0, 4, &[0, 1, 2]);
+        lineage.events(6, &Events { died: vec![1], ..Events::default() });
+        lineage.events(8, &Events { decayed: vec![2], born: vec![(2, 2), (1, 2)], ..Events::default() });
+        assert_eq!(lineage.take(), [], "nothing is sampled without a tap");
+        let snapshot = |lineage: &mut Lineage| {
+            let row = |e: LifeEvent| match e {
+                LifeEvent::Birth(b) => (b.step, b.born, b.child, b.slot),
+                LifeEvent::Death(_) => panic!("a death"),
+            };
+            lineage.take().into_iter().map(row).collect::<Vec<_>>()
+        };
+        lineage.tap(true, 12, &[0, 1, 2]);
+        let living = [(12, Some(0), 0, Some(0)), (12, Some(9), 3, Some(2)), (12, Some(9), 4, Some(1))];
+        assert_eq!(snapshot(&mut lineage), living);
+        lineage.tap(true, 13, &[0, 1, 2]);
+        assert_eq!(lineage.take(), [], "a tap that continues is not announced again");
+        lineage.tap(false, 14, &[]);
+        lineage.tap(true, 20, &[0, 1, 2]);
+        assert_eq!(snapshot(&mut lineage).len(), 3);
     }
 }

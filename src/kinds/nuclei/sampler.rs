@@ -61,6 +61,8 @@ pub struct ProbeSampler {
 impl ProbeSampler {
     /// Without taps.
     pub fn new(measure: &Measure, capacity: u32, fields: usize, ledger: Ledger) -> Self {
+        let mut lineage = Lineage::default();
+        lineage.begin(0, capacity, &(0..ledger.founders as u32).collect::<Vec<_>>());
         Self {
             tapped: [false; probes::PROBES.len()],
             capacity,
@@ -71,7 +73,7 @@ impl ProbeSampler {
             hash: StreamHash::default(),
             births: vec![],
             deaths: vec![],
-            lineage: Lineage::default(),
+            lineage,
             log: String::new(),
         }
     }
@@ -81,8 +83,8 @@ impl ProbeSampler {
         self.every = u64::from(measure.every).max(1);
     }
 
-    /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the founders of a new
-    /// lineage.
+    /// Sets the tapped probes. Probes that were tapped before continue without a gap; `living` are the slots of
+    /// the present nuclei, with which a lineage begins.
     pub fn tap(&mut self, taps: &[Tap], step: u64, living: &[u32]) -> Result<(), SimError> {
         if let Some(tap) = taps.iter().find(|t| usize::from(t.probe) >= self.tapped.len()) {
             return Err(SimError::Input(format!("there is no probe {}", tap.probe)));
@@ -101,9 +103,7 @@ impl ProbeSampler {
                 self.series[i] = Series { elements, ..Series::default() };
             }
         }
-        if self.is_tapped(probes::LINEAGE) && !before[usize::from(probes::LINEAGE)] {
-            self.lineage.begin(step, self.capacity, living);
-        }
+        self.lineage.tap(self.is_tapped(probes::LINEAGE), step, living);
         for (probe, pending) in [(probes::BIRTHS, &mut self.births), (probes::DEATHS, &mut self.deaths)] {
             if !self.tapped[usize::from(probe)] {
                 *pending = vec![];
@@ -140,9 +140,7 @@ impl ProbeSampler {
         if self.is_tapped(probes::DEATHS) {
             push_sorted(&mut self.deaths, step, events.fused.iter().skip(1).chain(&events.died));
         }
-        if self.is_tapped(probes::LINEAGE) {
-            self.lineage.events(step, events);
-        }
+        self.lineage.events(step, events);
         if self.is_tapped(probes::LOG) {
             write_log(&mut self.log, step, events);
         }
@@ -211,9 +209,7 @@ impl ProbeSampler {
         self.births.clear();
         self.deaths.clear();
         self.log.clear();
-        if self.is_tapped(probes::LINEAGE) {
-            self.lineage.begin(step, self.capacity, living);
-        }
+        self.lineage.begin(step, self.capacity, living);
     }
 
     /// Bytes held.
