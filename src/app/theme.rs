@@ -151,7 +151,12 @@ mod tests {
             let debug = format!("{tokens:?}");
             assert!(!debug.contains(&format!("{:?}", Color32::PLACEHOLDER)), "{debug}");
         }
+        for (dark, light) in Tokens::dark().categorical.iter().zip(Tokens::light().categorical) {
+            let [a, b] = [*dark, light].map(|c| egui::ecolor::Hsva::from(c).h);
+            let apart = (a - b).abs().min(1.0 - (a - b).abs());
+            assert!(apart < 0.06, "{dark:?} and {light:?} differ in hue by {:.0} degrees", apart * 360.0);
+        }
         assert_eq!(Tokens::dark().panel, Color32::from_rgb(0x12, 0x15, 0x1A));
-        assert_eq!(Tokens::light().categorical[6], Color32::from_rgb(0x5E, 0x47, 0x00));
+        assert_eq!(Tokens::light().categorical[6], Color32::from_rgb(0x64, 0x26, 0x41));
     }
 }

@@ -342,7 +342,7 @@ impl<W: Fn()> Worker<W> {
         if others.len() < self.watch.len()
             && let Err(error) = sim.tap(&others)
         {
-            self.refuse(error);
+            self.reject(None, error);
         }
     }
 

@@ -329,6 +329,16 @@ pub fn suggest(schema: &SimSchema) -> Vec<&'static str> {
     FITS.iter().filter(|f| (f.fits)(schema)).map(|f| f.view).collect()
 }
 
+/// Whether a simulation publishes what a view shows.
+pub fn fits(view: &str, schema: &SimSchema) -> bool {
+    FITS.iter().any(|f| f.view == view && (f.fits)(schema))
+}
+
+/// Whether a menu offers a view: all before a simulation is built, then those whose data it publishes.
+pub fn is_offered(view: &str, schema: &SimSchema) -> bool {
+    schema.probes.is_empty() || fits(view, schema)
+}
+
 /// Names of the views that fit and belong on a page, in layout order.
 pub fn suggest_for(page: Page, schema: &SimSchema) -> Vec<&'static str> {
     FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(schema)).map(|f| f.view).collect()

@@ -69,9 +69,10 @@ pub fn view_title(app: &App, name: &str) -> String {
     sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
 }
 
-/// Names of all views.
+/// Names of the views that menus offer.
 pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
-    app.workspace.samples.iter().map(|v| v.name())
+    let schema = &app.session.live.schema;
+    app.workspace.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
 }
 
 impl Default for Workspaces {

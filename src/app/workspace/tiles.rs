@@ -4,7 +4,7 @@ use super::{Pane, Workspace, view_of};
 use crate::app::{
     focus, icons, interventions,
     theme::Tokens,
-    views::{Selection, View, ViewCtx},
+    views::{Selection, View, ViewCtx, is_offered},
     widgets,
 };
 use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui, UiBuilder, WidgetText, vec2};
@@ -187,7 +187,10 @@ impl TileBehavior<'_> {
         ui.set_min_width(170.0);
         let here = view_of(pane);
         let samples = self.samples;
-        let (same, others): (Vec<_>, Vec<_>) = samples.iter().partition(|v| v.name() == here);
+        let (same, others): (Vec<_>, Vec<_>) = samples
+            .iter()
+            .filter(|v| v.name() == here || is_offered(v.name(), self.ctx.schema))
+            .partition(|v| v.name() == here);
         for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
             let is_there = self.views.keys().any(|p| view_of(p) == view.name());
             let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };

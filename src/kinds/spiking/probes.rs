@@ -82,6 +82,10 @@ pub const WORK: &[RooflineWork] = &[
     RooflineWork { row: "deliver_spikes", bytes: 12.0, ops: 1.0, when: "on a GPU" },
     RooflineWork { row: "deliver_spikes_driven", bytes: 12.0, ops: 1.0, when: "on a GPU" },
     RooflineWork { row: "step_lif_persistent", bytes: 12.0, ops: 1.0, when: "on a GPU" },
+    // One random draw of about 20 integer operations; one sum read and written.
+    RooflineWork { row: "drive", bytes: 8.0, ops: 20.0, when: "" },
+    // Membrane potential and synaptic input read and written, one input sum read and cleared; two exponential decays.
+    RooflineWork { row: "integrate", bytes: 24.0, ops: 6.0, when: "" },
 ];
 
 actions! {

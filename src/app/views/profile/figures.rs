@@ -30,7 +30,55 @@ pub(super) struct Figure {
     pub when: When,
     /// Sort key; none when unknown.
     pub value: fn(&Row<'_>) -> Option<f64>,
-    pub text: fn(f64) -> String,
+    pub format: Format,
+}
+
+/// How the values of a column are written.
+#[derive(Clone, Copy)]
+pub(super) enum Format {
+    /// Multiplied by this factor; all values of a column have the same decimals.
+    Number(f64),
+    /// As text.
+    Text(fn(f64) -> String),
+}
+
+impl Figure {
+    /// Decimals of the column: as many as its largest value needs for three significant digits.
+    pub fn decimals(&self, rows: &[Row<'_>]) -> usize {
+        let Format::Number(scale) = self.format else { return 0 };
+        let values: Vec<f64> = rows.iter().filter_map(self.value).map(|v| v * scale).collect();
+        let most = values.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+        match most {
+            _ if values.iter().all(|v| v.fract() == 0.0) => 0,
+            m if m < 100.0 => 2,
+            m if m < 10_000.0 => 1,
+            _ => 0,
+        }
+    }
+
+    /// A value of the column.
+    pub fn text(&self, value: f64, decimals: usize) -> String {
+        match self.format {
+            Format::Number(scale) => separated(value * scale, decimals),
+            Format::Text(text) => text(value),
+        }
+    }
+
+    /// A value for a spreadsheet.
+    pub fn plain(&self, value: f64) -> String {
+        match self.format {
+            Format::Number(scale) => format!("{:.3}", value * scale),
+            Format::Text(text) => text(value),
+        }
+    }
+}
+
+/// `1,234.5`: fixed decimals, separated thousands.
+fn separated(v: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", v.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), kit::thousands);
+    format!("{}{whole}{rest}", if v < 0.0 { "−" } else { "" })
 }
 
 /// When a column has data.
@@ -52,9 +100,9 @@ const fn figure(
     hint: &'static str,
     (width, rank, when): (f32, u8, When),
     value: Value,
-    text: fn(f64) -> String,
+    format: Format,
 ) -> Figure {
-    Figure { head, hint, width, rank, when, value, text }
+    Figure { head, hint, width, rank, when, value, format }
 }
 
 /// All figures, in display order.
@@ -64,74 +112,74 @@ pub(super) const FIGURES: [Figure; 14] = [
         "Mean duration of a launch",
         (72.0, 0, When::Always),
         |r| Some(r.timing.mean_nanos()),
-        micros,
+        Format::Number(1e-3),
     ),
     figure(
         "Δ",
         "Mean launch compared with the baseline: −20 % is a fifth less time",
         (64.0, 1, When::Compared),
         |r| r.baseline?.change(r.timing),
-        percent_signed,
+        Format::Text(percent_signed),
     ),
-    figure("p50 µs", "Median duration, within 6 %", (60.0, 9, When::Always), p50, micros),
-    figure("p95 µs", "95th percentile of the duration, within 6 %", (60.0, 4, When::Always), p95, micros),
+    figure("p50 µs", "Median duration, within 6 %", (60.0, 9, When::Always), p50, Format::Number(1e-3)),
+    figure("p95 µs", "95th percentile of the duration, within 6 %", (60.0, 4, When::Always), p95, Format::Number(1e-3)),
     figure(
         "max µs",
         "Longest launch in the range",
         (60.0, 8, When::Always),
         |r| Some(r.timing.max_nanos as f64),
-        micros,
+        Format::Number(1e-3),
     ),
-    figure("launches", "Launches per measured batch", (62.0, 5, When::Always), launches, count),
-    figure("µs / batch", "Time per measured batch", (68.0, 10, When::Always), per_batch, micros),
+    figure("launches", "Launches per measured batch", (62.0, 5, When::Always), launches, Format::Number(1.0)),
+    figure("µs / batch", "Time per measured batch", (68.0, 10, When::Always), per_batch, Format::Number(1e-3)),
     figure(
         "items / s",
         "Work items (neurons, synaptic events) per second of kernel time",
         (68.0, 3, When::Always),
         |r| r.timing.per_sec(r.timing.items),
-        super::rate,
+        Format::Text(super::rate),
     ),
     figure(
         "error",
         "Largest difference from the reference row, relative to its largest value",
         (60.0, 2, When::Checked),
         |r| r.timing.off,
-        |v| if v == 0.0 { "0".to_owned() } else { format!("{v:.0e}") },
+        Format::Text(|v| if v == 0.0 { "0".to_owned() } else { format!("{v:.0e}") }),
     ),
     figure(
         "bytes / s",
         "Bytes moved per second of kernel time, counted by the launcher or declared by the model",
         (68.0, 6, When::Always),
         |r| r.timing.per_sec(r.bytes),
-        super::rate,
+        Format::Text(super::rate),
     ),
     figure(
         "occupancy",
         "Share of a multiprocessor's threads that can be resident",
         (68.0, 7, When::OnDevice),
         |r| Some(f64::from(r.facts?.occupancy)),
-        |v| format!("{:.0} %", v * 100.0),
+        Format::Text(|v| format!("{:.0} %", v * 100.0)),
     ),
     figure(
         "registers",
         "Registers per thread",
         (62.0, 11, When::OnDevice),
         |r| Some(f64::from(r.facts?.registers)),
-        whole,
+        Format::Number(1.0),
     ),
     figure(
         "spilled",
         "Register bytes per thread spilled to memory",
         (52.0, 13, When::OnDevice),
         |r| Some(f64::from(r.facts?.local_bytes)),
-        whole,
+        Format::Number(1.0),
     ),
     figure(
         "shared",
         "Shared memory per block, bytes",
         (58.0, 12, When::OnDevice),
         |r| Some(f64::from(r.facts?.shared_bytes)),
-        whole,
+        Format::Number(1.0),
     ),
 ];
 
@@ -149,22 +197,6 @@ fn launches(r: &Row<'_>) -> Option<f64> {
 
 fn per_batch(r: &Row<'_>) -> Option<f64> {
     Some(r.timing.nanos as f64 / r.batches)
-}
-
-fn round(v: f64) -> f64 {
-    if v >= 100.0 { v.round() } else { (v * 100.0).round() / 100.0 }
-}
-
-fn micros(nanos: f64) -> String {
-    kit::value(round(nanos / 1e3))
-}
-
-fn count(v: f64) -> String {
-    kit::value(round(v))
-}
-
-fn whole(v: f64) -> String {
-    format!("{v:.0}")
 }
 
 /// `+12 %`, `−3.4 %`, with a minus sign.
@@ -208,5 +240,25 @@ mod tests {
     fn changes_have_signs_and_digits() {
         assert_eq!(percent_signed(-0.2), "−20 %");
         assert_eq!(percent_signed(0.034), "+3.4 %");
+    }
+
+    #[test]
+    fn numbers_of_a_column_have_separators_and_equal_decimals() {
+        assert_eq!(separated(1_234_567.25, 1), "1,234,567.2");
+        assert_eq!((separated(0.5, 2), separated(-12.0, 0)), ("0.50".to_owned(), "−12".to_owned()));
+        let timings = [500, 1_250_000].map(|nanos| {
+            let mut timing = Timing::of("deliver");
+            timing.launch(nanos);
+            timing
+        });
+        let row = |timing| Row { timing, facts: None, baseline: None, bytes: 0, share: 0.5, batches: 1.0 };
+        let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
+        let texts = |head: &str| {
+            let figure = FIGURES.iter().find(|f| f.head == head).expect("a column");
+            let decimals = figure.decimals(&rows);
+            rows.iter().filter_map(figure.value).map(|v| figure.text(v, decimals)).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("µs / launch"), ["0.5", "1,250.0"]);
+        assert_eq!(texts("launches"), ["1", "1"]);
     }
 }

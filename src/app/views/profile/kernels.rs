@@ -81,6 +81,7 @@ impl Kernels {
         let rows = self.rows(sums, ctx);
         let batches = rows.first().map_or(1.0, |r| r.batches);
         let sum = Row { timing: &total, facts: None, baseline: None, bytes: 0, share: 1.0, batches };
+        let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows)).collect();
         let right = Layout::right_to_left(Align::Center);
         ui.spacing_mut().item_spacing = Vec2::new(SPACING, 2.0);
         let mut table = TableBuilder::new(ui)
@@ -113,9 +114,9 @@ impl Kernels {
                     let color = if is_total { ctx.tokens.text_sub } else { ctx.profile.color(name, ctx.tokens) };
                     line.col(|ui| name_ui(ui, row, is_total, ctx));
                     line.col(|ui| share_ui(ui, row.share, color, ctx));
-                    for figure in &figures {
+                    for (figure, decimals) in figures.iter().zip(&decimals) {
                         line.col(|ui| {
-                            ui.with_layout(right, |ui| figure_ui(ui, figure, row, is_total, ctx));
+                            ui.with_layout(right, |ui| figure_ui(ui, figure, *decimals, row, is_total, ctx));
                         });
                     }
                     let response = line.response();
@@ -233,14 +234,14 @@ fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
 /// Unknown.
 const NONE: &str = "—";
 
-fn figure_ui(ui: &mut Ui, figure: &Figure, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
+fn figure_ui(ui: &mut Ui, figure: &Figure, decimals: usize, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     let mut color = ctx.tokens.text;
     let text = match (figure.value)(row) {
         Some(value) => {
             if figure.when == When::Compared && value.abs() >= 0.03 {
                 color = if value > 0.0 { ctx.tokens.warn } else { ctx.tokens.ok };
             }
-            (figure.text)(value)
+            figure.text(value, decimals)
         }
         None if is_total => String::new(),
         None if figure.when == When::Compared => "new".to_owned(),
@@ -278,7 +279,7 @@ fn as_text(rows: &[Row<'_>]) -> String {
         for figure in figures {
             let value = (figure.value)(row).map_or_else(String::new, |v| match figure.when {
                 When::Compared => percent_signed(v),
-                _ => (figure.text)(v),
+                _ => figure.plain(v),
             });
             text += &format!("\t{value}");
         }

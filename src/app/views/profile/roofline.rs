@@ -89,7 +89,7 @@ impl Axes {
         )
     }
 
-    fn grid(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
+    fn grid(&self, ui: &Ui, labels: &mut Labels, ctx: &ViewCtx<'_>) {
         let (painter, font, t) = (ui.painter(), kit::small(ui), ctx.tokens);
         painter.hline(self.plot.x_range(), self.plot.bottom(), (1.0, t.line));
         painter.vline(self.plot.left(), self.plot.y_range(), (1.0, t.line));
@@ -111,11 +111,11 @@ impl Axes {
         let below = pos2(self.plot.right(), self.plot.bottom() + 15.0);
         painter.text(below, Align2::RIGHT_TOP, "operations per byte", font.clone(), t.text_sub);
         let corner = self.plot.left_top() + Vec2::new(6.0, 0.0);
-        painter.text(corner, Align2::LEFT_TOP, "operations / s", font, t.text_sub);
+        labels.taken.push(painter.text(corner, Align2::LEFT_TOP, "operations / s", font, t.text_sub));
     }
 
     /// A ceiling, from edge to edge; ceilings below the best of their kind are faint.
-    fn ceiling(&self, ui: &Ui, c: &Ceiling, ceilings: &Ceilings, ctx: &ViewCtx<'_>) {
+    fn ceiling(&self, ui: &Ui, c: &Ceiling, ceilings: &Ceilings, labels: &mut Labels, ctx: &ViewCtx<'_>) {
         let painter = ui.painter().with_clip_rect(self.plot.expand(0.5).intersect(ui.clip_rect()));
         let is_best = ceilings.best(c.limit) == Some(c);
         let color = if is_best { ctx.tokens.text } else { ctx.tokens.text_sub.gamma_multiply(0.6) };
@@ -134,6 +134,12 @@ impl Axes {
                     let angle = (b.y - a.y).atan2(b.x - a.x);
                     let middle = a.lerp(b, 0.42) + Vec2::angled(angle - std::f32::consts::FRAC_PI_2) * 14.0;
                     let middle = middle - Vec2::angled(angle) * galley.size().x * 0.5;
+                    // The boxes along the slanted text.
+                    let size = galley.size();
+                    for part in 0..8 {
+                        let along = middle + Vec2::angled(angle) * size.x * part as f32 / 7.0;
+                        labels.taken.push(Rect::from_center_size(along, Vec2::splat(size.y)));
+                    }
                     painter.add(egui::epaint::TextShape::new(middle, galley, color).with_angle(angle));
                 }
             }
@@ -149,9 +155,37 @@ impl Axes {
                 } else {
                     painter.line_segment([a, b], stroke);
                 }
-                painter.text(b + Vec2::new(-4.0, -1.0), Align2::RIGHT_BOTTOM, text, font, color);
+                let galley = painter.layout_no_wrap(text, font, color);
+                let size = galley.size();
+                let right = b + Vec2::new(-4.0, -1.0) - size;
+                let places = (0..24).flat_map(|i| {
+                    let x = right.x - i as f32 * 24.0;
+                    [pos2(x, right.y), pos2(x, b.y + 2.0)]
+                });
+                if let Some(at) = labels.free(places.filter(|p| p.x > a.x), size, self.plot) {
+                    painter.galley(at, galley, color);
+                }
             }
         }
+    }
+}
+
+/// The places of labels drawn so far: a new one is drawn where it covers none of them, or not at all.
+#[derive(Default)]
+struct Labels {
+    taken: Vec<Rect>,
+}
+
+impl Labels {
+    /// The first of these corners at which a label of this size is inside the plot and covers no other; takes it.
+    fn free(&mut self, corners: impl IntoIterator<Item = Pos2>, size: Vec2, plot: Rect) -> Option<Pos2> {
+        let is_free = |at: &Pos2| {
+            let label = Rect::from_min_size(*at, size);
+            plot.contains_rect(label) && !self.taken.iter().any(|taken| taken.expand(1.0).intersects(label))
+        };
+        let at = corners.into_iter().find(is_free)?;
+        self.taken.push(Rect::from_min_size(at, size));
+        Some(at)
     }
 }
 
@@ -162,7 +196,7 @@ fn power(e: i32) -> String {
     format!("10{}{digits}", if e < 0 { "⁻" } else { "" })
 }
 
-fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
+fn points_ui(ui: &Ui, points: &[Point], axes: Axes, mut labels: Labels, ctx: &mut ViewCtx<'_>) {
     let id = ui.scope_id().with("roofline");
     let response = ui.interact(axes.plot.expand(8.0), id, Sense::click());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Roofline"));
@@ -171,15 +205,27 @@ fn points_ui(ui: &Ui, points: &[Point], axes: Axes, ctx: &mut ViewCtx<'_>) {
         let closest = points.iter().min_by(|a, b| place(a).distance(at).total_cmp(&place(b).distance(at)));
         closest.filter(|p| place(p).distance(at) < 14.0)
     });
+    let radius_of = |p: &Point| 3.5 + 6.0 * (p.share as f32).sqrt();
+    labels.taken.extend(points.iter().map(|p| Rect::from_center_size(place(p), Vec2::splat(2.0 * radius_of(p)))));
     for p in points {
-        let radius = 3.5 + 6.0 * (p.share as f32).sqrt();
+        let radius = radius_of(p);
         let color = ctx.profile.color(p.name, ctx.tokens);
         ui.painter().circle_filled(place(p), radius, color);
         if ctx.profile.highlighted() == Some(p.name) {
             ui.painter().circle_stroke(place(p), radius + 2.0, (1.5, ctx.tokens.text_strong));
         }
-        let at = place(p) + Vec2::new(radius + 4.0, 0.0);
-        ui.painter().text(at, Align2::LEFT_CENTER, kit::spaced(p.name), kit::small(ui), ctx.tokens.text);
+        let galley = ui.painter().layout_no_wrap(kit::spaced(p.name), kit::small(ui), ctx.tokens.text);
+        let (size, at, gap) = (galley.size(), place(p), radius + 4.0);
+        let rows = (0..12).flat_map(|i| [i, -i]).map(|i| at.y - size.y / 2.0 + i as f32 * size.y * 0.6);
+        let corners = rows.flat_map(|y| [pos2(at.x + gap, y), pos2(at.x - gap - size.x, y)]);
+        if let Some(corner) = labels.free(corners, size, axes.plot) {
+            let label = Rect::from_min_size(corner, size);
+            if (label.center().y - at.y).abs() > size.y {
+                let end = pos2(at.x.clamp(label.left(), label.right()), label.center().y);
+                ui.painter().line_segment([at, end], (1.0, ctx.tokens.line));
+            }
+            ui.painter().galley(corner, galley, ctx.tokens.text);
+        }
     }
     if response.clicked()
         && let Some(p) = near
@@ -315,9 +361,10 @@ impl View for Roofline {
         }
         let ceilings = ctx.profile.machine.ceilings.clone();
         let axes = Axes::of(&points, ceilings.as_ref(), plot);
-        axes.grid(ui, ctx);
+        let mut labels = Labels::default();
+        axes.grid(ui, &mut labels, ctx);
         if let Some(ceilings) = &ceilings {
-            ceilings.list.iter().for_each(|c| axes.ceiling(ui, c, ceilings, ctx));
+            ceilings.list.iter().for_each(|c| axes.ceiling(ui, c, ceilings, &mut labels, ctx));
         }
         if points.is_empty() {
             let text = match sums.is_empty() {
@@ -334,7 +381,7 @@ impl View for Roofline {
             ui.painter().rect_filled(at.expand(4.0), 4.0, tokens.canvas);
             ui.painter().galley(at.min, text, tokens.text);
         }
-        points_ui(ui, &points, axes, ctx);
+        points_ui(ui, &points, axes, labels, ctx);
     }
 
     fn help(&self) -> &'static str {
@@ -388,5 +435,17 @@ mod tests {
         assert_eq!(roof(&ceilings, 1.0).map(|(v, c)| (v, c.name.as_str())), Some((4e12, "read")));
         assert_eq!(roof(&ceilings, 1e3).map(|(v, c)| (v, c.name.as_str())), Some((600e12, "f16")));
         assert_eq!(power(-12), "10⁻¹²");
+    }
+
+    #[test]
+    fn labels_do_not_cover_each_other() {
+        let plot = Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(200.0, 100.0));
+        let (mut labels, size) = (Labels::default(), Vec2::new(60.0, 12.0));
+        let corners = || (0..20).map(|i| pos2(10.0, 5.0 * i as f32));
+        let found: Vec<Pos2> = std::iter::from_fn(|| labels.free(corners(), size, plot)).collect();
+        assert!(found.len() >= 5, "{found:?}");
+        let rects: Vec<Rect> = found.iter().map(|at| Rect::from_min_size(*at, size)).collect();
+        assert!(rects.iter().enumerate().all(|(i, a)| rects[..i].iter().all(|b| !a.intersects(*b))));
+        assert!(rects.iter().all(|r| plot.contains_rect(*r)));
     }
 }
