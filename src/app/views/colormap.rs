@@ -70,10 +70,11 @@ impl Colormap {
     }
 }
 
-/// Gives both ends of a table the two palette colours that differ most from it.
+/// Gives both ends of a table the two colours of categories, signs and states that differ most from it.
 pub fn with_ends(mut table: Table, tokens: &Tokens) -> Table {
     let nearest = |c: &Color32| table.iter().map(|of| difference(*of, c.to_array())).min();
     let mut colors = tokens.categorical.to_vec();
+    colors.extend([tokens.excitatory, tokens.inhibitory, tokens.error, tokens.ok]);
     colors.sort_by_key(nearest);
     if let [.., below, above] = colors[..] {
         (table[BELOW], table[ABOVE]) = (below.to_array(), above.to_array());
