@@ -9,9 +9,9 @@ mod nuclei;
 mod stage;
 
 use neuropil::{
-    engine::{Command, Engine, Event, LoggedCommand, SimSchema, Sink},
+    engine::{Command, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema, Sink},
     kinds::nuclei::{Params, probes},
-    sim::{Clock, Digest, Frame, LifeEvent, ProbeId, Reading, Simulation, Tap},
+    sim::{Frame, LifeEvent, ProbeId, Reading, Simulation, Tap},
 };
 use nuclei::{advance, cpu};
 use stage::Stage;
@@ -59,7 +59,7 @@ fn a_lineage_opened_in_mid_run_counts_the_living() {
 struct Kept(Arc<Mutex<Vec<LifeEvent>>>);
 
 impl Sink for Kept {
-    fn begin(&mut self, _: Clock, _: &[(ProbeId, Vec<String>)]) -> io::Result<()> {
+    fn begin(&mut self, _: &RecordingStart) -> io::Result<()> {
         Ok(())
     }
     fn write(&mut self, block: &Frame) -> io::Result<()> {
@@ -73,7 +73,10 @@ impl Sink for Kept {
     fn log(&mut self, _: u64, _: &LoggedCommand) -> io::Result<()> {
         Ok(())
     }
-    fn finish(self: Box<Self>, _: &Digest, _: Clock) -> io::Result<()> {
+    fn lanes_changed(&mut self, _: u64, _: ProbeId, _: &[String]) -> io::Result<()> {
+        Ok(())
+    }
+    fn finish(self: Box<Self>, _: &RecordingEnd) -> io::Result<()> {
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     params::{Change, Params},
-    sim::{Action, Effect, ProbeId, SimError, Simulation, Tap},
+    sim::{Action, Effect, ProbeId, Shape, SimError, Simulation, Tap},
 };
 use std::{
     io,
@@ -207,9 +207,24 @@ impl<W: Fn()> Worker<W> {
         match Recorder::start(taps, sink, start, sim.digest(), self.shared.counters.clone()) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
+                self.end_lineage_taps();
                 self.update_taps();
             }
             Err(error) => self.send_event(Event::RecordingFailed(error, RecordingEnd::default())),
+        }
+    }
+
+    /// A lineage tap begins with the living: the recording needs them too, when the window has tapped the lineage before.
+    fn end_lineage_taps(&mut self) {
+        let Some(sim) = &mut self.sim else { return };
+        let probes = sim.probes();
+        let is_lineage =
+            |tap: &Tap| probes.get(usize::from(tap.probe)).is_some_and(|p| matches!(p.shape, Shape::Lineage { .. }));
+        let others: Vec<Tap> = self.subscribed.iter().filter(|tap| !is_lineage(tap)).cloned().collect();
+        if others.len() < self.subscribed.len()
+            && let Err(error) = sim.tap(&others)
+        {
+            self.reject(None, error);
         }
     }
 }
