@@ -282,7 +282,7 @@ pub use crate::app::text::{spaced, unwrap};
 
 pub use super::{
     axes::{tick_digits, ticks, x_axis, y_axis},
-    numbers::{TimeUnit, angle, duration, duration_unit, reading, value, with_unit},
+    numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, value, with_unit},
 };
 
 /// A colour swatch in a legend; returns its response.
