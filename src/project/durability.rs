@@ -82,6 +82,8 @@ mod tests {
         let series = DeferredSync::new(&folder);
         (0..5).for_each(|i| write_atomic(&folder.join(format!("{i}.ron")), b"()", false).unwrap());
         assert_eq!(syncs(), 0);
+        let writer = include_str!("writer.rs");
+        assert!(!writer.contains("sync_data") && !writer.contains("sync_all"), "run files are synced by `sync`");
         series.finish().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -28,8 +28,12 @@ mod tests {
             let project = new_project(model.name()).unwrap();
             assert_eq!(project.model.name(), model.name());
             let events = |p: &&crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
-            let name = project.model.probes().iter().find(events).map(|p| p.name).unwrap();
-            assert!(project.record.iter().any(|r| r == name), "{}: {name} is recorded", model.name());
+            let mut names = project.model.probes().iter().filter(events).map(|p| p.name);
+            assert!(
+                names.any(|name| project.record.iter().any(|r| r == name)),
+                "{}: events are recorded",
+                model.name()
+            );
             let prepared = project.model.prepare(&project.build_context(Path::new(".")), &Progress::default()).unwrap();
             let bytes: u64 = prepared.predict(DeviceKind::Cpu { threads: 1 }).iter().map(|(_, n)| n).sum();
             assert!(bytes < 64 << 20, "{}: {bytes} bytes", model.name());

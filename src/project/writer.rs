@@ -197,7 +197,8 @@ impl RunWriter {
         let ends = [self.commands.info(), self.timings.info()];
         self.manifest.files = self.written.iter().cloned().chain(ends).collect();
         let streams = self.files.iter().chain(&self.segments);
-        let synced = streams.map(|f| &f.file).try_for_each(|f| f.file.sync_data().map_err(|e| at(&f.path, &e)));
+        let synced =
+            streams.map(|f| &f.file).try_for_each(|f| super::durability::sync(&f.file).map_err(|e| at(&f.path, &e)));
         self.lock.release_reserve();
         save_manifest(&self.folder, &self.manifest).and(synced)
     }
