@@ -20,7 +20,7 @@ pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answ
         return if at_risk.recording { recording_ui(ui, intent) } else { running_ui(ui, intent) };
     }
     title_ui(ui, &format!("Save changes to {}?", at_risk.name));
-    ui.label("Changes since the last save will be lost.");
+    ui.label("Discarding loses the changes since the last save.");
     if at_risk.recording {
         ui.label("The recording in progress is closed and kept.");
     }
