@@ -120,7 +120,7 @@ fn the_first_ten_minutes() {
     // Anybody can have it again from its folder alone.
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Replay(undone.path.clone()));
-    until(&mut w, "it was run again", |w| w.state().messages().iter().any(|m| m.contains("is identical")));
+    until(&mut w, "it was run again", |w| w.state().messages().iter().any(|m| m.contains(": identical")));
     drop(w);
 
     let mut w = open(Start { path: Some(file), ..start(false) });

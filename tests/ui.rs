@@ -92,7 +92,7 @@ fn choices_show_their_parameters() {
     assert!(w.query_by_label("network.in_degree").is_none());
     w.get_by_label("network.source").click();
     w.run();
-    w.get_by_label("Balanced").click();
+    w.get_by_label("Balanced random network").click();
     w.run();
     assert_eq!(value(&w, "network.source"), "Balanced");
     assert!(w.query_all_by_label("network.in_degree").next().is_some());
@@ -106,7 +106,7 @@ fn lists_grow_and_shrink() {
     w.run();
     w.run();
     assert_eq!(w.state().session().project.model.params().len(3), 1);
-    w.get_by_label("Remove Selection 1").click();
+    w.get_by_label("Remove Neuron group 1").click();
     w.run();
     assert_eq!(w.state().session().project.model.params().len(3), 0);
 }
@@ -236,10 +236,10 @@ fn actions_of_the_kind_act_on_the_selection() {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
-    assert!(w.query_by_label("Kick").is_none());
+    assert!(w.query_by_label("Voltage pulse").is_none());
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2, 30]);
-    until(&mut w, "there is a button", |w| w.query_by_label("Kick").is_some());
-    w.get_by_label("Kick").click();
+    until(&mut w, "there is a button", |w| w.query_by_label("Voltage pulse").is_some());
+    w.get_by_label("Voltage pulse").click();
     let kicked = |logged: &LoggedCommand| matches!(logged, LoggedCommand::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
     until(&mut w, "the simulation was kicked", |w| {
         let since = w.state().session().live.run_log();
