@@ -87,7 +87,7 @@ fn the_first_ten_minutes() {
 
     // Stimulate a class: the excitatory neurons come first.
     w.state_mut().session_mut().selection.replace("neurons", (0..200).collect());
-    w.step();
+    w.run_steps(5); // the card has its height
     w.get_by_label("Stimulate").click();
     until(&mut w, "there is a stimulus", |w| w.query_by_label("Remove Stimulate 200 neurons").is_some());
     let driven = record_a_thousand(&mut w);
@@ -95,7 +95,7 @@ fn the_first_ten_minutes() {
 
     // Silence one of them.
     w.state_mut().session_mut().selection.replace("neurons", vec![7]);
-    w.step();
+    w.run_steps(5);
     w.get_by_label("Silence").click();
     w.step();
     let silenced = record_a_thousand(&mut w);

@@ -239,6 +239,7 @@ fn actions_of_the_kind_act_on_the_selection() {
     assert!(w.query_by_label("Voltage pulse").is_none());
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2, 30]);
     until(&mut w, "there is a button", |w| w.query_by_label("Voltage pulse").is_some());
+    w.run_steps(5); // the card has its height
     w.get_by_label("Voltage pulse").click();
     let kicked = |logged: &LoggedCommand| matches!(logged, LoggedCommand::Act(a) if a.name == "kick" && a.elements == [1, 2, 30]);
     until(&mut w, "the simulation was kicked", |w| {
