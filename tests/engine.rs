@@ -202,9 +202,9 @@ fn frames_nobody_takes_fold() {
     assert!(engine.take_frame().is_none());
 }
 
-/// The time on the wall counts while it runs, not while it stands, and starts over with an epoch.
+/// Bounds only: how long a step takes depends on the machine.
 #[test]
-fn the_time_on_the_wall_leaves_pauses_out() {
+fn the_run_time_leaves_pauses_out() {
     let engine = engine(Fake::boxed());
     engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Batch(Some(10)));
@@ -213,14 +213,17 @@ fn the_time_on_the_wall_leaves_pauses_out() {
         wait_paused(&engine);
         engine.take_frame().expect("a frame").ran_secs
     };
+    let began = Instant::now();
     let first = run(1_000);
     assert!(first > 0.0);
-    std::thread::sleep(Duration::from_millis(400));
+    let pause = Duration::from_millis(400);
+    std::thread::sleep(pause);
     let second = run(1_010);
-    assert!(second > first && second < first + 0.3, "{first} s, then {second} s");
+    assert!(second > first && second <= (began.elapsed() - pause).as_secs_f64(), "{first} s, then {second} s");
+    let rewound = Instant::now();
     engine.send(Command::Rewind);
     let again = run(10);
-    assert!(again > 0.0 && again < 0.3, "{again} s");
+    assert!(again > 0.0 && again <= rewound.elapsed().as_secs_f64(), "{again} s");
 }
 
 #[test]
@@ -313,7 +316,7 @@ fn a_speed_limit_holds_even_below_one_step_per_batch() {
     engine.send(Command::RunTo(5));
     wait_paused(&engine);
     let took = began.elapsed().as_secs_f64();
-    assert!((0.3..2.0).contains(&took), "{took}");
+    assert!(took >= 0.3, "the limit is kept: {took} s");
 }
 
 #[test]
