@@ -49,6 +49,8 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
             let label = RichText::new(kept).small().color(tokens.text_sub);
             let label = ui.add(egui::Label::new(label).selectable(false).truncate());
             if kept.len() < text.len() {
+                // Screen readers get the whole caption.
+                label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
                 label.on_hover_text(text);
             }
         });
