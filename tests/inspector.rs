@@ -324,12 +324,12 @@ fn a_new_stimulus_is_enabled_by_its_first_valid_target() {
         w.key_press(Key::Enter);
         w.run_steps(4);
     };
-    enter_target(&mut w, "clas = optic");
-    assert!(w.query_by_label_contains("did you mean `class`").is_some(), "the reason is at the row");
+    enter_target(&mut w, "super_clas = optic");
+    assert!(w.query_by_label_contains("did you mean `super_class`").is_some(), "the reason is at the row");
     assert_eq!((get(&w, "target"), get(&w, "enabled")), (params::Value::Text("".into()), params::Value::Bool(false)));
-    enter_target(&mut w, "class = optic");
+    enter_target(&mut w, "super_class = optic");
     assert!(w.query_by_label_contains("did you mean").is_none());
-    let valid = (params::Value::Text("class = optic".into()), params::Value::Bool(true));
+    let valid = (params::Value::Text("super_class = optic".into()), params::Value::Bool(true));
     assert_eq!((get(&w, "target"), get(&w, "enabled")), valid);
 }
 

@@ -361,7 +361,159 @@ fn connectivity_is_imported_with_a_guessed_mapping() {
         w.query_by_label_contains("3 neurons, 3 connections, 9 synapses, 1 inhibitory").is_some()
     });
     assert!(w.query_by_label_contains("First 3 rows").is_some());
+    w.run_steps(4); // the dialog is centred again
     w.get_by_label("Build").click();
+    until(&mut w, "it is built", |w| w.state().session().live.schema.set("nuclei").is_some());
+    assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
+    w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
+    assert_eq!(UiCommand::Probe.why_not(w.state()), None);
+    press(&mut w, Key::P);
+    let record = &w.state().session().project.record;
+    assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
+}
+
+fn set(w: &mut Window, field: &str, text: &str) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Settings);
+    w.run();
+    w.get_by_label(field).click();
+    w.run();
+    w.event(Event::Text(text.into()));
+    w.run();
+    w.key_press(Key::Enter);
+    w.run();
+    w.get_by_label("Done").click();
+    w.run();
+}
+
+#[test]
+fn undo_steps_follow_the_setting() {
+    let mut w = open(Start { config_dir: None, ..start(false) });
+    w.run();
+    set(&mut w, "work.undo_steps value", "12");
+    for n in 1..=30 {
+        assign(&mut w, &format!("lif.tau_m={n}"));
+        w.run();
+    }
+    assert_eq!(w.state().session().history.counts().0, 12);
+    set(&mut w, "work.undo_steps value", "5");
+    assert_eq!(w.state().session().history.counts().0, 5, "fewer are kept at once");
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Undo);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "29 ms", "the newest are kept");
+}
+
+#[test]
+fn autosave_follows_the_setting() {
+    let folder = std::env::temp_dir().join(format!("neuropil-autosave-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file: PathBuf = folder.join("kept.ron");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), config_dir: None, ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    w.run_steps(3);
+    assert!(w.state().session().is_dirty(), "autosave is off");
+    set(&mut w, "work.autosave_s value", "0.3");
+    until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
+    let kept = project::open(&file).expect("readable").0;
+    assert_eq!(kept.model, w.state().session().project.model);
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn the_time_panel_is_hidden_in_a_low_window() {
+    for (height, is_low) in [(900.0, false), (800.0, true)] {
+        let start = start(true);
+        let mut w: Window = egui_kittest::Harness::builder()
+            .with_size([1280.0, height])
+            .with_max_steps(30)
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        w.run();
+        w.get_by_label("Run").click();
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+        assert_eq!(w.query_by_label("Expand the timeline").is_some(), is_low, "{height} points");
+        if is_low {
+            w.get_by_label("Expand the timeline").click();
+            w.run_steps(3);
+            assert!(w.query_by_label("Range of time").is_some(), "it opens when it is asked for, and stays");
+        }
+    }
+}
+
+/// What a second window was opened with.
+static SECOND: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+#[test]
+fn recovery_opens_both_versions() {
+    let folder = std::env::temp_dir().join(format!("neuropil-both-{}", std::process::id()));
+    let (file, state) = (folder.join("kept.ron"), folder.join("state"));
+    std::fs::create_dir_all(&state).expect("folder");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), state_dir: Some(state.clone()), ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=17");
+    let mine = state.join(format!("journal-{}.ron", std::process::id()));
+    until(&mut w, "it is kept", |_| mine.metadata().is_ok_and(|m| m.len() > 0));
+    let kept = std::fs::read(&mine).expect("journal");
+    std::mem::forget::<App>(w.into_state());
+    std::fs::write(state.join("journal-4194998.ron"), kept).expect("a process that is gone");
+    std::fs::remove_file(&mine).ok();
+    let second_window = |path: &Path| {
+        *SECOND.lock().expect("lock") = Some(path.to_owned());
+        Ok(())
+    };
+    let mut w = open(Start { state_dir: Some(state), second_window, ..start(false) });
+    until(&mut w, "it is offered", |w| w.query_by_label("Open both").is_some());
+    w.get_by_label("Open both").click();
+    w.run();
+    let second = SECOND.lock().expect("lock").clone().expect("a second window");
+    assert_eq!(second.canonicalize().expect("there"), file.canonicalize().expect("there"), "it shows the file");
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("17 ms".into(), true), "this one the work");
+    assert!(w.query_by_label("Open both").is_none());
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// A connection list with other column names and text ids becomes a network beside it.
+#[test]
+fn connectivity_is_imported_with_a_guessed_mapping() {
+    let folder = std::env::temp_dir().join(format!("neuropil-import-window-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("connections.csv");
+    std::fs::write(&file, "pre,post,syn_count,nt\nMN9,LC4,5,ACH\nLC4,MN9,3,GABA\nDNg1,MN9,1,ACH\n").expect("written");
+    let mut w = open(Start { builder: None, ..start(true) });
+    w.run();
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ImportData);
+    w.run_steps(3);
+    w.get_by_label("Import files").focus();
+    w.run_steps(2);
+    w.event(Event::Text(file.display().to_string()));
+    until(&mut w, "it is read", |w| {
+        w.query_by_label_contains("3 neurons, 3 connections, 9 synapses, 1 inhibitory").is_some()
+    });
+    assert!(w.query_by_label_contains("First 3 rows").is_some());
+    w.get_by_label("Build").click();
+    w.run_steps(40);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    w.run_steps(40);
+    for n in w.query_all_by_role(egui::accesskit::Role::Label) {
+        use egui_kittest::kittest::NodeT as _;
+        let v = n.accesskit_node().value();
+        if n.rect().min.x > 300.0 && n.rect().max.x < 1000.0 {
+            eprintln!("DBG {v:?} {:?}", n.rect());
+        }
+    }
+    eprintln!(
+        "DBG build {:?} {}",
+        w.query_by_label("Build").map(|n| n.rect()),
+        folder.join("connections-network").exists()
+    );
     until(&mut w, "it is built", |w| w.state().session().live.schema.set("neurons").is_some_and(|s| s.len == 3));
     let set = w.state().session().live.schema.set("neurons").cloned().expect("neurons");
     assert_eq!(set.names, ["DNg1", "LC4", "MN9"]);
