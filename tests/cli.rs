@@ -159,7 +159,7 @@ fn memory_is_told_before_anything_is_built() {
     assert!(ok(&run(&["info", balanced])).contains("needs about"));
     assert!(ok(&run(&["validate", balanced])).contains("on the CPU: connectivity"));
     let shiu = example("shiu.ron");
-    assert!(ok(&run(&["info", shiu.to_str().unwrap()])).contains("known when its files are read"));
+    assert!(ok(&run(&["info", shiu.to_str().unwrap()])).contains("known after its files are read"));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn an_interrupt_closes_the_run() {
         }
         assert_eq!(child.wait().unwrap().code(), Some(3), "{signal}");
         let run = RunFolder::open(&out).unwrap();
-        assert!(run.is_complete() && run.notes.is_empty(), "{:?}", run.notes);
+        assert!(matches!(run.manifest.status, Status::Interrupted { step } if step > 0), "{:?}", run.manifest.status);
         assert!(!run.manifest.digest.hash.is_empty());
         fs::remove_dir_all(&out).unwrap();
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub mod edit;
 mod host_memory;
 pub mod nuclei;
+pub mod query_files;
 pub mod saved;
 pub mod spiking;
 

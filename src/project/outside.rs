@@ -2,8 +2,8 @@
 
 use super::Project;
 use crate::{
+    kinds::query_files::files_of_query,
     params::{Value, ValueType},
-    query::{Query, parse},
 };
 use std::path::{Component, Path};
 
@@ -25,30 +25,13 @@ pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
         let (Some(spec), Value::Text(text)) = (params.spec(id), params.get(id)) else { continue };
         let files = match spec.kind {
             ValueType::Path => vec![text.trim().to_owned()],
-            ValueType::Query => parse(&text).map(|query| listed_files(&query)).unwrap_or_default(),
+            ValueType::Query => files_of_query(&text),
             _ => continue,
         };
         let outside = files.into_iter().filter(|file| is_outside(file, base));
         out.extend(outside.map(|path| OutsidePath { parameter: params.path(id), path }));
     }
     out
-}
-
-/// The files of all `file = …` tests of a query.
-fn listed_files(query: &Query) -> Vec<String> {
-    let mut files = vec![];
-    let mut open = vec![query];
-    while let Some(query) = open.pop() {
-        match query {
-            Query::Test(column, _, values) if column.text.eq_ignore_ascii_case("file") => {
-                files.extend(values.iter().map(|value| value.text.clone()));
-            }
-            Query::All | Query::Set(_) | Query::Test(..) => {}
-            Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => open.push(of),
-            Query::And(all) | Query::Or(all) => open.extend(all),
-        }
-    }
-    files
 }
 
 /// Whether a path as typed leaves the folder, by `..`, as an absolute path, or through a symbolic link.

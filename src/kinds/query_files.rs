@@ -1,0 +1,21 @@
+//! The files that a query names.
+
+use crate::query::{Query, parse};
+
+/// The files of all `file = …` tests of a query; empty for text that is not a query.
+pub fn files_of_query(text: &str) -> Vec<String> {
+    let Ok(query) = parse(text) else { return vec![] };
+    let mut files = vec![];
+    let mut open = vec![&query];
+    while let Some(query) = open.pop() {
+        match query {
+            Query::Test(column, _, values) if column.text.eq_ignore_ascii_case("file") => {
+                files.extend(values.iter().map(|value| value.text.clone()));
+            }
+            Query::All | Query::Set(_) | Query::Test(..) => {}
+            Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => open.push(of),
+            Query::And(a, b) | Query::Or(a, b) => open.extend([&**a, &**b]),
+        }
+    }
+    files
+}
