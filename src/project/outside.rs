@@ -76,11 +76,12 @@ mod tests {
         ] {
             assert_eq!(is_outside(typed, &base), outside, "{typed}");
         }
-        let mut project = Project::default();
-        for set in ["network.source=Files", "interventions.0.target=all and (file = '/etc/passwd' or idx = 3)"] {
-            project.set(set, &base).unwrap();
-        }
-        project.set("network.path=data/edges.csv", &base).unwrap();
+        let text = r#"(version: 1, model: Spiking((
+            network: (source: Files, path: "data/edges.csv"),
+            interventions: [(target: "all and (file = '/etc/passwd' or idx = 3)")],
+        )))"#;
+        let (project, warnings) = super::super::read(text).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
         let found = outside_paths(&project, &base);
         let expected = OutsidePath { parameter: "interventions.0.target".into(), path: "/etc/passwd".into() };
         assert_eq!(found, [expected]);
