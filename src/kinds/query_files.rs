@@ -14,7 +14,7 @@ pub fn files_of_query(text: &str) -> Vec<String> {
             }
             Query::All | Query::Set(_) | Query::Test(..) => {}
             Query::Not(of) | Query::Choose { of, .. } | Query::Linked { of, .. } => open.push(of),
-            Query::And(a, b) | Query::Or(a, b) => open.extend([&**a, &**b]),
+            Query::And(parts) | Query::Or(parts) => open.extend(parts),
         }
     }
     files
