@@ -36,7 +36,6 @@ impl App {
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }
-        self.feed_new_panels();
         self.time.past.update();
         self.feed_new_panels();
         while let Some(done) = self.jobs.poll() {

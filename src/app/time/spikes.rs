@@ -30,7 +30,7 @@ pub fn limit() -> usize {
 }
 
 /// The newest spikes, sorted by step. Chunks are shared with jobs on the pool; the tail is copied.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct History {
     chunks: VecDeque<Arc<Vec<Spike>>>,
     tail: Vec<Spike>,
@@ -39,12 +39,6 @@ pub struct History {
     origin: Option<u64>,
     /// Maximum number of spikes; none: the limit of the settings.
     capacity: Option<usize>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self { chunks: VecDeque::new(), tail: vec![], len: 0, dropped: 0, origin: None, capacity: None }
-    }
 }
 
 impl History {

@@ -63,7 +63,7 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
 }
 
 /// The first items of a caption that fit into a width: the last ones matter least.
-fn fitting_items<'a>(text: &'a str, room: f32, width: impl Fn(&str) -> f32) -> &'a str {
+fn fitting_items(text: &str, room: f32, width: impl Fn(&str) -> f32) -> &str {
     let mut kept = text;
     while width(kept) > room {
         match kept.rfind("  |  ") {

@@ -24,8 +24,7 @@
 //!    [`Gain::apply`](super::stimuli::Gain::apply) with the gain active in step n, added as wrapping 32-bit
 //!    integers. 0 in step 0, and 0 if i is closed.
 //! 2. `kicks`: the weights of all kicks to i in step n, each rounded to single precision, added from the left:
-//! sources
-//!    in the order of [`ActiveStimuli::sources`](super::stimuli::ActiveStimuli), then manual kicks. +0 if there are
+//!    sources in the order of [`ActiveStimuli::sources`](super::stimuli::ActiveStimuli), then manual kicks. +0 if there are
 //!    none, or if i is closed.
 //! 3. `current`: that of the stimuli active in step n; +0 if there is none.
 //! 4. `unit`: [`signed_unit`](crate::num::uniform::signed_unit) of the word `n % 4` of the Philox call at
