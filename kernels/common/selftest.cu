@@ -1,5 +1,5 @@
 // What every other kernel relies on, small enough to compare word for word with the CPU:
-// addressed draws, exact functions, order-free sums, and a clock that lives on the device.
+// addressed draws, exact functions, order-free sums, and a clock in device memory.
 #include "gen/selftest.cuh"
 #include "common/exact.cuh"
 #include "common/fixed.cuh"

@@ -9,7 +9,7 @@ use super::{
 use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr as _, DriverError, PinnedHostSlice, result, sys::CUresult};
 use std::{ops::Range, sync::Arc};
 
-/// A buffer on the device. Kernels and the copies below run in the order they are asked for.
+/// A buffer on the device. Kernels and the copies below run in the order in which they are issued.
 pub struct Buf<T: CudaType> {
     /// What it holds, for errors and the memory report.
     pub what: &'static str,
@@ -151,8 +151,8 @@ impl<T: CudaType> Buf<T> {
         compute.wait(&into.copied).doing(doing)
     }
 
-    /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
-    /// kernels asked for since. Whoever calls sees to it that those leave the range alone until [`Pinned::get`].
+    /// Starts copying `range` to `into[to..]` on the copy stream after the work issued before `after`, concurrently with the
+    /// kernels issued since. The caller ensures that those do not write the range until [`Pinned::get`].
     pub fn download_beside(
         &self,
         range: Range<usize>,
@@ -187,7 +187,7 @@ impl<T: CudaType> Buf<T> {
             let (source, _recorded) = view.device_ptr(copy);
             let target = &mut into.slice.as_mut_slice()?[to..to + len];
             // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
-            // before it shows or frees it. Whoever calls sees to it that no kernel writes the range meanwhile; one
+            // before it shows or frees it. The caller ensures that no kernel writes the range meanwhile; one
             // that does spoils numbers, not memory.
             unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }
         };
@@ -201,7 +201,7 @@ impl<T: CudaType> Buf<T> {
     }
 }
 
-/// A moment in the order of kernels: all that was asked for so far.
+/// A point in the stream: everything issued so far.
 pub struct Mark(CudaEvent);
 
 impl Mark {

@@ -1,4 +1,4 @@
-//! What can go wrong on the device, said with the place and the way out.
+//! Device errors: each message names the place and what to do.
 
 use cudarc::driver::DriverError;
 
@@ -13,9 +13,9 @@ pub enum GpuError {
     OutOfMemory {
         /// Which buffer.
         what: &'static str,
-        /// Bytes asked for.
+        /// Bytes requested.
         needed: u64,
-        /// Bytes free when it was asked for.
+        /// Bytes free at the request.
         free: u64,
         /// Bytes the device has.
         total: u64,
@@ -35,7 +35,7 @@ pub enum GpuError {
         "{doing}: {why}. The GPU is lost to this program; the project and the recording are safe: continue on the CPU, or restart the program"
     )]
     Lost {
-        /// What was being done when it was noticed; the cause may lie before it.
+        /// The operation that reported it; the cause may be an earlier one.
         doing: String,
         /// The driver's words.
         why: String,
@@ -45,7 +45,7 @@ pub enum GpuError {
     Launch {
         /// Its name.
         kernel: &'static str,
-        /// Threads asked for.
+        /// Threads requested.
         threads: u32,
         /// Threads per block.
         block: u32,
@@ -145,7 +145,7 @@ const LOST: &[u32] = &[
     999, // unknown: how a driver answers after a suspend, or when the card has fallen off the bus
 ];
 
-/// The way out when a module is not taken.
+/// What to do when a module is rejected.
 const fn module_help(code: u32) -> &'static str {
     match code {
         209 | 218 => {
@@ -158,7 +158,7 @@ const fn module_help(code: u32) -> &'static str {
     }
 }
 
-/// The way out when a device cannot be opened.
+/// What to do when a device cannot be opened.
 pub(super) const fn open_help(code: u32) -> &'static str {
     match code {
         2 => "its memory is full: close other programs that use it",

@@ -13,7 +13,7 @@ use super::{
 use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
 use std::{marker::PhantomData, sync::Arc, time::Instant};
 
-/// What the program knows about a kernel without a GPU in sight.
+/// The declaration of a kernel; needs no GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSpec {
     /// `__global__` name, timing row, NVTX range.
@@ -89,7 +89,7 @@ pub struct KernelFacts {
 pub trait Arg {
     /// What the Rust caller passes.
     type Host<'h>;
-    /// What the CUDA prototype says.
+    /// The type in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>);
@@ -100,7 +100,7 @@ pub struct In<T>(PhantomData<T>);
 /// A buffer the kernel writes.
 pub struct InOut<T>(PhantomData<T>);
 /// A scalar passed by value. Frozen inside a captured graph, so sizes only: anything that changes between
-/// steps lives in a buffer.
+/// steps is in a buffer.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
@@ -174,7 +174,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Looks the kernel up in a loaded module and remembers what it costs.
+    /// Finds the kernel in a loaded module and reads its attributes.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
         let kernel = Self { spec, gpu: module.gpu.clone(), function };

@@ -7,7 +7,7 @@
 use super::{DeviceRepr, ValidAsZeroBits};
 use std::fmt::Write as _;
 
-/// A type that lives in device memory and crosses the launch boundary.
+/// A type that is stored in device memory or passed to a kernel.
 pub trait CudaType: DeviceRepr + ValidAsZeroBits + bytemuck::Pod + Send + Sync {
     /// Its CUDA spelling.
     const C: &'static str;

@@ -1,4 +1,4 @@
-//! The device floor: the only module that names `cudarc`. Knows no simulation.
+//! The device: the only module that names `cudarc`. Independent of simulations.
 //!
 //! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
@@ -118,7 +118,7 @@ impl Gpu {
         Ok(Memory { free: free as u64, total: total as u64 })
     }
 
-    /// Buffers asked for so far, on the device and page-locked: what a simulation must not add to once it runs.
+    /// Buffers allocated so far, on the device and page-locked; a running simulation must not allocate more.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
     }
@@ -179,7 +179,7 @@ mod tests {
     fn opening_never_panics() {
         match Gpu::open(0) {
             Ok(gpu) => eprintln!("opened {}", gpu.describe()),
-            Err(e) => assert!(e.to_string().contains("CPU"), "the way out is missing: {e}"),
+            Err(e) => assert!(e.to_string().contains("CPU"), "it does not say what to do: {e}"),
         }
         assert!(Gpu::open(usize::MAX).is_err());
     }

@@ -54,10 +54,10 @@ impl Nvrtc {
         Ok(Self { library, _builtins: builtins_beside(path) })
     }
 
-    /// The highest target not above `capability` that this compiler knows.
+    /// The highest target not above `capability` that this compiler supports.
     pub fn target(&self, capability: u32) -> u32 {
         let (mut count, mut known) = (0, vec![0 as c_int; 256]);
-        // SAFETY: signatures of nvrtc.h; no version knows anywhere near 256 targets.
+        // SAFETY: signatures of nvrtc.h; every version supports far fewer than 256 targets.
         let asked = unsafe {
             match (
                 self.symbol::<unsafe extern "C" fn(*mut c_int) -> c_int>("nvrtcGetNumSupportedArchs"),

@@ -2,7 +2,7 @@
 //!
 //! NVTX has been headers alone since version 3: a profiler names its library in `NVTX_INJECTION64_PATH`, and the
 //! program hands that library a table of places to write its functions to. This is the program's half of that
-//! handshake. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is asked,
+//! handshake. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is used,
 //! which older toolkits ship and preloading tools replace. With neither, a range costs one load and a branch.
 
 use libloading::Library;
@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-/// Where a profiler says which library is to be loaded.
+/// Environment variable in which a profiler names the library to load.
 pub const INJECTION_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
 /// The library of NVTX before version 3.
@@ -104,7 +104,7 @@ type Initialise = unsafe extern "C" fn(GetTable) -> c_int;
 /// One place a function pointer is written to.
 type Slot = AtomicPtr<c_void>;
 
-/// Functions per module, by the module's number; the first slot of each is never used. A tool fills those it knows.
+/// Functions per module, by the module's number; the first slot of each is never used. A tool fills those it supports.
 const SIZES: [usize; 7] = [0, 16, 9, 15, 7, 16, 7];
 /// The module of ranges, and its functions.
 const CORE: usize = 1;

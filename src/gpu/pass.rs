@@ -16,13 +16,13 @@ pub struct Pass {
     pub profiled: bool,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
-    /// Batches since they were last taken, when somebody looks at them.
+    /// Batches since they were last taken, while a profile is shown.
     pub batches: Vec<Batch>,
     /// Launches of a measured batch the device has not finished, oldest first.
     pending: Vec<Pending>,
     /// Measured batches with launches the device has not finished, oldest first.
     open: Vec<Open>,
-    /// This thread's spans of a batch that is looked at in detail.
+    /// This thread's spans of a batch that is profiled in detail.
     log: Option<Log>,
     /// Where its spans stand.
     lane: Lane,
@@ -31,7 +31,7 @@ pub struct Pass {
     pub(super) captured: u32,
 }
 
-/// How a thread of its own is to measure: see [`Pass::follow`].
+/// How a worker thread measures: see [`Pass::follow`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Follow {
     profiled: bool,
@@ -52,7 +52,7 @@ struct Pending {
     batch: u64,
     /// Whether it counts in the sums; copies and captured steps are on the timeline only.
     counts: bool,
-    /// Launches it stands for.
+    /// Launches it represents.
     repeats: u32,
 }
 
@@ -62,7 +62,7 @@ impl Pass {
         Self { profiled: true, ..Self::default() }
     }
 
-    /// A batch begins. With `looked_at` somebody wants to see it; with `profiled` too, span by span.
+    /// Begins a batch. With `looked_at` it is shown in a profile; with `profiled` too, span by span.
     pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
         (self.profiled, self.number) = (profiled, number);
         if !looked_at {
@@ -120,7 +120,7 @@ impl Pass {
         Follow { profiled: self.profiled, origin: self.log.as_ref().map(|log| log.origin) }
     }
 
-    /// A thread's own pass measures as it is told.
+    /// The pass of a worker thread measures like the pass it follows.
     pub fn measure_as(&mut self, follow: Follow, thread: usize) {
         self.profiled = follow.profiled;
         if self.log.as_ref().map(|log| log.origin) != follow.origin {
@@ -160,7 +160,7 @@ impl Pass {
         out
     }
 
-    /// Changes a kernel's row, in the sums and in those of a batch that is looked at.
+    /// Changes a kernel's row, in the sums and in those of a batch that is shown.
     fn rows(&mut self, name: &'static str, batch: u64, change: impl Fn(&mut Timing)) {
         change(row(&mut self.timings, name));
         if let Some(open) = self.open.iter_mut().find(|o| o.batch.number == batch) {
@@ -173,7 +173,7 @@ impl Pass {
         self.rows(timing.name, self.number, |row| row.add(timing));
     }
 
-    /// Says how much a kernel did, when that is known only after its launch.
+    /// Sets the work of a kernel when it is known only after the launch.
     pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
         self.rows(name, self.number, |row| {
             row.items += items;
@@ -181,35 +181,35 @@ impl Pass {
         });
     }
 
-    /// Says how far what a row computed is from a reference.
+    /// Sets the deviation of a row's result from a reference.
     pub fn off(&mut self, name: &'static str, off: f64) {
         if self.profiled {
             self.rows(name, self.number, |row| row.err(Some(off)));
         }
     }
 
-    /// Says how many items the last launch worked on.
+    /// Sets the number of items of the last launch.
     pub fn last_items(&mut self, items: u64) {
         if let Some(launch) = self.pending.last_mut() {
             launch.flight.span.items = items;
         }
     }
 
-    /// Says that the last span was the same launch so many times over.
+    /// Marks the last span as this many repetitions of one launch.
     pub fn last_repeats(&mut self, repeats: u32) {
         if let Some(launch) = self.pending.last_mut() {
             launch.repeats = repeats.max(1);
         }
     }
 
-    /// Says how many items the launches that are not finished worked on, by name, unless that was said.
+    /// Sets the number of items of unfinished launches, by name, unless it is set already.
     pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
         for span in self.pending.iter_mut().map(|p| &mut p.flight.span).filter(|span| span.items == 0) {
             span.items = items(span.name);
         }
     }
 
-    /// Says how many bytes the last launch moved.
+    /// Sets the number of bytes that the last launch moved.
     pub fn last_bytes(&mut self, bytes: u64) {
         if let Some(launch) = self.pending.last_mut() {
             launch.flight.span.bytes = bytes;
@@ -257,7 +257,7 @@ impl Pass {
         });
     }
 
-    /// What the thread asked for without a pass is on its way too.
+    /// Work that the thread issued without a pass is in flight too.
     fn fly(&mut self, desk: Desk) -> Log {
         let batch = self.number;
         self.pending.extend(desk.flights.into_iter().map(|flight| Pending {
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(rows, [("integrate", 5, 15, 64), ("propagate", 1, 3, 0)]);
         assert!(pass.timings[0].max_nanos >= 25_000);
         pass.collect().unwrap();
-        assert!(pass.batches.is_empty(), "nobody looks");
+        assert!(pass.batches.is_empty(), "no profile is shown");
     }
 
     #[test]

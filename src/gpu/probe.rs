@@ -1,11 +1,11 @@
-//! Is there a driver that can be called? Asked before the first call of `cudarc`, which panics where a
+//! Checks for a usable driver before the first call of `cudarc`, which panics where a
 //! library or a symbol is missing.
 
 use super::error::{explain, open_help};
 use libloading::Library;
 use std::ffi::c_int;
 
-/// Why no device could be opened. Each variant is a sentence with the way out.
+/// Why no device could be opened. Each variant is a sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OpenError {
     /// The driver's library is missing or is a stub.
@@ -22,7 +22,7 @@ pub enum OpenError {
     Driver {
         /// The driver's words.
         why: String,
-        /// The way out.
+        /// What to do.
         help: &'static str,
     },
     /// The device is older than the embedded kernels.
@@ -36,14 +36,14 @@ pub enum OpenError {
         /// Its compute capability: 61 is 6.1.
         capability: u32,
     },
-    /// The driver sees no such device.
+    /// The driver lists no such device.
     #[error(
-        "there is no GPU number {wanted}: the NVIDIA driver sees {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
+        "no GPU number {wanted}: the NVIDIA driver lists {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
     )]
     NoDevice {
-        /// Ordinal asked for.
+        /// Requested ordinal.
         wanted: usize,
-        /// Devices the driver sees.
+        /// Devices that the driver lists.
         seen: usize,
     },
 }
@@ -98,7 +98,7 @@ fn version_of(name: &str) -> Result<i32, String> {
             .map_err(|_| format!("{name} is a stub"))?;
         get(&mut version)
     };
-    std::mem::forget(library); // cudarc loads it again; unloading a driver in between helps nobody
+    std::mem::forget(library); // cudarc loads it again; unloading the driver in between has no benefit
     if code == 0 { Ok(version) } else { Err(format!("{name}: cuDriverGetVersion answered {code}")) }
 }
 

@@ -1,4 +1,4 @@
-//! The source text of a kernel, as it was embedded: what stands in front of it, the function, its file's head.
+//! The source text of a kernel, as it was embedded: the comment before it, the function, the head of its file.
 
 use super::module::SOURCES;
 

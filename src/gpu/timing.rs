@@ -13,9 +13,9 @@ pub struct Timing {
     pub nanos: u64,
     /// Longest launch.
     pub max_nanos: u64,
-    /// Bytes moved, when the launcher says so; 0 otherwise.
+    /// Bytes moved, where the launcher reports them; else 0.
     pub bytes: u64,
-    /// Work items (synaptic events, neurons…), when the launcher says so; 0 otherwise.
+    /// Work items (synaptic events, neurons…), where the launcher reports them; else 0.
     pub items: u64,
     /// How the launches are spread.
     pub spread: Spread,
@@ -66,7 +66,7 @@ impl Timing {
         self.spread.quantile(0.95).min(self.max_nanos)
     }
 
-    /// A quantity per second of kernel time; none when it is not known.
+    /// A quantity per second of kernel time; none where it is unknown.
     pub fn per_sec(&self, quantity: u64) -> Option<f64> {
         (quantity > 0 && self.nanos > 0).then(|| quantity as f64 / (self.nanos as f64 * 1e-9))
     }
@@ -161,7 +161,7 @@ pub struct Row {
     pub occupancy: Option<f32>,
 }
 
-/// The table, largest share first, with what is known of the kernels.
+/// The table, largest share first, with the attributes of the kernels.
 pub fn report(timings: &[Timing], kernels: &[KernelFacts]) -> Vec<Row> {
     let total = timings.iter().map(|t| t.nanos).sum::<u64>().max(1) as f64;
     let mut rows: Vec<Row> = timings.iter().map(|t| row(t, total, kernels.iter().find(|k| k.name == t.name))).collect();

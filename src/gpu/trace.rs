@@ -1,7 +1,7 @@
 //! What happened when in a measured batch: spans of time on lanes, for a timeline.
 //!
-//! A [`Pass`](super::Pass) notes kernels and loops; what is asked of the device without one (copies, waits, captured
-//! steps) is noted by the thread it is asked on, in a log that is only there while a batch is looked at in detail.
+//! A [`Pass`](super::Pass) records kernels and loops; device work issued without one (copies, waits, captured
+//! steps) is recorded by the issuing thread, in a log that exists only while a batch is profiled in detail.
 //! While it is not, a span costs one look at a thread's flag.
 
 use super::{GpuError, Timing, error::Doing as _};
@@ -31,19 +31,19 @@ pub enum Lane {
 pub struct Span {
     /// Kernel, loop, copied buffer, or what was waited for.
     pub name: &'static str,
-    /// Where it stands.
+    /// Its position.
     pub lane: Lane,
     /// Nanoseconds since the batch began.
     pub start: u64,
     /// How long, nanoseconds.
     pub nanos: u64,
-    /// Work items, when known.
+    /// Work items, where known.
     pub items: u64,
     /// Bytes moved, when known.
     pub bytes: u64,
     /// Kernels of the captured step this is a replay of; 0 for anything launched by itself.
     pub kernels: u32,
-    /// Nanoseconds between the call that asked for it and its start on the device.
+    /// Nanoseconds between the issuing call and the start on the device.
     pub queued: u64,
 }
 
@@ -54,7 +54,7 @@ impl Span {
     }
 }
 
-/// A batch as a profile sees it.
+/// A batch in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// Counts up.
@@ -88,9 +88,9 @@ pub struct Measured {
 }
 
 /// Spans a thread keeps at a time, the first ones.
-pub const MOST: usize = 4096;
+pub const MAX_SPANS: usize = 4096;
 /// Spans kept of a batch.
-pub const MOST_IN_ALL: usize = 4 * MOST;
+pub const MOST_IN_ALL: usize = 4 * MAX_SPANS;
 
 /// Spans of one thread since an instant.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl Log {
     }
 
     pub fn push(&mut self, span: Span) {
-        if self.spans.len() < MOST {
+        if self.spans.len() < MAX_SPANS {
             self.spans.push(span);
         } else {
             self.left_out += 1;
@@ -132,34 +132,34 @@ pub(super) struct Flight {
     pub end: CudaEvent,
     /// What device times are counted from.
     pub base: Option<Arc<CudaEvent>>,
-    /// When it was asked for, on the host, nanoseconds since the batch began.
+    /// When it was issued on the host, nanoseconds since the batch began.
     pub called: u64,
 }
 
-/// What this thread asks of the device in a batch that is looked at in detail.
-pub(super) struct Desk {
-    pub log: Log,
+/// Device work that this thread issues in a batch that is profiled in detail.
+pub(super) struct ThreadLog {
+    pub trace: Log,
     pub flights: Vec<Flight>,
     base: Option<Arc<CudaEvent>>,
 }
 
 thread_local! {
-    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
+    static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
 /// From now on what this thread asks of the device is noted, until [`close`].
 pub(super) fn open(origin: Instant) {
-    let desk = Desk { log: Log::new(origin), flights: vec![], base: None };
-    DESK.with_borrow_mut(|slot| *slot = Some(desk));
+    let log = ThreadLog { trace: Log::new(origin), flights: vec![], base: None };
+    LOG.with_borrow_mut(|slot| *slot = Some(log));
 }
 
 /// What was noted.
-pub(super) fn close() -> Option<Desk> {
-    DESK.with_borrow_mut(Option::take)
+pub(super) fn close() -> Option<ThreadLog> {
+    LOG.with_borrow_mut(Option::take)
 }
 
 pub(super) fn is_on() -> bool {
-    DESK.with_borrow(Option::is_some)
+    LOG.with_borrow(Option::is_some)
 }
 
 /// Runs something this thread asks of the device, and notes how long the thread was at it.
@@ -175,7 +175,7 @@ pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnO
 
 /// Notes something this thread has been at since then.
 pub(super) fn note(start: Instant, span: Span) {
-    DESK.with_borrow_mut(|desk| desk.iter_mut().for_each(|desk| desk.log.since(start, span.clone())));
+    LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.trace.since(start, span.clone())));
 }
 
 /// The same with its time on the device, between two events on the stream.
@@ -192,25 +192,25 @@ pub(super) fn device<T>(
     let base = base(stream)?;
     let out = work()?;
     let end = event(stream)?;
-    DESK.with_borrow_mut(|desk| {
-        if let Some(desk) = desk {
-            let called = desk.log.at(begun);
-            desk.log.since(begun, Span { lane: Lane::Calls, ..span.clone() });
-            desk.flights.push(Flight { span, start, end, base, called });
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            let called = log.trace.at(begun);
+            log.trace.since(begun, Span { lane: Lane::Calls, ..span.clone() });
+            log.flights.push(Flight { span, start, end, base, called });
         }
     });
     Ok(out)
 }
 
-/// What device times of this batch are counted from: an event on the stream that is asked first.
+/// Origin of the device times of this batch: an event on the stream that is used first.
 pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
-    let known = DESK.with_borrow(|desk| desk.as_ref().map(|desk| desk.base.clone()));
+    let known = LOG.with_borrow(|log| log.as_ref().map(|log| log.base.clone()));
     match known {
         None => Ok(None),
         Some(Some(base)) => Ok(Some(base)),
         Some(None) => {
             let base = Arc::new(event(stream)?);
-            DESK.with_borrow_mut(|desk| desk.iter_mut().for_each(|desk| desk.base = Some(base.clone())));
+            LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.base = Some(base.clone())));
             Ok(Some(base))
         }
     }
@@ -220,8 +220,8 @@ fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
     stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
 }
 
-/// Puts spans of the device on the host's clock. `spans` start when the device's clock says, beside the time they were
-/// asked for on the host's. The device's clock is set as late as it has to be for nothing to start before it was asked
+/// Puts spans of the device on the host's clock. `spans` hold the start on the device's clock and the time they were
+/// issued on the host's. The device's clock is shifted just far enough that nothing starts before it was issued
 /// for: at least one launch is then shown with no delay at all.
 pub(super) fn align(spans: &mut [(i64, u64, Span)]) {
     let offset = spans.iter().map(|(start, called, _)| *called as i64 - start).max().unwrap_or(0);
@@ -241,23 +241,23 @@ mod tests {
         assert!(close().is_none());
         open(Instant::now());
         host(Lane::Waits, "wait", 8, || ());
-        let desk = close().expect("a log");
-        assert_eq!(desk.log.spans.len(), 1);
-        assert_eq!((desk.log.spans[0].name, desk.log.spans[0].lane, desk.log.spans[0].bytes), ("wait", Lane::Waits, 8));
+        let log = close().expect("a log");
+        assert_eq!(log.trace.spans.len(), 1);
+        assert_eq!((log.trace.spans[0].name, log.trace.spans[0].lane, log.trace.spans[0].bytes), ("wait", Lane::Waits, 8));
         assert!(!is_on());
     }
 
     #[test]
     fn a_log_is_bounded_and_says_what_it_left_out() {
         let mut log = Log::new(Instant::now());
-        (0..MOST + 10).for_each(|_| log.push(Span::default()));
-        assert_eq!((log.spans.len(), log.left_out), (MOST, 10));
+        (0..MAX_SPANS + 10).for_each(|_| log.push(Span::default()));
+        assert_eq!((log.spans.len(), log.left_out), (MAX_SPANS, 10));
     }
 
     #[test]
     fn no_kernel_starts_before_it_was_asked_for() {
         let span = |nanos| Span { nanos, ..Span::default() };
-        // Device clock 0, 40, 90; asked for at 100, 120, 250 on the host.
+        // Device clock 0, 40, 90; issued at 100, 120, 250 on the host.
         let mut spans = [(0, 100, span(30)), (40, 120, span(50)), (90, 250, span(10))];
         align(&mut spans);
         let placed: Vec<(u64, u64)> = spans.iter().map(|(_, _, s)| (s.start, s.queued)).collect();

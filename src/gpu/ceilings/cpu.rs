@@ -55,7 +55,7 @@ pub fn measure(threads: usize) -> Ceilings {
     Ceilings::of(name(threads), list)
 }
 
-/// Median time of `work` done by all threads at once, each with its own material, the first time left out.
+/// Median time of `work` done by all threads at once, each with its own data, without the first run.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {
@@ -106,7 +106,7 @@ fn scatter(sums: &mut [i32]) {
 fn multiply_add(sums: &mut [f32; WIDE]) {
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
-        // SAFETY: the processor has both, which was just asked.
+        // SAFETY: the processor has both features: checked above.
         return unsafe { fused(sums) };
     }
     rounds(sums, |a, x, y| a * x + y);
@@ -125,7 +125,7 @@ fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-#[allow(clippy::disallowed_methods, reason = "it is the speed that is wanted here, no result")]
+#[allow(clippy::disallowed_methods, reason = "only the speed is measured, not the result")]
 fn fused(sums: &mut [f32; WIDE]) {
     let (x, y) = std::hint::black_box((0.999_f32, 0.001_f32));
     let mut local = *sums;

@@ -21,7 +21,7 @@ kernels! {
         #[block(256)]
         fn copy_all(n: Size<u32>, words: In<u32>, copy: InOut<u32>);
 
-        /// Each thread adds one to random targets, by atomics whose result nobody waits for.
+        /// Each thread adds one to random targets, by atomics whose result is unused.
         #[block(256)]
         fn add_scattered(n_targets: Size<u32>, rounds: Size<u32>, targets: InOut<i32>);
 

@@ -44,7 +44,7 @@ impl Ceiling {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Ceilings {
-    /// The device, as it is looked up by.
+    /// The device: the key of the record.
     pub device: String,
     /// When, UTC.
     pub measured: String,
