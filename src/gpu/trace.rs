@@ -243,7 +243,10 @@ mod tests {
         host(Lane::Waits, "wait", 8, || ());
         let log = close().expect("a log");
         assert_eq!(log.trace.spans.len(), 1);
-        assert_eq!((log.trace.spans[0].name, log.trace.spans[0].lane, log.trace.spans[0].bytes), ("wait", Lane::Waits, 8));
+        assert_eq!(
+            (log.trace.spans[0].name, log.trace.spans[0].lane, log.trace.spans[0].bytes),
+            ("wait", Lane::Waits, 8)
+        );
         assert!(!is_on());
     }
 
