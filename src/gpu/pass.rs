@@ -4,7 +4,7 @@ use super::{
     Gpu, GpuError, Timing,
     error::Doing as _,
     nvtx,
-    trace::{self, Batch, Desk, Flight, Lane, Log, Measured, Span},
+    trace::{self, Batch, ThreadLog, Flight, Lane, Log, Measured, Span},
 };
 use cudarc::driver::{CudaEvent, sys::CUevent_flags};
 use std::{sync::Arc, time::Instant};
@@ -85,8 +85,8 @@ impl Pass {
             (batch.steps, batch.nanos) = (steps, nanos);
         }
         if let Some(log) = self.log.take() {
-            let desk = trace::close();
-            let logs = [Some(log), desk.map(|desk| self.fly(desk))];
+            let thread_log = trace::close();
+            let logs = [Some(log), thread_log.map(|thread_log| self.fly(thread_log))];
             if let Some(open) = self.open.last_mut() {
                 (open.batch.steps, open.batch.nanos, open.is_over) = (steps, nanos, true);
                 logs.into_iter().flatten().for_each(|log| open.take(log));
@@ -258,15 +258,15 @@ impl Pass {
     }
 
     /// Work that the thread issued without a pass is in flight too.
-    fn fly(&mut self, desk: Desk) -> Log {
+    fn fly(&mut self, thread_log: ThreadLog) -> Log {
         let batch = self.number;
-        self.pending.extend(desk.flights.into_iter().map(|flight| Pending {
+        self.pending.extend(thread_log.flights.into_iter().map(|flight| Pending {
             flight,
             batch,
             counts: false,
             repeats: 1,
         }));
-        desk.log
+        thread_log.trace
     }
 
     /// Turns the launches the device has finished into timings; unfinished ones wait for the next call, so
