@@ -4,7 +4,7 @@ use super::{
     Gpu, GpuError, Timing,
     error::Doing as _,
     nvtx,
-    trace::{self, Batch, ThreadLog, Flight, Lane, Log, Measured, Span},
+    trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
 };
 use cudarc::driver::{CudaEvent, sys::CUevent_flags};
 use std::{sync::Arc, time::Instant};
