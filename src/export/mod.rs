@@ -155,7 +155,11 @@ impl Trial {
     }
 
     /// Calls `each` with every birth of a lineage and the death of that individual. Deaths are held in memory.
-    fn lives(&self, stream: &Stream, mut each: impl FnMut(&Birth, Option<&Death>) -> io::Result<()>) -> io::Result<()> {
+    fn individuals(
+        &self,
+        stream: &Stream,
+        mut each: impl FnMut(&Birth, Option<&Death>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut deaths = HashMap::<u64, Death>::new();
         for event in self.run.read_lineage(stream)? {
             if let LifeEvent::Death(death) = event? {

@@ -166,27 +166,27 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
 /// One row per individual; -1 and NaN where something is not known.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, LINEAGE)?;
-    let mut lives = vec![];
+    let mut individuals = vec![];
     trial
-        .lives(stream, |birth, death| {
-            lives.push((birth.clone(), death.cloned()));
+        .individuals(stream, |birth, death| {
+            individuals.push((birth.clone(), death.cloned()));
             Ok(())
         })
         .map_err(from_io)?;
     let text = |text: &str| ByteArray::from(text);
     let parents = |ids: &[u64]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    for lives in lives.chunks(GROUP) {
+    for individuals in individuals.chunks(GROUP) {
         let mut group = writer.next_row_group()?;
-        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.child.cast_signed()).collect())?;
-        column::<ByteArrayType>(&mut group, lives.iter().map(|(b, _)| text(&b.name)).collect())?;
-        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.slot.map_or(-1, i64::from)).collect())?;
-        column::<ByteArrayType>(&mut group, lives.iter().map(|(b, _)| text(&parents(&b.parents))).collect())?;
-        column::<Int64Type>(&mut group, lives.iter().map(|(b, _)| b.born.unwrap_or(b.step).cast_signed()).collect())?;
-        let gone = lives.iter().map(|(_, d)| d.as_ref().map_or(-1, |d| d.step.cast_signed()));
+        column::<Int64Type>(&mut group, individuals.iter().map(|(b, _)| b.child.cast_signed()).collect())?;
+        column::<ByteArrayType>(&mut group, individuals.iter().map(|(b, _)| text(&b.name)).collect())?;
+        column::<Int64Type>(&mut group, individuals.iter().map(|(b, _)| b.slot.map_or(-1, i64::from)).collect())?;
+        column::<ByteArrayType>(&mut group, individuals.iter().map(|(b, _)| text(&parents(&b.parents))).collect())?;
+        column::<Int64Type>(&mut group, individuals.iter().map(|(b, _)| b.step.cast_signed()).collect())?;
+        let gone = individuals.iter().map(|(_, d)| d.as_ref().map_or(-1, |d| d.step.cast_signed()));
         column::<Int64Type>(&mut group, gone.collect())?;
-        let end = lives.iter().map(|(_, d)| text(d.as_ref().map_or("", |d| d.end.word())));
+        let end = individuals.iter().map(|(_, d)| text(d.as_ref().map_or("", |d| d.end.word())));
         column::<ByteArrayType>(&mut group, end.collect())?;
-        let health = lives.iter().map(|(_, d)| d.as_ref().and_then(|d| d.health).unwrap_or(f32::NAN));
+        let health = individuals.iter().map(|(_, d)| d.as_ref().and_then(|d| d.health).unwrap_or(f32::NAN));
         column::<FloatType>(&mut group, health.collect())?;
         group.close()?;
     }

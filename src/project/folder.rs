@@ -89,7 +89,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// A run without an end: how much is written stands in its lock file; in runs of older versions, which have none,
+    /// A run without an end: its lock file says how much is written; in runs of older versions, which have none,
     /// the ends of the streams show it.
     fn examine_unclosed(&mut self) -> io::Result<()> {
         let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);

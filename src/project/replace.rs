@@ -99,7 +99,7 @@ fn clear_trials(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Exports of the old run that nobody changed since: beside new data they would be taken for exports of it.
+/// Removes unchanged exports of the old run: beside new data they would be mistaken for exports of it.
 fn clear_exports(folder: &Path) -> io::Result<()> {
     for export in super::exports(folder) {
         let Ok(path) = run_file::inside(folder, &export.name) else { continue };

@@ -78,7 +78,7 @@ pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Program, version and, when the build knows it, the commit.
+/// Program, version and, if known to the build, the commit.
 pub fn app_version() -> String {
     let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))

@@ -81,8 +81,8 @@ pub(super) fn size_of(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
 }
 
-/// Size and hash of a file. `go_on` receives the bytes read since its last call and returns `false` to cancel.
-pub(super) fn hash_file(path: &Path, go_on: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
+/// Size and hash of a file. `report` receives the bytes read since its last call and returns `false` to cancel.
+pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
     let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
     let mut buffer = vec![0; 1 << 18];
     loop {
@@ -92,7 +92,7 @@ pub(super) fn hash_file(path: &Path, go_on: &mut dyn FnMut(u64) -> bool) -> io::
         }
         hash.add(&buffer[..n]);
         n_bytes += n as u64;
-        if !go_on(n as u64) {
+        if !report(n as u64) {
             return Err(io::Error::new(ErrorKind::Interrupted, "cancelled"));
         }
     }
