@@ -87,7 +87,7 @@ fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     file.write_record(["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"])?;
     trial.individuals(stream, |birth, death| {
-        let Birth { step, child, parents, slot, name } = birth;
+        let Birth { step, born, child, parents, slot, name } = birth;
         let parents = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         Ok(file.write_record([
             child.to_string(),

@@ -181,7 +181,10 @@ fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
         column::<ByteArrayType>(&mut group, individuals.iter().map(|(b, _)| text(&b.name)).collect())?;
         column::<Int64Type>(&mut group, individuals.iter().map(|(b, _)| b.slot.map_or(-1, i64::from)).collect())?;
         column::<ByteArrayType>(&mut group, individuals.iter().map(|(b, _)| text(&parents(&b.parents))).collect())?;
-        column::<Int64Type>(&mut group, individuals.iter().map(|(b, _)| b.step.cast_signed()).collect())?;
+        column::<Int64Type>(
+            &mut group,
+            individuals.iter().map(|(b, _)| b.born.unwrap_or(b.step).cast_signed()).collect(),
+        )?;
         let gone = individuals.iter().map(|(_, d)| d.as_ref().map_or(-1, |d| d.step.cast_signed()));
         column::<Int64Type>(&mut group, gone.collect())?;
         let end = individuals.iter().map(|(_, d)| text(d.as_ref().map_or("", |d| d.end.word())));

@@ -24,7 +24,7 @@ use std::{
 
 /// Everything a new run starts from.
 pub struct RunStart<'a> {
-    /// The project. Its parameters are written as they were at step 0, from the engine's history.
+    /// The project. Its parameters are written as they were at step 0, which the engine knows.
     pub project: &'a Project,
     /// Folder the project's relative paths start from.
     pub base: &'a Path,
@@ -197,7 +197,8 @@ impl RunWriter {
         let ends = [self.commands.info(), self.timings.info()];
         self.manifest.files = self.written.iter().cloned().chain(ends).collect();
         let streams = self.files.iter().chain(&self.segments);
-        let synced = streams.map(|f| &f.file).try_for_each(|f| durability::sync(&f.file).map_err(|e| at(&f.path, &e)));
+        let synced =
+            streams.map(|f| &f.file).try_for_each(|f| super::durability::sync(&f.file).map_err(|e| at(&f.path, &e)));
         self.lock.release_reserve();
         save_manifest(&self.folder, &self.manifest).and(synced)
     }
