@@ -34,7 +34,7 @@ fn embed(folder: &Path) -> String {
     format!("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n{rows}];\n")
 }
 
-/// A table of the sources, for whoever wants to read a kernel in the window.
+/// A table of the kernel sources, shown in the window.
 fn embed_sources(kernels: &Path) -> String {
     let mut files = list(kernels, &["cu", "cuh"]);
     files.retain(|path| !path.starts_with(kernels.join("gen")));

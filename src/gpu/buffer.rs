@@ -151,8 +151,8 @@ impl<T: CudaType> Buf<T> {
         compute.wait(&into.copied).doing(doing)
     }
 
-    /// Starts copying `range` to `into[to..]` on the copy stream after the work issued before `after`, concurrently with the
-    /// kernels issued since. The caller ensures that those do not write the range until [`Pinned::get`].
+    /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
+    /// kernels asked for since. The caller guarantees that those do not write the range until [`Pinned::get`].
     pub fn download_beside(
         &self,
         range: Range<usize>,
@@ -187,8 +187,8 @@ impl<T: CudaType> Buf<T> {
             let (source, _recorded) = view.device_ptr(copy);
             let target = &mut into.slice.as_mut_slice()?[to..to + len];
             // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
-            // before it shows or frees it. The caller ensures that no kernel writes the range meanwhile; one
-            // that does spoils numbers, not memory.
+            // before it shows or frees it. The caller guarantees that no kernel writes the range meanwhile; one
+            // that does corrupts values, not memory.
             unsafe { result::memcpy_dtoh_async(target, source, copy.cu_stream()) }
         };
         let span = Span { name: self.what, lane: Lane::Copies, bytes, ..Span::default() };

@@ -8,7 +8,7 @@ use super::{
 use cudarc::driver::{CudaGraph, CudaStream, sys};
 use std::sync::Arc;
 
-/// Captured kernel launches. Scalar arguments are frozen; what changes between steps is in buffers.
+/// Captured kernel launches. Scalars are fixed at capture; values that change between steps are in buffers.
 pub struct Graph {
     graph: CudaGraph,
     stream: Arc<CudaStream>,

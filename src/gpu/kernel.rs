@@ -13,7 +13,7 @@ use super::{
 use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
 use std::{marker::PhantomData, sync::Arc, time::Instant};
 
-/// The declaration of a kernel; needs no GPU.
+/// The declaration of a kernel, available without a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSpec {
     /// `__global__` name, timing row, NVTX range.
@@ -64,7 +64,7 @@ impl ModuleSpec {
     }
 }
 
-/// What the compiler and the device made of a kernel.
+/// Registers, memory and occupancy of a compiled kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelFacts {
     /// File under `kernels/`.
@@ -87,9 +87,9 @@ pub struct KernelFacts {
 
 /// A kernel argument as the declaration spells it: `In<T>`, `InOut<T>` or `Size<T>`.
 pub trait Arg {
-    /// What the Rust caller passes.
+    /// Type on the Rust side.
     type Host<'h>;
-    /// The type in the CUDA prototype.
+    /// Type in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>);
@@ -99,8 +99,8 @@ pub trait Arg {
 pub struct In<T>(PhantomData<T>);
 /// A buffer the kernel writes.
 pub struct InOut<T>(PhantomData<T>);
-/// A scalar passed by value. Frozen inside a captured graph, so sizes only: anything that changes between
-/// steps is in a buffer.
+/// A scalar passed by value. Frozen inside a captured graph, so sizes only: values that change between
+/// steps are in buffers.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
@@ -133,12 +133,12 @@ impl<T: CudaType> Arg for Size<T> {
     }
 }
 
-/// How many threads a kernel is launched with.
+/// The launch grid of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
     /// At least that many, in blocks of the declared size.
     Threads(u32),
-    /// Blocks that wait for each other and therefore are at work at the same time: see [`Kernel::fits_at_once`].
+    /// Blocks that synchronise with each other and must be resident at the same time: see [`Kernel::fits_at_once`].
     Meeting {
         /// How many.
         blocks: u32,
@@ -174,7 +174,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Finds the kernel in a loaded module and reads its attributes.
+    /// Looks the kernel up in a loaded module and stores its registers and occupancy.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
         let kernel = Self { spec, gpu: module.gpu.clone(), function };
@@ -200,7 +200,7 @@ impl Kernel {
         })
     }
 
-    /// Whether all blocks of a grid find room at the same time. Reserves the shared memory they ask for.
+    /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
         let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

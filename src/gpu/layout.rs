@@ -1,4 +1,4 @@
-//! Structs that Rust and CUDA read with the same eyes.
+//! Structs shared by Rust and CUDA.
 //!
 //! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::header`]
 //! prints its CUDA definition. `Pod` refuses padding on the Rust side and the header asserts the

@@ -1,9 +1,9 @@
-//! The device: the only module that names `cudarc`. Independent of simulations.
+//! The CUDA device: the only module that names `cudarc`. It depends on no simulation.
 //!
 //! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
-//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names stretches of time for NVIDIA's
-//! profilers, [`selftest`] proves that both backends return the same bits.
+//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges for NVIDIA's
+//! profilers, [`selftest`] checks that both backends return the same bits.
 //!
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
@@ -45,7 +45,7 @@ use std::sync::{
 pub struct Gpu {
     /// Name as the driver reports it.
     pub name: String,
-    /// Number the driver counts it by, from 0.
+    /// Device ordinal of the driver, from 0.
     pub ordinal: usize,
     /// Compute capability as one number: 90 is 9.0.
     pub capability: u32,
@@ -65,9 +65,9 @@ pub struct Gpu {
 /// Device memory at one moment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Not in use by anyone.
+    /// Free.
     pub free: u64,
-    /// All of it.
+    /// Total.
     pub total: u64,
 }
 
@@ -112,13 +112,13 @@ impl Gpu {
         }))
     }
 
-    /// Memory now, all programs counted.
+    /// Free and total memory, over all programs.
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })
     }
 
-    /// Buffers allocated so far, on the device and page-locked; a running simulation must not allocate more.
+    /// Allocations so far, on the device and page-locked. A running simulation must not allocate.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
     }
@@ -127,7 +127,7 @@ impl Gpu {
         self.allocations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Why nothing works on this device any more, when that is so.
+    /// The error that made the device unusable, if there is one.
     pub fn lost(&self) -> Option<GpuError> {
         self.memory().err().filter(GpuError::is_sticky)
     }

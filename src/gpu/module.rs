@@ -25,7 +25,7 @@ include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 pub const SOURCE_HASH: &str = env!("NEUROPIL_KERNELS_HASH");
 
 /// A folder with kernel sources: modules are then compiled from it when they are loaded, with whatever
-/// NVRTC the machine has. For the development of kernels.
+/// NVRTC the machine has. For kernel development only.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
 
 /// The embedded translation for the highest capability the device has.

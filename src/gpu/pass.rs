@@ -16,7 +16,7 @@ pub struct Pass {
     pub profiled: bool,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
-    /// Batches since they were last taken, while a profile is shown.
+    /// Batches since they were last taken, while profiling is on.
     pub batches: Vec<Batch>,
     /// Launches of a measured batch the device has not finished, oldest first.
     pending: Vec<Pending>,
@@ -62,7 +62,7 @@ impl Pass {
         Self { profiled: true, ..Self::default() }
     }
 
-    /// Begins a batch. With `looked_at` it is shown in a profile; with `profiled` too, span by span.
+    /// Begins a batch. With `looked_at` it is kept for the profile; with `profiled` too, span by span.
     pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
         (self.profiled, self.number) = (profiled, number);
         if !looked_at {
@@ -120,7 +120,7 @@ impl Pass {
         Follow { profiled: self.profiled, origin: self.log.as_ref().map(|log| log.origin) }
     }
 
-    /// The pass of a worker thread measures like the pass it follows.
+    /// Makes a thread's own pass measure like the batch it belongs to.
     pub fn measure_as(&mut self, follow: Follow, thread: usize) {
         self.profiled = follow.profiled;
         if self.log.as_ref().map(|log| log.origin) != follow.origin {
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(rows, [("integrate", 5, 15, 64), ("propagate", 1, 3, 0)]);
         assert!(pass.timings[0].max_nanos >= 25_000);
         pass.collect().unwrap();
-        assert!(pass.batches.is_empty(), "no profile is shown");
+        assert!(pass.batches.is_empty(), "profiling is off");
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Checks for a usable driver before the first call of `cudarc`, which panics where a
-//! library or a symbol is missing.
+//! Probes for a usable driver before the first call of `cudarc`, which panics where a library or a symbol is missing.
 
 use super::error::{explain, open_help};
 use libloading::Library;
@@ -98,7 +97,7 @@ fn version_of(name: &str) -> Result<i32, String> {
             .map_err(|_| format!("{name} is a stub"))?;
         get(&mut version)
     };
-    std::mem::forget(library); // cudarc loads it again; unloading the driver in between has no benefit
+    std::mem::forget(library); // cudarc loads it again; unloading a driver in between has no use
     if code == 0 { Ok(version) } else { Err(format!("{name}: cuDriverGetVersion answered {code}")) }
 }
 

@@ -1,8 +1,8 @@
-//! The source text of a kernel, as it was embedded: the comment before it, the function, the head of its file.
+//! The embedded source of a kernel: its comment, the function, and the head of its file.
 
 use super::module::SOURCES;
 
-/// Where a kernel is written down.
+/// The source of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// File under `kernels/`.

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_noted_while_nobody_looks() {
+    fn nothing_is_logged_while_profiling_is_off() {
         assert_eq!(host(Lane::Waits, "wait", 0, || 5), 5);
         assert!(close().is_none());
         open(Instant::now());

@@ -96,7 +96,7 @@ pub fn follow(params: &mut dyn Params, links: &[Link]) -> Vec<String> {
     problems
 }
 
-/// Links in an order in which nobody follows a parameter that is set later, as far as there is one.
+/// Links in an order in which every link is evaluated after the links it depends on, if there is such an order.
 fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     let targets: Vec<_> = links.iter().map(|l| l.target(params).map(|(id, _)| id)).collect();
     let mut order: Vec<usize> = vec![];

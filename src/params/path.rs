@@ -8,7 +8,7 @@ pub enum PathError {
     /// No `=`.
     #[error("`{0}` has no `=`: write group.name=value")]
     NoEquals(String),
-    /// Nobody has this name.
+    /// No parameter has this name.
     #[error("there is no parameter `{path}`{}", hint(.nearest))]
     Unknown {
         /// What was asked for.

@@ -22,15 +22,6 @@ pub fn parse(text: &str) -> Result<Query, Mistake> {
     }
 }
 
-/// Joins the operands of a chain from left to right; a long chain as a balanced tree, so that its depth stays small.
-fn join(mut parts: Vec<Query>, by: fn(Box<Query>, Box<Query>) -> Query) -> Query {
-    if parts.len() > DEPTH as usize {
-        let right = parts.split_off(parts.len() / 2);
-        return by(Box::new(join(parts, by)), Box::new(join(right, by)));
-    }
-    parts.into_iter().reduce(|left, right| by(Box::new(left), Box::new(right))).unwrap_or(Query::All)
-}
-
 struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,

@@ -100,6 +100,6 @@ mod tests {
         let codes: Vec<u32> = lights[..4].iter().map(|l| l.code).collect();
         assert_eq!(codes, [1 | SELECTED, 2, 1 | SELECTED, 2 | HOVERED]);
         look.flags = [0, 2, 9, 1];
-        assert_eq!(given.lights(&look, &mut lights), (0, 0), "too many for rings, and nobody at that place");
+        assert_eq!(given.lights(&look, &mut lights), (0, 0), "too many for rings, and none at that place");
     }
 }

@@ -1,7 +1,7 @@
 //! Points in space: a camera, an instanced point renderer with its own depth buffer, picking on the CPU.
 //!
 //! Knows `wgpu` and `glam`; it has never heard of a neuron, nor of a toolkit: colours are plain byte arrays,
-//! pointers are pixels. Whoever owns the window gives it an encoder to draw with and a pass to blit into.
+//! pointers are pixels. The window provides an encoder to draw with and a pass to blit into.
 
 mod camera;
 mod extras;
