@@ -132,7 +132,9 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         Panel::bottom("inspector selection").resizable(false).frame(Frame::NONE).show_separator_line(true).show(
             ui,
             |ui| {
-                ScrollArea::vertical().max_height(height).show(ui, |ui| selection::ui(ui, app, queue));
+                // As high as its content, up to the share: a scroll area takes 64 points otherwise.
+                let card = ScrollArea::vertical().max_height(height).min_scrolled_height(height);
+                card.show(ui, |ui| selection::ui(ui, app, queue));
             },
         );
     }
