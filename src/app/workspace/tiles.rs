@@ -236,7 +236,10 @@ impl Behavior<Pane> for TileBehavior<'_> {
         let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
         ui.add_space(4.0);
         let area = tiles.rect(tile).unwrap_or(egui::Rect::NOTHING);
+        // The tabs are drawn by the same `Ui` afterwards: they keep their opacity.
+        let opacity = ui.opacity();
         self.buttons_ui(ui, tile, &pane, area);
+        ui.set_opacity(opacity);
     }
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: Response) -> Response {
