@@ -37,6 +37,7 @@ impl App {
             }
         }
         self.time.past.update();
+        self.feed_new_panels();
         while let Some(done) = self.jobs.poll() {
             self.finish_job(done);
         }

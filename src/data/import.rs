@@ -224,7 +224,7 @@ impl Rows {
 
     fn is_inhibitory(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.inhibitory.iter().any(|word| *word == name) || name.starts_with('-') && name.parse::<f64>().is_ok()
+        self.inhibitory.contains(&name) || name.starts_with('-') && name.parse::<f64>().is_ok()
     }
 
     fn neuron(&mut self, path: &Path, line: u64, id: &str) -> Result<u32, DataError> {

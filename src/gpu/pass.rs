@@ -326,7 +326,7 @@ impl Open {
 
     fn take(&mut self, log: Log) {
         let measured = self.measured();
-        let room = trace::MOST_IN_ALL.saturating_sub(measured.spans.len());
+        let room = trace::MAX_SPANS_IN_ALL.saturating_sub(measured.spans.len());
         let excess = log.spans.len().saturating_sub(room) as u32;
         measured.spans.extend(log.spans.into_iter().take(room));
         measured.left_out += log.left_out + excess;
@@ -409,13 +409,13 @@ mod tests {
         pass.begin(0, 0, true, true);
         for _ in 0..6 {
             thread.measure_as(pass.follow(), 0);
-            (0..trace::MOST + 1).for_each(|_| thread.span("deliver", 0, || ()));
+            (0..trace::MAX_SPANS + 1).for_each(|_| thread.span("deliver", 0, || ()));
             pass.join(&mut thread);
         }
         pass.end(1, 1).unwrap();
         let measured = pass.batches[0].measured.as_ref().unwrap();
-        assert_eq!(measured.spans.len(), trace::MOST_IN_ALL);
-        assert_eq!(measured.left_out as usize, 6 * (trace::MOST + 1) - trace::MOST_IN_ALL);
-        assert_eq!(measured.timings[0].launches as usize, 6 * (trace::MOST + 1), "the sums have all of them");
+        assert_eq!(measured.spans.len(), trace::MAX_SPANS_IN_ALL);
+        assert_eq!(measured.left_out as usize, 6 * (trace::MAX_SPANS + 1) - trace::MAX_SPANS_IN_ALL);
+        assert_eq!(measured.timings[0].launches as usize, 6 * (trace::MAX_SPANS + 1), "the sums have all of them");
     }
 }

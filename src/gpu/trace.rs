@@ -83,14 +83,14 @@ pub struct Measured {
     pub timings: Vec<Timing>,
     /// In the order they ended, per lane.
     pub spans: Vec<Span>,
-    /// Spans beyond [`MOST_IN_ALL`] that are in the sums and not in the list.
+    /// Spans beyond [`MAX_SPANS_IN_ALL`] that are in the sums and not in the list.
     pub left_out: u32,
 }
 
 /// Spans a thread keeps at a time, the first ones.
 pub const MAX_SPANS: usize = 4096;
 /// Spans kept of a batch.
-pub const MOST_IN_ALL: usize = 4 * MAX_SPANS;
+pub const MAX_SPANS_IN_ALL: usize = 4 * MAX_SPANS;
 
 /// Spans of one thread since an instant.
 #[derive(Clone, Debug)]

@@ -39,7 +39,10 @@ impl QuerySource<'_> {
     fn check(&self, text: &str) -> Result<(), String> {
         let parsed = query::parse(text).map_err(|e| e.of(text))?;
         let is_slow = ["downstream", "upstream"].iter().any(|word| text.contains(word));
-        let Some(set) = self.set().filter(|_| !is_slow) else { return Ok(drop(parsed)) };
+        let Some(set) = self.set().filter(|_| !is_slow) else {
+            drop(parsed);
+            return Ok(());
+        };
         let context = QueryContext::new(self.schema, self.features, set.clone(), &Default::default());
         context.with(|known| known.select(text)).map(drop).map_err(|e| e.of(text))
     }
@@ -154,9 +157,12 @@ fn field_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str, now: &str) -> Opt
         draft = fresh();
     }
     let is_kept = response.has_focus() || draft.text != now;
-    ui.data_mut(|d| match is_kept {
-        true => drop(d.insert_temp(draft_id, draft)),
-        false => drop(d.remove::<Draft>(draft_id)),
+    ui.data_mut(|d| {
+        if is_kept {
+            d.insert_temp(draft_id, draft);
+        } else {
+            d.remove::<Draft>(draft_id);
+        }
     });
     None
 }

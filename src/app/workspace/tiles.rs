@@ -160,7 +160,6 @@ impl TileBehavior<'_> {
         let area = ui.max_rect().union(area);
         let is_near = ui.ctx().pointer_hover_pos().is_some_and(|at| area.contains(at));
         // Restored below: the tabs are drawn in the same area.
-        let opacity = ui.opacity();
         // A pinned panel shows its pin; buttons stay reachable by keyboard and screen reader.
         if !is_near && self.focused != Some(tile) && !self.maximised && !self.pins.contains_key(pane) {
             ui.set_opacity(IDLE);
@@ -182,7 +181,6 @@ impl TileBehavior<'_> {
         self.pin_ui(ui, pane, &title);
         let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel beside {title}"));
         Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
-        ui.set_opacity(opacity);
     }
 
     /// All views, this panel's view first.
