@@ -7,7 +7,11 @@ use neuropil::{
     kinds::nuclei::{CouplingMethod, Params, TaskSource, cpu::CpuSim, task},
     sim::{BuildContext, Progress, SimError, Simulation},
 };
-use npyz::{WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
+use npyz::{
+    WriterBuilder,
+    npz::NpzWriter,
+    zip::{CompressionMethod, write::FileOptions},
+};
 use std::{
     path::PathBuf,
     sync::{
@@ -29,10 +33,14 @@ impl Scratch {
     }
 
     fn npz(arrays: &[(&str, &[u64], &[f64])]) -> Self {
+        Self::npz_with(arrays, FileOptions::default())
+    }
+
+    fn npz_with(arrays: &[(&str, &[u64], &[f64])], options: FileOptions) -> Self {
         let scratch = Self::new("npz", b"");
         let mut file = NpzWriter::create(&scratch.0).expect("an archive");
         for (name, shape, values) in arrays {
-            let writer = file.array(name, FileOptions::default()).expect("an array").default_dtype().shape(shape);
+            let writer = file.array(name, options).expect("an array").default_dtype().shape(shape);
             let mut writer = writer.begin_nd().expect("a header");
             writer.extend(values.iter().copied()).expect("numbers");
             writer.finish().expect("an end");
@@ -92,7 +100,8 @@ fn errors_name_file_and_cause() {
 /// NumPy archives are read to their checksums.
 #[test]
 fn a_flipped_bit_in_the_numbers_of_an_archive_is_an_error() {
-    let file = Scratch::npz(&[("X", &[4, 2], X), ("y", &[4], Y)]);
+    let stored = FileOptions::default().compression_method(CompressionMethod::Stored);
+    let file = Scratch::npz_with(&[("X", &[4, 2], X), ("y", &[4], Y)], stored);
     let mut bytes = std::fs::read(&file.0).expect("it is there");
     let at = bytes.windows(8).position(|w| w == 3.25_f64.to_le_bytes()).expect("stored numbers");
     bytes[at] ^= 1; // the lowest bit of the mantissa
