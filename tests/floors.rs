@@ -67,7 +67,11 @@ const ABSENT: &[(&str, &[&str], &[&str], &str)] = &[
 
 /// Text, the only files that may contain it, and why.
 const KEPT_IN: &[(&str, &[&str], &str)] = &[
-    ("Color32::from_", &["app/theme.rs", "app/style.rs", "app/views/colors.rs"], "colours are declared in the theme"),
+    (
+        "Color32::from_",
+        &["app/theme.rs", "app/style.rs", "app/views/colors.rs", "app/views/colormap.rs"],
+        "colours are declared in the theme",
+    ),
     ("thread::spawn(", &[], "name the thread with std::thread::Builder"),
 ];
 

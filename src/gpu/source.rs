@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(deliver.file, "spiking/kernels.cuh");
         let (comment, function) = deliver.text.split_once('\n').expect("two lines");
         assert!(comment.starts_with("// ") && function.starts_with("extern \"C\" __global__ void"), "{}", deliver.text);
-        assert!(function.contains(" deliver(Layout layout,"), "{}", deliver.text);
+        assert!(function.contains(" deliver_spikes("), "{}", deliver.text);
         assert!(deliver.text.ends_with("\n}") && deliver.text.contains("deliver_chunks"));
         let tick = of_kernel("common/selftest.cu", "tick").expect("it is embedded");
         assert!(tick.text.ends_with("clock->step += 1; }"), "{}", tick.text);

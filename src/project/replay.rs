@@ -98,6 +98,10 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
             streams.not_compared.push(format!("{} ({} has no such probe)", stream.probe, run.manifest.kind));
             continue;
         };
+        if stream.shape == "lineage" && run.manifest.first_step > 0 {
+            streams.not_compared.push(format!("{} (its ids depend on when it was first tapped)", stream.probe));
+            continue;
+        }
         let probe = probe as u16;
         if taps.iter().all(|t| t.probe != probe) {
             taps.push(Tap { probe, elements: stream.elements.clone() });

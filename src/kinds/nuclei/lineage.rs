@@ -3,8 +3,8 @@
 use super::events::Events;
 use crate::sim::{Birth, Death, EndCause, LifeEvent};
 
-/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on, tapped
-/// or not, so that they do not depend on when a tap begins.
+/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from the first tap on:
+/// a run without one pays nothing.
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
@@ -12,25 +12,36 @@ pub struct Lineage {
     ids: Vec<u64>,
     /// Step of birth by slot; valid for occupied slots.
     births: Vec<u64>,
+    capacity: usize,
     is_tapped: bool,
+    /// Whether ids are assigned: since the first tap.
+    is_tracking: bool,
     pending: Vec<LifeEvent>,
 }
 
 impl Lineage {
-    /// Restarts with the present nuclei, with new ids.
+    /// Restarts with the present nuclei; ids are assigned anew.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32]) {
         self.next = 0;
+        self.capacity = capacity as usize;
+        self.is_tracking = false;
+        self.pending.clear();
+        if self.is_tapped {
+            self.track(step, living);
+            self.announce(step, living);
+        }
+    }
+
+    /// Assigns ids to the living. When they were born is unknown: not after `step`.
+    fn track(&mut self, step: u64, living: &[u32]) {
+        self.is_tracking = true;
         for by_slot in [&mut self.ids, &mut self.births] {
             by_slot.clear();
-            by_slot.resize(capacity as usize, 0);
+            by_slot.resize(self.capacity, 0);
         }
         for slot in living {
             (self.ids[*slot as usize], self.births[*slot as usize]) = (self.next, step);
             self.next += 1;
-        }
-        self.pending.clear();
-        if self.is_tapped {
-            self.announce(step, living);
         }
     }
 
@@ -40,6 +51,9 @@ impl Lineage {
         self.is_tapped = is_tapped;
         if begins || !is_tapped {
             self.pending = vec![];
+        }
+        if begins && !self.is_tracking {
+            self.track(step, living);
         }
         if begins {
             self.announce(step, living);
@@ -77,6 +91,9 @@ impl Lineage {
 
     /// Deaths and births of generation `step`; they take effect at `step` + 1.
     pub fn events(&mut self, step: u64, events: &Events) {
+        if !self.is_tracking {
+            return;
+        }
         for (slots, end) in
             [(&events.fused, EndCause::Merged), (&events.decayed, EndCause::Split), (&events.died, EndCause::Died)]
         {
@@ -150,6 +167,12 @@ mod tests {
     fn a_tap_begins_with_the_living_and_keeps_their_ids() {
         let mut lineage = Lineage::default();
         lineage.begin(0, 4, &[0, 1, 2]);
+        lineage.events(4, &Events { died: vec![1], ..Events::default() });
+        assert!(lineage.take().is_empty() && lineage.n_bytes() == 0, "nothing is kept before the first tap");
+        lineage.begin(0, 4, &[0, 1, 2]);
+        lineage.tap(true, 0, &[0, 1, 2]);
+        assert_eq!(lineage.take().len(), 3, "the founders");
+        lineage.tap(false, 5, &[]);
         lineage.events(6, &Events { died: vec![1], ..Events::default() });
         lineage.events(8, &Events { decayed: vec![2], born: vec![(2, 2), (1, 2)], ..Events::default() });
         assert_eq!(lineage.take(), [], "nothing is sampled without a tap");

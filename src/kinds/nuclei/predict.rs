@@ -43,7 +43,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
         ("workspace", workspace_bytes::<T>(capacity, dim, fields)),
         ("slots", capacity as u64 * 12),
-        ("recording", capacity as u64 * 16),
+        ("recording", 0),
     ]
 }
 

@@ -441,11 +441,10 @@ mod tests {
     fn labels_do_not_cover_each_other() {
         let plot = Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(200.0, 100.0));
         let (mut labels, size) = (Labels::default(), Vec2::new(60.0, 12.0));
-        let corners = || (0..20).map(|i| pos2(10.0, 5.0 * i as f32));
-        let found: Vec<Pos2> = std::iter::from_fn(|| labels.free(corners(), size, plot)).collect();
-        assert!(found.len() >= 5, "{found:?}");
-        let rects: Vec<Rect> = found.iter().map(|at| Rect::from_min_size(*at, size)).collect();
-        assert!(rects.iter().enumerate().all(|(i, a)| rects[..i].iter().all(|b| !a.intersects(*b))));
-        assert!(rects.iter().all(|r| plot.contains_rect(*r)));
+        let mut free = || labels.free((0..20).map(|i| pos2(10.0, 5.0 * i as f32)), size, plot);
+        let found: Vec<Pos2> = std::iter::from_fn(&mut free).collect();
+        let rects = found.iter().map(|at| Rect::from_min_size(*at, size)).collect::<Vec<_>>();
+        let is_apart = |i: usize| plot.contains_rect(rects[i]) && rects[..i].iter().all(|b| !rects[i].intersects(*b));
+        assert!(rects.len() >= 5 && (0..rects.len()).all(is_apart), "{found:?}");
     }
 }
