@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) read_all(unsigned int n, co
 // A grid of threads copies a buffer, 16 bytes at a time. Items: words.
 extern "C" __global__ void __launch_bounds__(256, 1) copy_all(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ copy);
 
-// Each thread adds one to random targets, by atomics whose result nobody waits for.
+// Each thread adds one to random targets, by atomics whose result is unused.
 extern "C" __global__ void __launch_bounds__(256, 1) add_scattered(unsigned int n_targets, unsigned int rounds, int* __restrict__ targets);
 
 // Each thread multiplies and adds in registers: eight independent f32 sums.
