@@ -82,7 +82,7 @@ fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
 #[test]
 fn a_click_in_the_phase_map_selects_two_groups() {
     let mut stage = staged("phases", 1920);
-    assert!(stage.says("1,728 of 1,920 cells") && stage.says("in the order of fitness, 96 groups"));
+    assert!(stage.says("1,728 of 1,920 cells") && stage.says("ordered by fitness, 96 groups"));
     stage.click(pos2(200.0, 300.0), Modifiers::NONE);
     assert_eq!(stage.selection().len(), 36, "two groups of eighteen");
     stage.click(pos2(300.0, 200.0), Modifiers::COMMAND);

@@ -291,7 +291,7 @@ impl View for Bands {
             return;
         }
         if self.course.history().entries().is_empty() && ctx.filter.shown().n_hidden(&set) > 0 {
-            kit::empty_ui(ui, canvas, ctx, "Nothing shown", "The filter hides all elements with values", None);
+            kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with values", None);
             return;
         }
         if self.course.history().entries().is_empty() {
