@@ -83,7 +83,7 @@ fn npz_names_the_elements_of_probes() {
     let temp = Temp::new("npz");
     let run = record(&temp.join("run"));
     let out = temp.join("out.npz");
-    assert_eq!(export(&run, Format::Npz, Some(&out)).unwrap(), [out.clone()]);
+    assert_eq!(export(&run, Format::Npz, Some(&out)).unwrap(), std::slice::from_ref(&out));
     let mut archive = NpzArchive::open(&out).unwrap();
     let mut numbers = |name: &str| -> (Vec<u64>, Vec<i64>) {
         let file = archive.by_name(name).unwrap().unwrap_or_else(|| panic!("no {name}"));
