@@ -8,8 +8,8 @@ use super::{
     args::RunArgs,
     device,
     error::CliError,
-    lent::Lent,
     progress::ProgressLine,
+    reused_simulation::ReusedSimulation,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
     say::out,
     session::{self, Outcome},
@@ -184,7 +184,7 @@ impl Series<'_> {
         meter: &ProgressLine,
     ) -> Result<Trial, CliError> {
         let seed = self.job.project.seed.wrapping_add(u64::from(k));
-        let (sim, returned) = Lent::new(self.simulation(kept.take(), seed, device)?);
+        let (sim, returned) = ReusedSimulation::new(self.simulation(kept.take(), seed, device)?);
         let start =
             RunStart { trial: Some((seed, "../../")), ..run_start(self.job, &self.chosen.name, self.chosen.threads) };
         let tick = |clock: Clock| {

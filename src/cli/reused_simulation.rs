@@ -1,0 +1,106 @@
+//! A simulation that is sent back when the engine that runs it ends, so that the next trial reuses it.
+
+use crate::{
+    gpu::{KernelFacts, Pass},
+    params::Change,
+    sim::{
+        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap,
+    },
+};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+};
+
+/// Forwards all calls to the simulation, and sends it back when dropped.
+pub(super) struct ReusedSimulation {
+    /// Present until the drop.
+    sim: Option<Box<dyn Simulation>>,
+    finished: Sender<Box<dyn Simulation>>,
+}
+
+impl ReusedSimulation {
+    /// The simulation for an engine, and the channel on which it is sent back.
+    pub fn new(sim: Box<dyn Simulation>) -> (Box<Self>, Receiver<Box<dyn Simulation>>) {
+        let (finished, returned) = channel();
+        (Box::new(Self { sim: Some(sim), finished }), returned)
+    }
+}
+
+impl Drop for ReusedSimulation {
+    fn drop(&mut self) {
+        if let Some(sim) = self.sim.take() {
+            self.finished.send(sim).ok();
+        }
+    }
+}
+
+impl Deref for ReusedSimulation {
+    type Target = dyn Simulation;
+    fn deref(&self) -> &Self::Target {
+        self.sim.as_deref().expect("present until the drop")
+    }
+}
+
+impl DerefMut for ReusedSimulation {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.sim.as_deref_mut().expect("present until the drop")
+    }
+}
+
+impl Simulation for ReusedSimulation {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        self.deref().probes()
+    }
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.deref().lanes(probe)
+    }
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        self.deref().sets()
+    }
+    fn clock(&self) -> Clock {
+        self.deref().clock()
+    }
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        self.deref_mut().set(change)
+    }
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.deref_mut().act(action)
+    }
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.deref_mut().tap(taps)
+    }
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.deref_mut().advance(steps, pass)
+    }
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        self.deref_mut().sample(frame)
+    }
+    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+        self.deref_mut().save()
+    }
+    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+        self.deref_mut().load(state)
+    }
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.deref_mut().rewind()
+    }
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.deref_mut().restart(seed)
+    }
+    fn digest(&self) -> Digest {
+        self.deref().digest()
+    }
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        self.deref().memory()
+    }
+    fn connectivity(&self) -> Option<Connectivity> {
+        self.deref().connectivity()
+    }
+    fn kernels(&self) -> Vec<KernelFacts> {
+        self.deref().kernels()
+    }
+}
