@@ -1,4 +1,4 @@
-//! Who may name whom. The tables are the architecture; a new line in one is an architectural decision.
+//! The modules that each module may name. The tables are the architecture; a new line is an architectural decision.
 
 use std::{
     fs,

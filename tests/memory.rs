@@ -75,7 +75,7 @@ fn held_after(stage: &mut Stage, frames: usize) -> f64 {
 /// curves. One test, so that nothing else allocates meanwhile.
 #[test]
 fn what_is_remembered_is_bounded() {
-    // Without a device nobody takes the pictures that are made for it, and the test itself would grow.
+    // Without a device the textures are never taken, and the memory of the test itself would grow.
     let Some(graphics) = graphics() else { return };
     let schema = schema();
     let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();

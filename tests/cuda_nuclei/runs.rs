@@ -346,7 +346,7 @@ fn populations_find_their_balance() {
     within("mean number of nuclei", (mean - 130.0).abs(), 3.0);
 }
 
-/// T11: a table of 262,144 places for long: nobody aliases, the ledger holds.
+/// T11: a long run of 262,144 slots: no two nuclei share a slot, and the ledger holds.
 #[test]
 fn a_large_population_stays_consistent() {
     let Some(gpu) = gpu() else { return };
