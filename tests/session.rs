@@ -360,9 +360,13 @@ fn the_visible_times_belong_to_their_project() {
     until(&mut w, "it is rebuilt", |w| w.state().session().live.progress().is_none());
     w.run_steps(5);
     assert_eq!(span(&w), 20.0, "a rebuild keeps the visible times");
+    let before = w.state().session().project.clone();
     command(&mut w, UiCommand::New("spiking"));
-    assert!(w.state().session().live.schema.probes.is_empty());
-    until(&mut w, "the next project is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    assert_ne!(w.state().session().project, before, "the document is replaced at once");
+    until(&mut w, "the next project is loaded", |w| {
+        let live = &w.state().session().live;
+        live.progress().is_none() && !live.schema.probes.is_empty()
+    });
     w.run_steps(5);
     assert_eq!(span(&w), usual, "another project has its own");
 }
