@@ -10,6 +10,8 @@ use crate::{
 };
 use std::sync::Arc;
 
+#[cfg(feature = "demo")]
+pub mod demo;
 pub mod edit;
 mod host_memory;
 pub mod nuclei;
@@ -83,65 +85,65 @@ fn fits(predicted: &[(&'static str, u64)], memory: Memory) -> Result<(), SimErro
 }
 
 macro_rules! kinds {
-    ($( $(#[doc = $docs:literal])* $Variant:ident = $module:ident :: $Kind:ident ),* $(,)?) => {
+    ($( $(#[doc = $docs:literal])* $(#[cfg($cfg:meta)])? $Variant:ident = $module:ident :: $Kind:ident ),* $(,)?) => {
         /// A project's model: which kind, and its parameters.
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        pub enum Model { $( $(#[doc = $docs])* $Variant(Box<$module::Params>), )* }
+        pub enum Model { $( $(#[doc = $docs])* $(#[cfg($cfg)])? $Variant(Box<$module::Params>), )* }
 
         impl Model {
             /// One default model of every kind: the "New project" menu.
-            pub fn all() -> Vec<Self> { vec![ $( Self::$Variant(Default::default()) ),* ] }
+            pub fn all() -> Vec<Self> { Vec::from([ $( $(#[cfg($cfg)])? Self::$Variant(Default::default()) ),* ]) }
 
             /// A default model by the kind's stable name.
             pub fn by_name(name: &str) -> Option<Self> { Self::all().into_iter().find(|m| m.name() == name) }
 
             /// Name in menus.
-            pub fn title(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::TITLE, )* } }
+            pub fn title(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TITLE, )* } }
 
             /// Stable lower-case name.
-            pub fn name(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
+            pub fn name(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
 
             /// What it models, with references.
-            pub fn about(&self) -> &'static str { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
+            pub fn about(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
             /// Its probes.
-            pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
+            pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
             /// Its actions.
-            pub fn actions(&self) -> &'static [ActionSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
+            pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
             /// Named parameter values with a citation.
-            pub fn presets(&self) -> &'static [Preset] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
+            pub fn presets(&self) -> &'static [Preset] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
 
             /// Its CUDA modules.
-            pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }
+            pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }
 
             /// Description of a timing row, by name.
             pub fn timing_docs(&self, row: &str) -> Option<&'static str> {
-                let spans = match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::SPANS, )* };
+                let spans = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SPANS, )* };
                 let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
 
             /// Memory traffic and arithmetic per work item of its timing rows.
-            pub fn work(&self) -> &'static [RooflineWork] { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
+            pub fn work(&self) -> &'static [RooflineWork] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
             /// Its parameters, for widgets and the engine.
-            pub fn params(&self) -> &dyn Params { match self { $( Self::$Variant(p) => &**p, )* } }
+            pub fn params(&self) -> &dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &**p, )* } }
 
             /// Its parameters, to edit in place.
-            pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( Self::$Variant(p) => &mut **p, )* } }
+            pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &mut **p, )* } }
 
             /// Simulated seconds per step.
-            pub fn secs_per_step(&self) -> f64 { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
+            pub fn secs_per_step(&self) -> f64 { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
 
             /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
             pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
-                match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
             /// Warnings about parameters that are valid but unusual, as sentences.
-            pub fn warnings(&self) -> Vec<String> { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
+            pub fn warnings(&self) -> Vec<String> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
@@ -150,12 +152,12 @@ macro_rules! kinds {
 
             /// The slow part of [`Model::build`]; the result can be started repeatedly.
             pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
-                match self { $( Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
             }
         }
 
         impl Default for Model {
-            fn default() -> Self { [ $( Self::$Variant(Default::default()) ),* ].into_iter().next().expect("`kinds!` lists at least one kind") }
+            fn default() -> Self { Self::all().into_iter().next().expect("`kinds!` lists at least one kind") }
         }
     };
 }
@@ -165,6 +167,9 @@ kinds! {
     Spiking = spiking::SpikingKind,
     /// Populations of candidate solutions with coupled phases.
     Nuclei = nuclei::NucleiKind,
+    /// Experts on a stream of symbols: a demonstration of all shapes of data.
+    #[cfg(feature = "demo")]
+    Demo = demo::DemoKind,
 }
 
 #[cfg(test)]

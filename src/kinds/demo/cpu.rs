@@ -1,0 +1,236 @@
+//! A step, splits and merges: the definition of the kind.
+
+use super::{
+    Params,
+    source::{N_SYMBOLS, Source},
+};
+use crate::{
+    num::{
+        hash::StreamHash,
+        rng::{Draw, Purpose},
+    },
+    sim::{Birth, Death, EndCause, LifeEvent},
+};
+
+/// Weights of a row of a table: a logit per symbol, padded.
+pub const ROW: usize = 32;
+/// Weights of a table: a row per symbol, padded.
+pub const TABLE: usize = 1024;
+/// The load of an expert is a running mean over about this many tokens.
+const LOAD_TOKENS: f32 = 256.0;
+
+/// An expert.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expert {
+    /// Its id; never reused.
+    pub id: u64,
+    /// Its table in the weights.
+    pub slot: u32,
+    /// Step of its birth.
+    pub born: u64,
+    /// Fraction of the recent tokens that it predicted.
+    pub load: f32,
+}
+
+/// A prediction and its outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prediction {
+    /// Index of the expert.
+    pub expert: usize,
+    /// The symbol that came.
+    pub symbol: u8,
+    /// Negative logarithm of its predicted probability, nats.
+    pub loss: f32,
+    /// Predicted probabilities.
+    pub p: [f32; N_SYMBOLS],
+}
+
+/// The state of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Tokens read.
+    pub step: u64,
+    /// The last symbol.
+    pub symbol: u8,
+    /// Experts, in order of their elements.
+    pub experts: Vec<Expert>,
+    /// Index of the expert that owns a symbol.
+    pub owner: [u16; N_SYMBOLS],
+    /// The next id.
+    pub next_id: u64,
+    /// Tables of all slots, as bits of bfloat16.
+    pub weights: Vec<u16>,
+    /// Running mean of the loss, nats.
+    pub loss: f32,
+    /// Hash of all predictions.
+    pub hash: StreamHash,
+}
+
+fn widen(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// Rounds to bfloat16: up with the probability of the part that is cut off, so that small steps are not lost.
+fn round_randomly(x: f32, word: u16) -> u16 {
+    (x.to_bits().wrapping_add(u32::from(word)) >> 16) as u16
+}
+
+impl State {
+    /// At step 0.
+    pub fn new(params: &Params) -> Self {
+        let n = params.experts.n_start.clamp(1, N_SYMBOLS as u32);
+        let expert = |i: u32| Expert { id: i.into(), slot: i, born: 0, load: 1.0 / n as f32 };
+        Self {
+            step: 0,
+            symbol: 0,
+            experts: (0..n).map(expert).collect(),
+            owner: std::array::from_fn(|symbol| (symbol % n as usize) as u16),
+            next_id: n.into(),
+            weights: vec![0; params.n_weights()],
+            loss: (N_SYMBOLS as f32).ln(),
+            hash: StreamHash::default(),
+        }
+    }
+
+    fn row(&self, expert: usize, symbol: u8) -> std::ops::Range<usize> {
+        let start = self.experts[expert].slot as usize * TABLE + usize::from(symbol) * ROW;
+        start..start + N_SYMBOLS
+    }
+
+    /// The weights of an expert.
+    pub fn table(&self, expert: usize) -> impl Iterator<Item = f32> + '_ {
+        (0..N_SYMBOLS as u8).flat_map(move |symbol| self.weights[self.row(expert, symbol)].iter().map(|w| widen(*w)))
+    }
+
+    /// Probabilities of the symbols after this one: softmax of its row.
+    pub fn predict(&self, expert: usize, symbol: u8) -> [f32; N_SYMBOLS] {
+        let mut p = [0.0; N_SYMBOLS];
+        for (p, w) in p.iter_mut().zip(&self.weights[self.row(expert, symbol)]) {
+            *p = widen(*w).exp();
+        }
+        let sum: f32 = p.iter().sum();
+        p.map(|p| p / sum)
+    }
+
+    /// Reads one token: predict, learn, count.
+    pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> Prediction {
+        let draw = Draw { seed, purpose: Purpose::Stimulus, step: self.step, lane: 0 };
+        let (from, symbol) = (self.symbol, source.next(self.symbol, draw.words()[0]));
+        let expert = usize::from(self.owner[usize::from(from)]);
+        let p = self.predict(expert, from);
+        let loss = -p[usize::from(symbol)].max(f32::MIN_POSITIVE).ln();
+        self.learn(expert, from, symbol, &p, learning_rate, seed);
+        for (i, other) in self.experts.iter_mut().enumerate() {
+            other.load += (f32::from(u8::from(i == expert)) - other.load) / LOAD_TOKENS;
+        }
+        self.loss += (loss - self.loss) / LOAD_TOKENS;
+        self.hash.push_spike(self.step as u32, self.experts[expert].id as u32);
+        self.hash.push(loss.to_bits());
+        self.symbol = symbol;
+        self.step += 1;
+        Prediction { expert, symbol, loss, p }
+    }
+
+    fn learn(&mut self, expert: usize, from: u8, symbol: u8, p: &[f32; N_SYMBOLS], rate: f32, seed: u64) {
+        let row = self.row(expert, from);
+        let words = |block: usize| Draw { seed, purpose: Purpose::Noise, step: self.step, lane: block as u32 }.words();
+        let words: [[u32; 4]; N_SYMBOLS.div_ceil(8)] = std::array::from_fn(words);
+        for (j, w) in self.weights[row].iter_mut().enumerate() {
+            let gradient = p[j] - f32::from(u8::from(j == usize::from(symbol)));
+            let word = words[j / 8][j % 8 / 2] >> (16 * (j % 2));
+            // Logits stay where exp is finite.
+            *w = round_randomly((widen(*w) - rate * gradient).clamp(-60.0, 60.0), word as u16);
+        }
+    }
+
+    /// The expert with the highest load that owns at least two symbols splits: two new experts share its symbols.
+    pub fn split(&mut self) -> Vec<LifeEvent> {
+        let owned = |i: usize| self.owner.iter().filter(|o| usize::from(**o) == i).count();
+        let can_split = (0..self.experts.len()).filter(|i| owned(*i) > 1);
+        let Some(parent) = can_split.max_by(|a, b| self.experts[*a].load.total_cmp(&self.experts[*b].load)) else {
+            return vec![];
+        };
+        let old = self.experts[parent];
+        let slot = self.free_slot();
+        let (from, to) = (old.slot as usize * TABLE, slot as usize * TABLE);
+        self.weights.copy_within(from..from + TABLE, to);
+        let half = Expert { load: old.load / 2.0, born: self.step, ..old };
+        let ids = [self.next_id, self.next_id + 1];
+        self.next_id += 2;
+        self.experts[parent] = Expert { id: ids[0], ..half };
+        self.experts.push(Expert { id: ids[1], slot, ..half });
+        let child = self.experts.len() as u16 - 1;
+        let symbols = self.owner.iter_mut().filter(|o| usize::from(**o) == parent);
+        symbols.skip(1).step_by(2).for_each(|o| *o = child);
+        let birth = |i: usize| LifeEvent::Birth(self.birth(i, vec![old.id]));
+        let death = Death { step: self.step, gone: old.id, end: EndCause::Split, health: Some(old.load) };
+        vec![LifeEvent::Death(death), birth(parent), birth(usize::from(child))]
+    }
+
+    /// Merges experts, at least two indices in ascending order, into a new one in the place of the first: it owns all their
+    /// symbols, with the rows of their former owners.
+    pub fn merge(&mut self, chosen: &[usize]) -> Vec<LifeEvent> {
+        let [first, others @ ..] = chosen else { return vec![] };
+        let ended = |i: &usize| {
+            let end = EndCause::Merged;
+            LifeEvent::Death(Death {
+                step: self.step,
+                gone: self.experts[*i].id,
+                end,
+                health: Some(self.experts[*i].load),
+            })
+        };
+        let mut events: Vec<LifeEvent> = chosen.iter().map(ended).collect();
+        let parents: Vec<u64> = chosen.iter().map(|i| self.experts[*i].id).collect();
+        for symbol in 0..N_SYMBOLS as u8 {
+            let owner = usize::from(self.owner[usize::from(symbol)]);
+            if others.contains(&owner) {
+                let (from, to) = (self.row(owner, symbol), self.row(*first, symbol).start);
+                self.weights.copy_within(from, to);
+                self.owner[usize::from(symbol)] = *first as u16;
+            }
+        }
+        let load = chosen.iter().map(|i| self.experts[*i].load).sum();
+        self.experts[*first] = Expert { id: self.next_id, born: self.step, load, ..self.experts[*first] };
+        self.next_id += 1;
+        for gone in others.iter().rev() {
+            self.experts.remove(*gone);
+            self.owner.iter_mut().filter(|o| usize::from(**o) > *gone).for_each(|o| *o -= 1);
+        }
+        events.push(LifeEvent::Birth(self.birth(*first, parents)));
+        events
+    }
+
+    /// The birth of the expert at an index.
+    pub fn birth(&self, index: usize, parents: Vec<u64>) -> Birth {
+        let expert = self.experts[index];
+        let name = name(expert.id);
+        Birth { step: self.step, child: expert.id, parents, slot: Some(index as u32), name, ..Birth::default() }
+    }
+
+    fn free_slot(&self) -> u32 {
+        (0..).find(|slot| self.experts.iter().all(|e| e.slot != *slot)).unwrap_or_default()
+    }
+
+    /// A text of the model's own: every symbol is drawn from the prediction after the one before.
+    pub fn generate(&self, length: u32, seed: u64) -> String {
+        let mut symbol = self.symbol;
+        let draw = |lane| Draw { seed, purpose: Purpose::Choice, step: self.step, lane }.words()[0];
+        let next = |lane: u32| {
+            let p = self.predict(usize::from(self.owner[usize::from(symbol)]), symbol);
+            let mut rest = draw(lane) as f32 / u32::MAX as f32;
+            let drawn = p.iter().position(|p| {
+                rest -= p;
+                rest < 0.0
+            });
+            symbol = drawn.unwrap_or(N_SYMBOLS - 1) as u8;
+            super::source::text(symbol)
+        };
+        (0..length).map(next).collect()
+    }
+}
+
+/// The name of the expert with this id.
+pub fn name(id: u64) -> String {
+    format!("Expert {id}")
+}

@@ -1,0 +1,96 @@
+//! # Experts on a stream of symbols
+//!
+//! A demonstration kind, small enough to read in a quarter of an hour, which uses everything that a kind may do: it counts
+//! in tokens, its element set grows while it runs, its state is a large table of bfloat16 weights, and it publishes one
+//! probe of every shape. It is compiled with the cargo feature `demo` only.
+//!
+//! A source emits symbols: after symbol a, one of four successors with probabilities 1/2, 1/4, 1/8, 1/8. Its entropy is
+//! 1.75 ln 2 nats per token, the lowest possible loss. The expert that owns a predicts the next symbol b and learns:
+//!
+//! ```text
+//! p = softmax(W_e[a])      loss = -ln p_b      W_e[a] -= η (p - 1_b), rounded stochastically to bfloat16
+//! ```
+//!
+//! An expert with many tokens splits: two new experts share its symbols, each with a copy of its table.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`params`](Params) | parameters |
+//! | [`source`] | the symbols and their source |
+//! | [`cpu`] | a step, splits and merges: the definition |
+//! | [`probes`] | probes and actions |
+//! | [`sampler`] | samples of tapped probes |
+//! | [`simulation`] | the simulation and its saved state |
+
+pub mod cpu;
+mod params;
+pub mod probes;
+pub mod sampler;
+pub mod simulation;
+pub mod source;
+pub use params::*;
+
+use crate::{
+    gpu::ModuleSpec,
+    sim::{
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, SimError,
+        Simulation, Tap,
+    },
+};
+use simulation::DemoSim;
+use source::Source;
+use std::sync::Arc;
+
+/// The kind.
+pub struct DemoKind;
+
+impl Kind for DemoKind {
+    const TITLE: &'static str = "Experts (demonstration)";
+    const ABOUT: &'static str = "Experts that learn to predict a stream of symbols and split while they learn. It shows \
+        every shape of data that a kind can publish.";
+    const NAME: &'static str = "demo";
+    const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const MODULES: &'static [ModuleSpec] = &[];
+    const PRESETS: &'static [Preset] = &[];
+    type Params = Params;
+    type Setup = Source;
+
+    /// Tokens have no duration: time is the step count.
+    fn secs_per_step(_: &Params) -> f64 {
+        1.0
+    }
+
+    fn prepare(_: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {
+        progress.report("source", 0.0)?;
+        Ok(Source::new(context.seed))
+    }
+
+    fn predict(params: &Params, _: Option<&Source>, _: DeviceKind) -> MemoryByOwner {
+        vec![("weights", params.n_weights() as u64 * 2)]
+    }
+
+    fn check(_: &Params, _: &BuildContext, _: &Arc<Source>, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
+        if on == DeviceKind::Cuda {
+            return Err(no_gpu());
+        }
+        probes::check(taps)
+    }
+
+    fn start(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Source>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        match on {
+            Device::Cpu { .. } => Ok(Box::new(DemoSim::new(params, context.seed, setup))),
+            Device::Cuda(_) => Err(no_gpu()),
+        }
+    }
+}
+
+fn no_gpu() -> SimError {
+    SimError::NoDevice("the demonstration kind has no CUDA backend: run it on the CPU".to_owned())
+}

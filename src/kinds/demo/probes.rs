@@ -1,0 +1,56 @@
+//! Probes and actions of the demonstration kind.
+
+use crate::{
+    actions, probes,
+    sim::{Meaning, Shape, SimError, Tap},
+};
+
+/// The set of all fields and events.
+pub const EXPERTS: &str = "experts";
+
+probes! {
+    /// Negative log probability of the symbol that came, running mean. The source's entropy is its lower bound.
+    LOSS = "loss", "nat", Shape::Series { of: "" };
+    /// Number of experts.
+    #[title("Experts")]
+    COUNT = "count", "", Shape::Series { of: "" };
+    /// Fraction of the recent tokens that an expert predicted.
+    LOAD = "load", "", Shape::Field { over: EXPERTS, range: (0.0, 1.0), meaning: Meaning::Number };
+    /// Tokens since the birth of an expert.
+    AGE = "age", "tokens", Shape::Field { over: EXPERTS, range: (0.0, 10_000.0), meaning: Meaning::Number };
+    /// Load of chosen experts.
+    #[title("Load of chosen experts")]
+    LOAD_OF = "load_of", "", Shape::Series { of: EXPERTS };
+    /// The expert that predicted each token.
+    ROUTE = "route", "", Shape::Spikes { over: EXPERTS };
+    /// Probability of each symbol (column) after each symbol (row).
+    #[title("Predicted probabilities")]
+    PREDICTED = "predicted", "", Shape::Matrix { rows: "after", columns: "symbol" };
+    /// Splits and merges of experts.
+    LINEAGE = "lineage", "", Shape::Lineage { over: EXPERTS };
+    /// Texts drawn from the model.
+    #[title("Generated text")]
+    TEXT = "text", "", Shape::Text;
+}
+
+/// Stages of a step.
+pub const SPANS: &[(&str, &str)] = &[
+    ("tokens", "Prediction and gradient step. Items: tokens."),
+    ("record", "Sampling of tapped probes. Items: tokens."),
+];
+
+actions! {
+    /// Actions on running experts.
+    pub const ACTIONS;
+
+    /// Merges the selected experts into one that owns all their symbols.
+    fn merge(over "experts") {}
+}
+
+/// Whether these probes exist.
+pub fn check(taps: &[Tap]) -> Result<(), SimError> {
+    match taps.iter().find(|tap| usize::from(tap.probe) >= PROBES.len()) {
+        Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),
+        None => Ok(()),
+    }
+}
