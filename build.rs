@@ -1,7 +1,10 @@
 //! Embeds the prebuilt PTX of every kernel and the commit. Needs neither CUDA nor git.
 
 use std::{
-    env, fs,
+    collections::BTreeMap,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -11,75 +14,103 @@ fn main() {
     let kernels = root.join("kernels");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", kernels.display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("prebuilt.rs");
-    let embedded = embed(&kernels.join("prebuilt")) + &embed_sources(&kernels);
-    fs::write(out, embedded).expect("OUT_DIR is writable");
-
-    let hash = source_hash(&kernels);
-    let built_from = fs::read_to_string(kernels.join("prebuilt/SOURCE_HASH")).unwrap_or_default();
-    if built_from.trim() != hash {
+    let files = sort_files(&kernels);
+    let stale = files.stale();
+    if !stale.is_empty() {
         println!(
-            "cargo::warning=kernels/ changed since kernels/prebuilt was made: the OLD PTX is embedded. Run `python3 kernels/build.py`."
+            "cargo::warning={} files of kernels/ changed since kernels/prebuilt was made ({}, …): the OLD PTX is embedded. Run `python3 kernels/build.py`.",
+            stale.len(),
+            stale[0]
         );
     }
-    println!("cargo::rustc-env=NEUROPIL_KERNELS_HASH={hash}");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("prebuilt.rs");
+    fs::write(out, files.tables(&stale)).expect("OUT_DIR is writable");
     println!("cargo::rustc-env=NEUROPIL_GIT={}", commit(&root));
 }
 
-/// A table of `<stem>.compute_<capability>.ptx`.
-fn embed(folder: &Path) -> String {
-    let mut files = list(folder, &["ptx"]);
-    files.sort();
-    let rows: String = files.iter().filter_map(|path| row(path)).collect();
-    format!("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n{rows}];\n")
+/// What is under `kernels/`, by path from there.
+#[derive(Default)]
+struct Files {
+    /// What PTX is made from: kernels, headers, the list of modules.
+    sources: BTreeMap<String, PathBuf>,
+    /// `<stem>.compute_<capability>[a].ptx`.
+    translations: BTreeMap<String, PathBuf>,
+    /// `prebuilt/SOURCES`: checksum and file of what the PTX was made from.
+    made_from: String,
 }
 
-/// A table of the kernel sources, shown in the window.
-fn embed_sources(kernels: &Path) -> String {
-    let mut files = list(kernels, &["cu", "cuh"]);
-    files.retain(|path| !path.starts_with(kernels.join("gen")));
-    files.sort();
-    let row = |path: &PathBuf| {
-        let name = path.strip_prefix(kernels).ok()?.to_string_lossy().replace('\\', "/");
-        Some(format!("    ({name:?}, include_str!({path:?})),\n"))
-    };
-    let rows: String = files.iter().filter_map(row).collect();
-    format!("/// Every source: file under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n{rows}];\n")
-}
-
-fn row(path: &Path) -> Option<String> {
-    let name = path.file_stem()?.to_str()?;
-    let (stem, capability) = name.rsplit_once(".compute_")?;
-    let capability: u32 = capability.parse().ok()?;
-    Some(format!("    Prebuilt {{ stem: {stem:?}, capability: {capability}, ptx: include_str!({path:?}) }},\n"))
-}
-
-/// FNV-1a over path and bytes of every source, as in `kernels/build.py`.
-fn source_hash(kernels: &Path) -> String {
-    let mut sources: Vec<(String, PathBuf)> = list(kernels, &["cu", "cuh"])
-        .into_iter()
-        .map(|path| {
-            let inside = path.strip_prefix(kernels).expect("listed from there");
-            (inside.to_string_lossy().replace('\\', "/"), path)
-        })
-        .collect();
-    sources.sort();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for (name, path) in sources {
-        let bytes = fs::read(&path).unwrap_or_default();
-        for byte in name.bytes().chain(bytes) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+/// A file with no part in the build is an error: skipped, it would be missing from the program without a word.
+fn sort_files(kernels: &Path) -> Files {
+    let mut files = Files::default();
+    for path in list(kernels) {
+        let name = path.strip_prefix(kernels).expect("listed from there").to_string_lossy().replace('\\', "/");
+        let extension = path.extension().and_then(|x| x.to_str()).unwrap_or_default();
+        match (name.as_str(), extension) {
+            ("build.py", _) => {}
+            ("prebuilt/SOURCES", _) => files.made_from = fs::read_to_string(&path).unwrap_or_default(),
+            ("gen/modules.txt", _) | (_, "cu" | "cuh") => drop(files.sources.insert(name, path)),
+            (_, "ptx") if translation(&name).is_some() => drop(files.translations.insert(name, path)),
+            _ => panic!(
+                "kernels/{name}: not a .cu or .cuh file and not named prebuilt/<stem>.compute_<capability>[a].ptx; remove or rename it"
+            ),
         }
     }
-    format!("{hash:016x}")
+    files
 }
 
-fn list(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+/// Stem, capability, and whether it is specific to that architecture.
+fn translation(name: &str) -> Option<(&str, u32, bool)> {
+    let (stem, target) = name.strip_prefix("prebuilt/")?.strip_suffix(".ptx")?.rsplit_once(".compute_")?;
+    let capability = target.strip_suffix('a');
+    Some((stem, capability.unwrap_or(target).parse().ok()?, capability.is_some()))
+}
+
+impl Files {
+    /// Files that were added, removed or changed since the PTX was made.
+    fn stale(&self) -> Vec<&str> {
+        let made_from: BTreeMap<&str, &str> =
+            self.made_from.lines().filter_map(|row| row.split_once(' ')).map(|(sum, file)| (file, sum)).collect();
+        let is_fresh = |(file, path): &(&String, &PathBuf)| {
+            let sum = format!("{:08x}", crc32(&fs::read(path).unwrap_or_default()));
+            made_from.get(file.as_str()) == Some(&sum.as_str())
+        };
+        let changed = self.sources.iter().filter(|row| !is_fresh(row)).map(|(file, _)| file.as_str());
+        let removed = made_from.keys().copied().filter(|file| !self.sources.contains_key(*file));
+        changed.chain(removed).collect()
+    }
+
+    /// Tables of the translations, of the sources shown in the window, and of stale files.
+    fn tables(&self, stale: &[&str]) -> String {
+        let mut out = String::from("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n");
+        for (name, path) in &self.translations {
+            let (stem, capability, is_specific) = translation(name).expect("sorted by it");
+            let target = format!("Target {{ capability: {capability}, is_specific: {is_specific} }}");
+            let _ = writeln!(out, "    Prebuilt {{ stem: {stem:?}, target: {target}, ptx: include_str!({path:?}) }},");
+        }
+        out += "];\n/// Every source: file under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n";
+        for (name, path) in self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")) {
+            let _ = writeln!(out, "    ({name:?}, include_str!({path:?})),");
+        }
+        let docs = "/// Sources that changed since the translations were made.";
+        let _ = writeln!(out, "];\n{docs}\npub const STALE: &[&str] = &{stale:?};");
+        out
+    }
+}
+
+/// CRC-32, as zlib and `kernels/build.py` compute it.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
+/// Every file but hidden ones, which are editors'.
+fn list(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())) {
+        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         if path.is_dir() {
-            files.extend(list(&path, extensions));
-        } else if path.extension().is_some_and(|x| extensions.iter().any(|e| x == *e)) {
+            files.extend(list(&path));
+        } else if !is_hidden {
             files.push(path);
         }
     }

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Makes kernels/prebuilt/*.ptx from kernels/**/*.cu. Needs Python with pip; no GPU, no CUDA toolkit, no root.
 
+Files, targets and flags are those of gen/modules.txt, which Rust writes from the declarations of the modules.
 NVRTC 12.0 writes PTX 8.0, which every driver from 525 on loads; the assembler only reports what the kernels
 cost on each architecture. Both are pinned wheels, kept in target/cuda-tools or in $CUDA_TOOLS.
     python3 kernels/build.py              regenerate
     python3 kernels/build.py --tools-only only fetch the wheels, for the test that compiles every kernel
 """
-import ctypes, os, pathlib, re, subprocess, sys
+import ctypes, os, pathlib, re, subprocess, sys, zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = pathlib.Path(os.environ.get("CUDA_TOOLS", HERE.parent / "target" / "cuda-tools"))
+# compute_100a and compute_120a need NVRTC 12.8 or newer, whose PTX only drivers from 570 on load: pin it beside this
+# one, for those targets alone, with the first module that declares them.
 WHEELS = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc==13.0.88"]
-FLAGS = ["--fmad=false", "--std=c++17"]
-# compute_75 runs everywhere; a file that branches on __CUDA_ARCH__ also gets the targets it branches for.
-EVERYWHERE, BRANCHING = [75], [75, 80, 90]
-DEVICES = [75, 80, 86, 89, 90, 100, 120]
+UPDATE = "UPDATE=1 cargo test --test kernels generated_headers"
 
 
 def fetch_tools():
@@ -32,7 +32,20 @@ def load_nvrtc():
     return ctypes.CDLL(str(folder / "libnvrtc.so.12"))
 
 
-def compile_ptx(nvrtc, source, capability):
+def read_list():
+    """Capabilities to assemble for, and (stem, file, targets, flags) of each module."""
+    lines = [line for line in (HERE / "gen" / "modules.txt").read_text().splitlines() if not line.startswith("#")]
+    modules = [[part.strip() for part in line.split("|")] for line in lines[1:]]
+    declared = {file for _, file, _, _ in modules}
+    present = {path.relative_to(HERE).as_posix() for path in HERE.rglob("*.cu")}
+    if declared != present:
+        wrong = ", ".join(sorted(declared ^ present))
+        sys.exit(f"kernels/ and gen/modules.txt disagree about {wrong}: declare it with `kernels!` in a kind's MODULES, then run `{UPDATE}`")
+    split = [(stem, file, targets.split(), flags.split()) for stem, file, targets, flags in modules]
+    return [int(sm) for sm in lines[0].split()], split
+
+
+def compile_ptx(nvrtc, file, target, flags):
     def text(what):
         size = ctypes.c_size_t()
         getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
@@ -41,39 +54,36 @@ def compile_ptx(nvrtc, source, capability):
         return buffer.value.decode()
 
     program = ctypes.c_void_p()
-    name = source.relative_to(HERE).as_posix().encode()
-    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.read_bytes(), name, 0, None, None) == 0
-    options = [o.encode() for o in [f"--gpu-architecture=compute_{capability}", f"-I{HERE}", *FLAGS]]
+    source = (HERE / file).read_bytes()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, file.encode(), 0, None, None) == 0
+    options = [o.encode() for o in [f"--gpu-architecture={target}", f"-I{HERE}", *flags]]
     failed = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     log = text("ProgramLog").strip()
     if log:
         print(log)
     if failed:
-        sys.exit(f"{name.decode()} does not compile")
+        sys.exit(f"{file} does not compile for {target} (if it is the target that is unknown: see WHEELS in kernels/build.py)")
     return text("PTX")
 
 
-def report(ptx, sm):
+def best_target(targets, sm):
+    """As gpu::Target::best: the highest that runs, arch-specific first; and the assembler's architecture."""
+    known = [(int(t.removeprefix("compute_").rstrip("a")), t.endswith("a"), t) for t in targets]
+    capability, specific, target = max(t for t in known if (t[0] == sm if t[1] else t[0] <= sm))
+    return target, f"sm_{sm}{'a' if specific else ''}"
+
+
+def report(ptx, arch):
     """Prints registers per kernel; False when it does not assemble or registers spill."""
     ptxas = TOOLS / "nvidia" / "cu13" / "bin" / "ptxas"
-    done = subprocess.run([ptxas, f"-arch=sm_{sm}", "-v", "-o", os.devnull, ptx], capture_output=True, text=True)
+    done = subprocess.run([ptxas, f"-arch={arch}", "-v", "-o", os.devnull, ptx], capture_output=True, text=True)
     if done.returncode:
         print(done.stderr)
         return False
     found = re.findall(r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers", done.stderr, re.S)
     for kernel, spilled, registers in found:
-        print(f"{kernel:16} sm_{sm:<4} {registers:>3} registers, {spilled} B spilled")
+        print(f"{kernel:16} {arch:<7} {registers:>3} registers, {spilled} B spilled")
     return all(spilled == "0" for _, spilled, _ in found)
-
-
-def source_hash():
-    """FNV-1a over path and bytes of every source, as in build.rs."""
-    h = 0xCBF29CE484222325
-    sources = sorted(p.relative_to(HERE).as_posix() for ext in ("cu", "cuh") for p in HERE.rglob(f"*.{ext}"))
-    for name in sources:
-        for byte in name.encode() + (HERE / name).read_bytes():
-            h = ((h ^ byte) * 0x100000001B3) & (2**64 - 1)
-    return f"{h:016x}"
 
 
 def main():
@@ -81,18 +91,20 @@ def main():
     if "--tools-only" in sys.argv:
         return
     nvrtc, out, fine = load_nvrtc(), HERE / "prebuilt", True
+    devices, modules = read_list()
     out.mkdir(exist_ok=True)
     for old in out.glob("*.ptx"):
         old.unlink()
-    for source in sorted(HERE.rglob("*.cu")):
-        stem = source.relative_to(HERE).as_posix().removeprefix("common/").removesuffix(".cu").replace("/", "-")
-        targets = BRANCHING if "__CUDA_ARCH__" in source.read_text() else EVERYWHERE
-        for capability in targets:
-            (out / f"{stem}.compute_{capability}.ptx").write_text(compile_ptx(nvrtc, source, capability))
-        for sm in DEVICES:
-            best = max(c for c in targets if c <= sm)
-            fine &= report(out / f"{stem}.compute_{best}.ptx", sm)
-    (out / "SOURCE_HASH").write_text(source_hash() + "\n")
+    for stem, file, targets, flags in modules:
+        for target in targets:
+            (out / f"{stem}.{target}.ptx").write_text(compile_ptx(nvrtc, file, target, flags))
+        for sm in devices:
+            target, arch = best_target(targets, sm)
+            fine &= report(out / f"{stem}.{target}.ptx", arch)
+    # What the translations were made from, for build.rs: CRC-32 and file.
+    sources = sorted(p for ext in ("cu", "cuh", "txt") for p in HERE.rglob(f"*.{ext}") if p.parent != out)
+    rows = [f"{zlib.crc32(p.read_bytes()):08x} {p.relative_to(HERE).as_posix()}\n" for p in sources]
+    (out / "SOURCES").write_text("".join(sorted(rows, key=lambda row: row.split()[1])))
     sys.exit(0 if fine else "a kernel does not assemble or spills registers")
 
 

@@ -3,19 +3,22 @@
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
 use neuropil::{
-    gpu::{ModuleSpec, ceilings, module, nvrtc::Nvrtc, selftest},
+    gpu::{
+        ModuleSpec, Target, ceilings,
+        compile::{self, DEVICES},
+        module,
+        nvrtc::Nvrtc,
+        selftest,
+    },
     kinds::Model,
 };
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
-
-/// Architectures the program promises to run on: Turing to Blackwell.
-const DEVICES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
 
 fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
@@ -43,30 +46,36 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn generated_headers_are_fresh() {
-    let mut stale = Vec::new();
-    for spec in modules() {
-        let path = kernels().join("gen").join(spec.stem()).with_extension("cuh");
-        if fs::read_to_string(&path).ok().as_deref() == Some(&spec.header()) {
-            continue;
+    let folder = kernels().join("gen");
+    let headers = modules().into_iter().map(|spec| (spec.stem() + ".cuh", spec.header()));
+    let wanted: BTreeMap<String, String> =
+        headers.chain([("modules.txt".to_owned(), compile::list(&modules()))]).collect();
+    let found: BTreeMap<String, String> = sources(&folder)
+        .iter()
+        .map(|path| (path.strip_prefix(&folder).unwrap().display().to_string(), fs::read_to_string(path).unwrap()))
+        .collect();
+    let files: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
+    let stale: Vec<&str> = files.into_iter().filter(|f| wanted.get(*f) != found.get(*f)).map(String::as_str).collect();
+    if std::env::var_os("UPDATE").is_some() {
+        for file in &stale {
+            match wanted.get(*file) {
+                Some(text) => fs::write(folder.join(file), text).unwrap(),
+                None => fs::remove_file(folder.join(file)).unwrap(),
+            }
         }
-        if std::env::var_os("UPDATE").is_some() {
-            fs::write(&path, spec.header()).unwrap();
-        } else {
-            stale.push(path.strip_prefix(kernels()).unwrap().display().to_string());
-        }
+        return;
     }
     assert!(
         stale.is_empty(),
-        "kernels/{} no longer says what Rust declares; run `UPDATE=1 cargo test --test kernels && python3 kernels/build.py`",
-        stale.join(", kernels/")
+        "kernels/gen/{} no longer says what Rust declares; run `UPDATE=1 cargo test --test kernels && python3 kernels/build.py`",
+        stale.join(", kernels/gen/")
     );
 }
 
 #[test]
 fn embedded_ptx_is_fresh() {
-    let built_from = fs::read_to_string(kernels().join("prebuilt/SOURCE_HASH")).unwrap();
-    let stale = "kernels/ changed since kernels/prebuilt was made; run `python3 kernels/build.py`";
-    assert_eq!(module::SOURCE_HASH, built_from.trim(), "{stale}");
+    let stale = module::STALE.join(", ");
+    assert!(stale.is_empty(), "{stale} changed since kernels/prebuilt was made; run `python3 kernels/build.py`");
 }
 
 #[test]
@@ -81,11 +90,17 @@ fn every_file_defines_exactly_the_declared_kernels() {
     for spec in modules() {
         assert!(module::choose(&spec.stem(), 75).is_some(), "{}: nothing embedded for compute_75", spec.file);
         for built in module::PREBUILT.iter().filter(|p| p.stem == spec.stem()) {
-            let what =
-                format!("{}, compute_{}: kernels defined (left) and declared (right)", spec.file, built.capability);
+            let what = format!("{}, {}: kernels defined (left) and declared (right)", spec.file, built.target);
             assert_eq!(entries(built.ptx), declared(&spec), "{what}");
         }
+        let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+        let branches = source.contains("__CUDA_ARCH__") && spec.compile.targets.len() == 1;
+        assert!(!branches, "{} branches on __CUDA_ARCH__ and is compiled for one target only", spec.file);
     }
+    let embedded: BTreeSet<(String, Target)> = module::PREBUILT.iter().map(|p| (p.stem.to_owned(), p.target)).collect();
+    let targets = |spec: ModuleSpec| spec.compile.targets.iter().map(move |target| (spec.stem(), *target));
+    let wanted: BTreeSet<(String, Target)> = modules().into_iter().flat_map(targets).collect();
+    assert_eq!(embedded, wanted, "embedded translations (left) and declared targets (right)");
 }
 
 #[test]
@@ -128,32 +143,35 @@ fn every_kernel_compiles_and_no_register_spills() {
     let mut faults = Vec::new();
     for spec in modules() {
         let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-        let ptx = match tools.nvrtc.compile(spec.file, &source, &kernels(), 75) {
-            Ok(ptx) => ptx,
-            Err(log) => {
-                faults.push(log);
-                continue;
+        for target in spec.compile.targets {
+            let ptx = match tools.nvrtc.compile(spec.file, &source, &kernels(), *target, spec.compile.flags()) {
+                Ok(ptx) => ptx,
+                Err(log) => {
+                    faults.push(format!("{target}: {log}"));
+                    continue;
+                }
+            };
+            assert_eq!(entries(&ptx), declared(&spec), "{}: kernels defined (left) and declared (right)", spec.file);
+            let embedded = module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == *target);
+            let is_fresh = embedded.is_some_and(|p| p.ptx == ptx);
+            assert!(is_fresh, "{}, {target}: the embedded PTX is not what the pinned compiler makes of it", spec.file);
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.{target}.ptx", spec.stem()));
+            fs::write(&path, ptx).unwrap();
+            for sm in DEVICES.iter().filter(|sm| Target::best(spec.compile.targets, **sm) == Some(*target)) {
+                faults.extend(assemble(&tools, &path, &target.architecture(*sm)).err());
             }
-        };
-        assert_eq!(entries(&ptx), declared(&spec), "{}: kernels defined (left) and declared (right)", spec.file);
-        let embedded = module::choose(&spec.stem(), 75).unwrap().ptx;
-        assert!(ptx == embedded, "{}: the embedded PTX is not what the pinned compiler makes of it", spec.file);
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(spec.stem()).with_extension("ptx");
-        fs::write(&path, ptx).unwrap();
-        for sm in DEVICES {
-            faults.extend(assemble(&tools, &path, sm).err());
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Prints what each kernel costs; `Err` names those that spill.
-fn assemble(tools: &Tools, ptx: &Path, sm: u32) -> Result<(), String> {
-    let run = Command::new(&tools.ptxas).args([&format!("-arch=sm_{sm}"), "-v", "-o", "/dev/null"]).arg(ptx).output();
+fn assemble(tools: &Tools, ptx: &Path, arch: &str) -> Result<(), String> {
+    let run = Command::new(&tools.ptxas).args([&format!("-arch={arch}"), "-v", "-o", "/dev/null"]).arg(ptx).output();
     let run = run.map_err(|e| format!("{}: {e}", tools.ptxas.display()))?;
     let log = String::from_utf8_lossy(&run.stderr);
     if !run.status.success() {
-        return Err(format!("sm_{sm}: {log}"));
+        return Err(format!("{arch}: {log}"));
     }
     let mut spilled = Vec::new();
     for part in log.split("entry function '").skip(1) {
@@ -163,9 +181,9 @@ fn assemble(tools: &Tools, ptx: &Path, sm: u32) -> Result<(), String> {
             words.last()?.parse::<u32>().ok()
         };
         let spill = number_before(" bytes spill stores").unwrap_or(0);
-        println!("sm_{sm:<4} {name:<16} {:>3} registers", number_before(" registers").unwrap_or(0));
+        println!("{arch:<7} {name:<16} {:>3} registers", number_before(" registers").unwrap_or(0));
         if spill > 0 {
-            spilled.push(format!("sm_{sm}: {name} spills {spill} bytes per thread"));
+            spilled.push(format!("{arch}: {name} spills {spill} bytes per thread"));
         }
     }
     if spilled.is_empty() { Ok(()) } else { Err(spilled.join("\n")) }
@@ -181,8 +199,22 @@ fn a_swapped_argument_does_not_compile() {
         "const unsigned int* __restrict__ words, unsigned int n, unsigned int*",
     );
     assert_ne!(source, swapped);
-    let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), 75).unwrap_err();
+    let flags = spec.compile.flags();
+    let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), Target::portable(75), flags).unwrap_err();
     assert!(log.contains("apply_twins"), "{log}");
+}
+
+#[test]
+fn arch_specific_code_compiles_and_assembles() {
+    let Some(tools) = tools() else { return };
+    let (spec, target) = (selftest::Kernels::SPEC, Target::specific(90));
+    let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, spec.compile.flags()).unwrap();
+    assert!(ptx.contains(".target sm_90a"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("specific.{target}.ptx"));
+    fs::write(&path, ptx).unwrap();
+    assemble(&tools, &path, &target.architecture(90)).unwrap();
+    assert!(assemble(&tools, &path, "sm_100").is_err(), "it runs on its own architecture only");
 }
 
 #[test]

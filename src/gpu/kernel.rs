@@ -4,7 +4,7 @@
 //! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
 use super::{
-    Buf, Gpu, GpuError, Pass,
+    Buf, Compile, Gpu, GpuError, Pass,
     error::Doing as _,
     layout::{CudaType, comment},
     module::Module,
@@ -35,6 +35,8 @@ pub struct ModuleSpec {
     pub kernels: &'static [KernelSpec],
     /// Definitions of the device structs its kernels take.
     pub structs: fn() -> Vec<String>,
+    /// Flags and targets.
+    pub compile: Compile,
 }
 
 impl ModuleSpec {
@@ -264,13 +266,14 @@ impl Kernel {
 ///
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
 /// method `kernels.integrate(pass, threads, &k, n, &mut v)`, whose size may also be a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second
-/// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`.
+/// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` in
+/// front of `using` sets flags and targets; without it they are [`Compile::EXACT`].
 #[macro_export]
 macro_rules! kernels {
     (
         $(#[doc = $module_docs:literal])*
         $vis:vis struct $Kernels:ident in $file:literal $(, also $other:literal as $OTHER:ident)*
-        $(using [$($Struct:ty),* $(,)?])? {
+        $(compiled ($compile:expr))? $(using [$($Struct:ty),* $(,)?])? {
             $(
                 $(#[doc = $docs:literal])*
                 #[block($block:literal)]
@@ -298,6 +301,10 @@ macro_rules! kernels {
                     },
                 } ),* ],
                 structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::header() ),* )? ],
+                compile: {
+                    let declared = [$crate::gpu::Compile::EXACT $(, $compile)?];
+                    declared[declared.len() - 1]
+                },
             };
 
             $(

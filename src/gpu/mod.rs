@@ -10,6 +10,7 @@
 
 mod buffer;
 pub mod ceilings;
+pub mod compile;
 mod error;
 mod graph;
 pub mod kernel;
@@ -25,6 +26,7 @@ pub mod timing;
 pub mod trace;
 
 pub use buffer::{Buf, Cell, Mark, Pinned};
+pub use compile::{Compile, Target};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;

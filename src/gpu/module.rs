@@ -1,7 +1,7 @@
 //! Which PTX a module is loaded from: the embedded one, or, while kernels are being written, one compiled
 //! at run time.
 
-use super::{Gpu, GpuError, ModuleSpec, OpenError, error::bytes, nvrtc::Nvrtc};
+use super::{Gpu, GpuError, ModuleSpec, OpenError, Target, error::bytes, nvrtc::Nvrtc};
 use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
@@ -13,28 +13,25 @@ use std::{path::Path, sync::Arc};
 pub struct Prebuilt {
     /// [`ModuleSpec::stem`].
     pub stem: &'static str,
-    /// Compute capability it was made for: 75 is 7.5.
-    pub capability: u32,
+    /// What it was made for.
+    pub target: Target,
     /// The text.
     pub ptx: &'static str,
 }
 
 include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
 
-/// Hash of `kernels/**/*.cu` and `.cuh` as this program was built.
-pub const SOURCE_HASH: &str = env!("NEUROPIL_KERNELS_HASH");
-
 /// A folder with kernel sources: modules are then compiled from it when they are loaded, with whatever
 /// NVRTC the machine has. For kernel development only.
 pub const SOURCES_VARIABLE: &str = "NEUROPIL_KERNELS";
 
-/// The embedded translation for the highest capability the device has.
+/// The embedded translation for a device: the one for the highest capability it has, arch-specific first.
 pub fn choose(stem: &str, capability: u32) -> Option<&'static Prebuilt> {
     choose_among(PREBUILT, stem, capability)
 }
 
 fn choose_among<'a>(all: &'a [Prebuilt], stem: &str, capability: u32) -> Option<&'a Prebuilt> {
-    all.iter().filter(|p| p.stem == stem && p.capability <= capability).max_by_key(|p| p.capability)
+    all.iter().filter(|p| p.stem == stem && p.target.runs_on(capability)).max_by_key(|p| p.target)
 }
 
 /// A loaded module.
@@ -81,7 +78,11 @@ fn compile(folder: &Path, spec: &ModuleSpec, capability: u32) -> Result<String, 
     let path = folder.join(spec.file);
     let source = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let nvrtc = Nvrtc::find()?;
-    nvrtc.compile(spec.file, &source, folder, nvrtc.target(capability))
+    let target = match Target::best(spec.compile.targets, capability) {
+        Some(target) if target.is_specific => target,
+        _ => Target::portable(nvrtc.target(capability)),
+    };
+    nvrtc.compile(spec.file, &source, folder, target, spec.compile.flags())
 }
 
 #[cfg(test)]
@@ -90,10 +91,12 @@ mod tests {
 
     #[test]
     fn the_highest_that_runs_is_chosen() {
-        let of = |capability| Prebuilt { stem: "a", capability, ptx: "" };
-        let all = [of(75), of(90), of(80), Prebuilt { stem: "b", capability: 75, ptx: "" }];
-        let chosen = |capability| choose_among(&all, "a", capability).map(|p| p.capability);
-        assert_eq!([70, 75, 86, 90, 120].map(chosen), [None, Some(75), Some(80), Some(90), Some(90)]);
+        let of = |target| Prebuilt { stem: "a", target, ptx: "" };
+        let [t75, t80] = [75, 80].map(Target::portable);
+        let all = [of(t75), of(Target::specific(90)), of(t80), Prebuilt { stem: "b", ..of(t75) }];
+        let chosen = |capability| choose_among(&all, "a", capability).map(|p| p.target);
+        let want = [None, Some(t75), Some(t80), Some(Target::specific(90)), Some(t80)];
+        assert_eq!([70, 75, 86, 90, 120].map(chosen), want);
     }
 
     #[test]

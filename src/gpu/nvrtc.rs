@@ -1,6 +1,7 @@
 //! NVIDIA's run-time compiler, if the machine has one. Needed to write kernels and to test that they
 //! compile, never to run the program; takes any major version and needs neither a GPU nor a driver.
 
+use super::Target;
 use libloading::Library;
 use std::{
     ffi::{CString, c_char, c_int, c_void},
@@ -21,10 +22,6 @@ type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_i
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
-
-/// Options every kernel is compiled with, here and in `kernels/build.py`. Without fused multiply-add
-/// the CUDA twins return the same bits as Rust.
-pub const OPTIONS: &[&str] = &["--fmad=false", "--std=c++17"];
 
 /// A loaded NVRTC.
 pub struct Nvrtc {
@@ -73,11 +70,18 @@ impl Nvrtc {
         known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
     }
 
-    /// Compiles `source` to PTX for `compute_<capability>`; includes are found under `folder`. `Err` is
-    /// the compiler's log.
-    pub fn compile(&self, name: &str, source: &str, folder: &Path, capability: u32) -> Result<String, String> {
-        let mut options = vec![format!("--gpu-architecture=compute_{capability}"), format!("-I{}", folder.display())];
-        options.extend(OPTIONS.iter().map(ToString::to_string));
+    /// Compiles `source` to PTX with the flags of its module; includes are found under `folder`. `Err` is the
+    /// compiler's log.
+    pub fn compile(
+        &self,
+        name: &str,
+        source: &str,
+        folder: &Path,
+        target: Target,
+        flags: &[&str],
+    ) -> Result<String, String> {
+        let mut options = vec![format!("--gpu-architecture={target}"), format!("-I{}", folder.display())];
+        options.extend(flags.iter().map(ToString::to_string));
         let c = |s: &str| CString::new(s).map_err(|e| format!("{name}: {e}"));
         let (source, c_name) = (c(source)?, c(name)?);
         let options = options.iter().map(|o| c(o)).collect::<Result<Vec<_>, _>>()?;

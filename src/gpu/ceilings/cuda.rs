@@ -3,7 +3,7 @@
 use super::{Ceiling, Ceilings, Limit, median};
 use crate::{
     gpu::{
-        Buf, Gpu, GpuError, Graph, Pass,
+        Buf, Compile, Gpu, GpuError, Graph, Pass,
         kernel::{In, InOut, Size},
     },
     kernels,
@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Instant};
 
 kernels! {
     /// One kernel per ceiling.
-    pub struct Kernels in "common/ceilings.cu" {
+    pub struct Kernels in "common/ceilings.cu" compiled (Compile::EXACT.on(Compile::PER_GENERATION)) {
         /// A grid of threads sums a buffer, 16 bytes at a time. Items: words.
         #[block(256)]
         fn read_all(n: Size<u32>, words: In<u32>, sums: InOut<u32>);

@@ -2,7 +2,10 @@
 
 use super::layout::{DeviceStats, PopulationCounts, TaskEquations};
 use crate::{
-    gpu::kernel::{In, InOut, Size},
+    gpu::{
+        Compile,
+        kernel::{In, InOut, Size},
+    },
     kernels,
 };
 
@@ -47,7 +50,7 @@ kernels! {
 
 kernels! {
     /// Fitness on tensor cores, for weights stored in 16 bits.
-    pub struct FitnessMmaKernels in "nuclei/fitness_mma.cu" using [PopulationCounts, TaskEquations] {
+    pub struct FitnessMmaKernels in "nuclei/fitness_mma.cu" compiled (Compile::EXACT.on(Compile::PER_GENERATION)) using [PopulationCounts, TaskEquations] {
         /// Mean squared errors of nuclei of up to 32 weights, 16 nuclei per warp. Items: nuclei.
         #[block(256)]
         fn evaluate_fitness_mma_32(population: In<PopulationCounts>, of: In<TaskEquations>, idx: In<u32>, x: In<u16>, y: In<f32>, w: In<f32>, fields: InOut<f32>);

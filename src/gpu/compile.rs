@@ -1,0 +1,130 @@
+//! How a module is compiled: its flags and its targets. Declared with the module, written to
+//! `kernels/gen/modules.txt` beside the generated headers, read there by `kernels/build.py`.
+
+use super::ModuleSpec;
+use std::fmt::{self, Write as _};
+
+/// Architectures every kernel is assembled for in tests: Turing to Blackwell.
+pub const DEVICES: &[u32] = &[75, 80, 86, 89, 90, 100, 120];
+
+/// What PTX is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// Compute capability: 75 is 7.5.
+    pub capability: u32,
+    /// Whether it uses what only that architecture has (`compute_90a`: wgmma, TMA multicast) and so runs on
+    /// exactly that capability, instead of on every later one.
+    pub is_specific: bool,
+}
+
+impl Target {
+    /// `compute_75`: runs on that capability and on every later one.
+    pub const fn portable(capability: u32) -> Self {
+        Self { capability, is_specific: false }
+    }
+
+    /// `compute_90a`: runs on that capability only. The pinned compiler knows 90; 100 and 120 need a newer one.
+    pub const fn specific(capability: u32) -> Self {
+        Self { capability, is_specific: true }
+    }
+
+    /// Whether a device of this compute capability can load it.
+    pub const fn runs_on(self, capability: u32) -> bool {
+        if self.is_specific { self.capability == capability } else { self.capability <= capability }
+    }
+
+    /// The best for a device: the highest capability, and of two the specific one.
+    pub fn best(of: &[Self], capability: u32) -> Option<Self> {
+        of.iter().copied().filter(|t| t.runs_on(capability)).max()
+    }
+
+    /// The assembler's architecture for a device that loads it: `sm_86`, `sm_90a`.
+    pub fn architecture(self, device: u32) -> String {
+        format!("sm_{device}{}", self.suffix())
+    }
+
+    const fn suffix(self) -> &'static str {
+        if self.is_specific { "a" } else { "" }
+    }
+}
+
+/// `compute_90a`, as the compiler and the names of embedded files spell it.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "compute_{}{}", self.capability, self.suffix())
+    }
+}
+
+/// Flags and targets of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compile {
+    /// Whether `a * b + c` may become one operation with one rounding. Not where bits must match the CPU's.
+    pub fuses: bool,
+    /// What it is translated for; `compute_75` alone runs everywhere. A file that branches on `__CUDA_ARCH__`
+    /// lists the targets it branches for.
+    pub targets: &'static [Target],
+}
+
+impl Compile {
+    /// Every operation rounds as in Rust: for kernels that return the same bits as the CPU backend.
+    pub const EXACT: Self = Self { fuses: false, targets: &[Target::portable(75)] };
+    /// Multiply-adds are fused: for kernels that agree with the CPU backend within a tolerance.
+    pub const FUSED: Self = Self { fuses: true, ..Self::EXACT };
+
+    /// Targets of a file that branches on `__CUDA_ARCH__` for Ampere's and Hopper's instructions.
+    pub const PER_GENERATION: &'static [Target] = &[Target::portable(75), Target::portable(80), Target::portable(90)];
+
+    /// The same for other targets.
+    pub const fn on(self, targets: &'static [Target]) -> Self {
+        Self { targets, ..self }
+    }
+
+    /// Options of NVRTC, without target and include folder.
+    pub const fn flags(&self) -> &'static [&'static str] {
+        if self.fuses { &["--std=c++17"] } else { &["--std=c++17", "--fmad=false"] }
+    }
+}
+
+/// What `kernels/gen/modules.txt` must say.
+pub fn list(modules: &[ModuleSpec]) -> String {
+    let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let mut out = String::from(
+        "# Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`, read by kernels/build.py.\n\
+         # Architectures every module is assembled for, then a module per line: stem | file | targets | flags.\n",
+    );
+    let _ = writeln!(out, "{}", spaced(DEVICES));
+    for module in modules {
+        let targets: Vec<String> = module.compile.targets.iter().map(ToString::to_string).collect();
+        let (stem, flags) = (module.stem(), module.compile.flags().join(" "));
+        let _ = writeln!(out, "{stem} | {} | {} | {flags}", module.file, targets.join(" "));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_target_is_the_highest_that_runs() {
+        let all = [75, 90, 80].map(Target::portable);
+        let best = |capability| Target::best(&all, capability).map(|t| t.capability);
+        assert_eq!([70, 75, 86, 90, 120].map(best), [None, Some(75), Some(80), Some(90), Some(90)]);
+    }
+
+    #[test]
+    fn a_specific_target_runs_on_its_own_architecture_only() {
+        let all = [Target::specific(90), Target::portable(90), Target::portable(75)];
+        let best = |capability| Target::best(&all, capability).map(|t| t.to_string());
+        assert_eq!([89, 90, 100].map(best), ["compute_75", "compute_90a", "compute_90"].map(|t| Some(t.to_owned())));
+        assert_eq!(Target::specific(90).architecture(90), "sm_90a");
+        assert_eq!(Target::portable(75).architecture(86), "sm_86");
+    }
+
+    #[test]
+    fn only_fused_modules_lack_the_flag_that_keeps_bits() {
+        const HOPPER: &[Target] = &[Target::portable(75), Target::specific(90)];
+        assert!(Compile::EXACT.on(HOPPER).flags().contains(&"--fmad=false"));
+        assert!(!Compile::FUSED.on(HOPPER).flags().contains(&"--fmad=false"));
+    }
+}
