@@ -159,7 +159,7 @@ pub enum Event {
 }
 
 /// An entry of a run's command log. With the project, the log makes a run replayable bit for bit.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum LoggedCommand {
     /// A parameter change.
     Set(Change),

@@ -9,6 +9,7 @@ mod declare;
 pub mod dimension;
 pub mod expression;
 pub mod link;
+pub mod named;
 pub mod path;
 pub mod reference;
 mod spec;
@@ -40,8 +41,8 @@ pub enum Apply {
     Rebuild,
 }
 
-/// A parameter's value, as widgets, files, logs and the engine exchange it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A parameter's value, as widgets and the engine exchange it; files hold a [`NamedValue`](named::NamedValue).
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A switch.
     Bool(bool),
@@ -181,8 +182,9 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     }
 }
 
-/// The address of a parameter inside a kind: group, item of a list group, field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// The address of a parameter inside a kind: group, item of a list group, field. Not for files, which name parameters by
+/// their path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId {
     /// Index of the group.
     pub group: u8,
@@ -236,8 +238,8 @@ impl GroupSpec {
     }
 }
 
-/// One edit, as the engine is sent it, as `--set` writes it and as a run logs it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One edit, as the engine is sent it and as `--set` writes it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Which parameter.
     pub id: ParamId,

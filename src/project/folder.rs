@@ -1,7 +1,7 @@
 //! Reads a run folder, closed or not.
 
 use super::{
-    Manifest, Project, ReadError, Status, Stream, file, lock,
+    Manifest, Project, ReadError, Status, Stream, command_log, file, lock,
     manifest::record_bytes,
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     engine::LoggedCommand,
+    kinds::Model,
     sim::{LifeEvent, Spike},
 };
 use std::{
@@ -176,18 +177,29 @@ impl RunFolder {
         file::read_bytes(&bytes).map(|(project, _)| project).map_err(|e| e.in_file(&path))
     }
 
-    /// The command log. A last line that was cut off is left out.
+    /// The command log. A last line that was cut off is left out. Elements of actions are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
+        self.commands_with(&|set| self.ids(set).unwrap_or_default())
+    }
+
+    /// The command log, with elements of actions as indices into sets with these ids.
+    pub fn commands_with(&self, ids: &dyn Fn(&str) -> Vec<u64>) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = run_file::read_text(&path, MAX_TEXT)?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let mut out = vec![];
-        for (i, line) in whole.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")) {
-            let entry =
-                file::from_ron(line).map_err(|e| invalid(format!("{}:{}: {}", path.display(), i + 1, e.what)))?;
-            out.push(entry);
+        let lines: Vec<(usize, &str)> =
+            whole.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")).collect();
+        if lines.is_empty() {
+            return Ok(vec![]);
         }
-        Ok(out)
+        let Manifest { kind, format, .. } = &self.manifest;
+        let model = Model::by_name(kind).ok_or_else(|| invalid(format!("{}: no kind `{kind}`", path.display())))?;
+        let order = command_log::order_of(*format, kind).map_err(|e| invalid(format!("{}: {e}", path.display())))?;
+        let declarations = command_log::Declarations { params: model.params(), actions: model.actions(), ids, order };
+        let read = |(i, line): (usize, &str)| {
+            declarations.read(line).map_err(|what| invalid(format!("{}:{}: {what}", path.display(), i + 1)))
+        };
+        lines.into_iter().map(read).collect()
     }
 
     /// The recorded spikes, in order; empty when none were recorded. For runs that fit into memory.

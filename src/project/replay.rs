@@ -108,7 +108,8 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
         }
         streams.list.push(Comparison::new(run, stream, probe).map_err(input)?);
     }
-    let log = run.commands().map_err(input)?;
+    let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
+    let log = run.commands_with(&ids).map_err(input)?;
     let (first, end) = (run.manifest.first_step, run.manifest.last_step);
     let plan = Plan { log: &log, n_history: run.manifest.n_history as usize, first, end, taps: &taps };
     drive(sim, &plan, progress, &mut streams)?;

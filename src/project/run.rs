@@ -24,8 +24,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Version of the run folder's format.
-pub const FORMAT: u32 = 1;
+/// Version of the run folder's format. 2: the command log names parameters, choices and elements.
+pub const FORMAT: u32 = 2;
 /// The manifest's file name.
 pub const MANIFEST: &str = "run.ron";
 /// The project's file name inside a run.

@@ -1,7 +1,7 @@
 //! Writes a run folder: the [`Sink`] behind every recording, from the window and from the command line.
 
 use super::{
-    Manifest, Project, Status, atomic_file,
+    Manifest, Project, Status, atomic_file, command_log,
     encode::encode,
     file,
     lock::RunLock,
@@ -51,6 +51,7 @@ pub struct RunWriter {
     manifest: Manifest,
     project: Project,
     probes: &'static [ProbeSpec],
+    sets: Vec<Arc<ElementSet>>,
     taps: Vec<Tap>,
     files: Vec<StreamFile>,
     /// Segments of streams that are complete, since the lanes changed.
@@ -157,6 +158,7 @@ impl RunWriter {
             written,
             project: project.clone(),
             probes: project.model.probes(),
+            sets: start.sets.to_vec(),
             taps: start.taps,
             files: vec![],
             segments: vec![],
@@ -334,7 +336,11 @@ impl Sink for RunWriter {
     }
 
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
-        let line = ron::to_string(&(step, what)).map_err(io::Error::other)?;
+        let ids = |set: &str| self.sets.iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
+        let model = &self.project.model;
+        let declarations =
+            command_log::Declarations { params: model.params(), actions: model.actions(), ids: &ids, order: None };
+        let line = declarations.write(step, what).map_err(io::Error::other)?;
         let words = match what {
             LoggedCommand::Set(change) => run::describe_change(&self.project.model, change),
             LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),

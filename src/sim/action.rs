@@ -25,7 +25,7 @@ impl ActionSpec {
 }
 
 /// One use of an action.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Name of the action.
     pub name: String,

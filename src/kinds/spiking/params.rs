@@ -389,7 +389,6 @@ param_tree! {
         #[title("Recording")]
         measure: Measure,
         /// Parameters of the noisy leaky unit. Threshold 1 mV, rest 0 mV: mV means units of the threshold.
-        // Last, because logged edits address groups by number.
         #[title("Leaky integrator")]
         #[show_if(|p| p.network.model == NeuronModel::NoisyLeaky)]
         leaky: Leaky,

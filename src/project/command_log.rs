@@ -1,0 +1,367 @@
+//! The lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 addressed parameters, choices and
+//! arguments by their index; `log_order.ron` is the order that was valid then, and never changes.
+
+use super::file;
+use crate::{
+    engine::LoggedCommand,
+    params::{
+        Params,
+        named::{self, NamedValue},
+    },
+    sim::{Action, ActionSpec},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+pub(super) use unnamed::Order;
+
+/// First format of run folders whose logs hold names.
+const NAMED_SINCE: u32 = 2;
+
+/// A command as the log holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Line {
+    /// A parameter change: path, value.
+    Set(String, NamedValue),
+    /// An action.
+    Act {
+        action: String,
+        /// Public ids of the elements it acts on, when the set has ids.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ids: Vec<u64>,
+        /// Their indices otherwise.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        elements: Vec<u32>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<(String, NamedValue)>,
+    },
+    /// A rewind to step 0.
+    Rewind,
+}
+
+/// The declarations that a log refers to.
+pub(super) struct Declarations<'a> {
+    /// Parameters.
+    pub params: &'a dyn Params,
+    /// Actions.
+    pub actions: &'a [ActionSpec],
+    /// Public ids of the elements of a set; empty when they have none.
+    pub ids: &'a dyn Fn(&str) -> Vec<u64>,
+    /// The order that the log's indices follow; none for a log of names.
+    pub order: Option<Order>,
+}
+
+/// The order of declarations that logs of this format and kind follow; none where they hold names.
+pub(super) fn order_of(format: u32, kind: &str) -> Result<Option<Order>, String> {
+    if format < NAMED_SINCE { unnamed::order_in(include_str!("log_order.ron"), kind).map(Some) } else { Ok(None) }
+}
+
+impl Declarations<'_> {
+    fn action(&self, name: &str) -> Option<&ActionSpec> {
+        self.actions.iter().find(|a| a.name == name)
+    }
+
+    /// A command as a line of the present format, without its end.
+    pub fn write(&self, step: u64, command: &LoggedCommand) -> Result<String, String> {
+        let line = match command {
+            LoggedCommand::Rewind => Line::Rewind,
+            LoggedCommand::Set(change) => {
+                let named = named::name(self.params, change).ok_or("a change of no declared parameter")?;
+                Line::Set(named.0, named.1)
+            }
+            LoggedCommand::Act(action) => self.name_action(action).ok_or("an action with undeclared arguments")?,
+        };
+        ron::to_string(&(step, line)).map_err(|e| e.to_string())
+    }
+
+    fn name_action(&self, action: &Action) -> Option<Line> {
+        let spec = self.action(&action.name)?;
+        let arguments = spec.params.iter().zip(&action.values);
+        let known = if action.elements.is_empty() { vec![] } else { (self.ids)(spec.over) };
+        let ids = action.elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
+        Some(Line::Act {
+            action: action.name.clone(),
+            elements: if ids.is_some() { vec![] } else { action.elements.clone() },
+            ids: ids.unwrap_or_default(),
+            arguments: arguments
+                .map(|(s, v)| Some((s.name.to_owned(), NamedValue::of(s, v)?)))
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// Reads a line.
+    pub fn read(&self, line: &str) -> Result<(u64, LoggedCommand), String> {
+        let (step, line) = if let Some(order) = &self.order {
+            let (step, old) = file::from_ron::<(u64, unnamed::Command)>(line).map_err(|e| e.what)?;
+            (step, old.named(order)?)
+        } else {
+            file::from_ron::<(u64, Line)>(line).map_err(|e| e.what)?
+        };
+        Ok((step, self.resolve(line)?))
+    }
+
+    fn resolve(&self, line: Line) -> Result<LoggedCommand, String> {
+        Ok(match line {
+            Line::Rewind => LoggedCommand::Rewind,
+            Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
+            Line::Act { action, ids, mut elements, arguments } => {
+                let spec = self.action(&action).ok_or_else(|| format!("there is no action `{action}`"))?;
+                if !ids.is_empty() {
+                    let known = (self.ids)(spec.over);
+                    let at: BTreeMap<u64, u32> = known.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
+                    let find = |id: &u64| {
+                        at.get(id).copied().ok_or_else(|| format!("{action}: none of the {} has id {id}", spec.over))
+                    };
+                    elements = ids.iter().map(find).collect::<Result<_, _>>()?;
+                }
+                let value = |spec: &crate::params::ParamSpec| {
+                    let given = arguments.iter().find(|(name, _)| spec.is_called(name));
+                    given.ok_or_else(|| format!("{action}: no value for `{}`", spec.name))?.1.value(spec)
+                };
+                let values = spec.params.iter().map(value).collect::<Result<_, _>>()?;
+                LoggedCommand::Act(Action { name: action, elements, values })
+            }
+        })
+    }
+}
+
+/// Logs of format 1.
+mod unnamed {
+    use super::{Line, NamedValue};
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    /// The order of the declarations of a kind: groups with their fields, arguments of actions.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    pub struct Order {
+        groups: Vec<Group>,
+        actions: BTreeMap<String, Vec<Field>>,
+    }
+
+    #[derive(Clone, Debug, Deserialize)]
+    struct Group {
+        name: String,
+        list: bool,
+        fields: Vec<Field>,
+    }
+
+    /// A parameter, and the names of its choices in their order.
+    #[derive(Clone, Debug, Deserialize)]
+    struct Field(String, Vec<String>);
+
+    /// The frozen order of a kind.
+    pub fn order_in(text: &str, kind: &str) -> Result<Order, String> {
+        let mut orders = super::file::from_ron::<BTreeMap<String, Order>>(text).map_err(|e| e.to_string())?;
+        orders.remove(kind).ok_or_else(|| format!("logs of format 1 have no commands of kind `{kind}`"))
+    }
+
+    #[derive(Clone, Debug, Deserialize)]
+    pub enum Command {
+        Set(Change),
+        Act(Action),
+        Rewind,
+    }
+
+    #[derive(Clone, Debug, Deserialize)]
+    pub struct Change {
+        id: Id,
+        value: Value,
+    }
+
+    #[derive(Clone, Copy, Debug, Deserialize)]
+    struct Id {
+        group: usize,
+        /// 255 addresses a whole list.
+        field: usize,
+        item: usize,
+    }
+
+    #[derive(Clone, Debug, Deserialize)]
+    pub struct Action {
+        name: String,
+        elements: Vec<u32>,
+        values: Vec<Value>,
+    }
+
+    #[derive(Clone, Debug, Deserialize)]
+    enum Value {
+        Bool(bool),
+        Int(i64),
+        Real(f64),
+        Choice(usize),
+        Text(String),
+        Rows(Vec<Vec<Value>>),
+    }
+
+    impl Value {
+        fn named(self, field: &Field) -> Result<NamedValue, String> {
+            Ok(match self {
+                Self::Bool(x) => NamedValue::Bool(x),
+                Self::Int(x) => NamedValue::Int(x),
+                Self::Real(x) => NamedValue::Real(x),
+                Self::Text(x) => NamedValue::Text(x),
+                Self::Choice(i) => {
+                    NamedValue::Choice(field.1.get(i).ok_or_else(|| format!("{} has no choice {i}", field.0))?.clone())
+                }
+                Self::Rows(_) => return Err(format!("{} is not a list", field.0)),
+            })
+        }
+    }
+
+    /// Values in the order of these fields, by name; later fields have their defaults.
+    fn row(values: Vec<Value>, fields: &[Field]) -> Result<Vec<(String, NamedValue)>, String> {
+        if values.len() > fields.len() {
+            return Err(format!("{} values for {} fields", values.len(), fields.len()));
+        }
+        values.into_iter().zip(fields).map(|(v, field)| Ok((field.0.clone(), v.named(field)?))).collect()
+    }
+
+    impl Command {
+        /// The command by the names of the order.
+        pub fn named(self, order: &Order) -> Result<Line, String> {
+            Ok(match self {
+                Self::Rewind => Line::Rewind,
+                Self::Act(Action { name, elements, values }) => {
+                    let fields = order.actions.get(&name).ok_or_else(|| format!("there is no action `{name}`"))?;
+                    Line::Act { arguments: row(values, fields)?, action: name, ids: vec![], elements }
+                }
+                Self::Set(Change { id, value }) => {
+                    let missing = || format!("there is no parameter {} in group {}", id.field, id.group);
+                    let Group { name, list, fields } = order.groups.get(id.group).ok_or_else(missing)?;
+                    match (value, fields.get(id.field)) {
+                        (Value::Rows(rows), None) if id.field == 255 => {
+                            let items = rows.into_iter().map(|r| row(r, fields)).collect::<Result<_, _>>()?;
+                            Line::Set(name.clone(), NamedValue::Items(items))
+                        }
+                        (value, Some(field)) => {
+                            let item = if *list { format!("{}.", id.item) } else { String::new() };
+                            Line::Set(format!("{name}.{item}{}", field.0), value.named(field)?)
+                        }
+                        _ => return Err(missing()),
+                    }
+                }
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{actions, choices, param_tree, params};
+
+    choices! {
+        /// A choice that has since been given another name, behind an inserted one.
+        enum Mode {
+            /// Inserted later.
+            Zero,
+            /// Was `First`.
+            #[alias("First")]
+            One,
+            /// As ever.
+            Two,
+        }
+    }
+
+    params! {
+        /// A group with an inserted field.
+        struct Unit {
+            /// Inserted later.
+            #[param()]
+            new: f64 = 0.5,
+            /// A number that was called `speed`.
+            #[param()]
+            #[alias("speed")]
+            rate: f64 = 1.0,
+            /// A choice.
+            #[param()]
+            mode: Mode = Mode::Two,
+        }
+    }
+
+    param_tree! {
+        /// A tree with an inserted group.
+        struct Tree {
+            /// Inserted later.
+            inserted: Unit,
+            /// As ever.
+            unit: Unit,
+            /// As ever.
+            items: [Unit],
+        }
+    }
+
+    actions! {
+        /// One action with an inserted argument after which the old one comes.
+        const ACTIONS;
+        /// Pushes.
+        fn push(over "cells") {
+            /// A mode.
+            #[param()] mode: Mode,
+            /// A number.
+            #[param()] by: f64
+        }
+    }
+
+    const ORDER: &str = r#"{"test": (
+        groups: [
+            (name: "unit", list: false, fields: [("speed", []), ("mode", ["First", "Two"])]),
+            (name: "items", list: true, fields: [("speed", []), ("mode", ["First", "Two"])]),
+        ],
+        actions: {"push": [("by", []), ("mode", ["First", "Two"])]},
+    )}"#;
+
+    fn read(params: &dyn Params, order: Option<Order>, line: &str) -> Result<LoggedCommand, String> {
+        let ids = |set: &str| if set == "cells" { vec![70, 71, 72] } else { vec![] };
+        Declarations { params, actions: ACTIONS, ids: &ids, order }.read(line).map(|(_, command)| command)
+    }
+
+    fn write(params: &dyn Params, command: &LoggedCommand) -> String {
+        let ids = |_: &str| vec![70, 71, 72];
+        Declarations { params, actions: ACTIONS, ids: &ids, order: None }.write(7, command).unwrap()
+    }
+
+    #[test]
+    fn a_log_of_indices_survives_an_inserted_group_field_choice_and_argument() {
+        let mut tree = Tree { items: vec![Unit::default()], ..Tree::default() };
+        let log = [
+            "(1,Set((id:(group:0,field:0,item:0),value:Real(3.0))))",
+            "(2,Set((id:(group:0,field:1,item:0),value:Choice(0))))",
+            "(3,Set((id:(group:1,field:255,item:0),value:Rows([[Real(4.0),Choice(1)],[Real(5.0)]]))))",
+            "(4,Set((id:(group:1,field:1,item:1),value:Choice(0))))",
+            "(5,Act((name:\"push\",elements:[2],values:[Real(6.0),Choice(1)])))",
+            "(6,Rewind)",
+        ];
+        let order = unnamed::order_in(ORDER, "test").unwrap();
+        let commands: Vec<_> = log.iter().map(|line| read(&tree, Some(order.clone()), line).unwrap()).collect();
+        for command in &commands {
+            // What is written now is read again as the same.
+            assert_eq!(read(&tree, None, &write(&tree, command)).as_ref(), Ok(command));
+            if let LoggedCommand::Set(change) = command {
+                assert!(tree.set(change), "{change:?}");
+            }
+        }
+        let unit = |rate, mode| Unit { rate, mode, ..Unit::default() };
+        assert_eq!(tree.unit, unit(3.0, Mode::One));
+        assert_eq!(tree.items, [unit(4.0, Mode::Two), unit(5.0, Mode::One)]);
+        assert_eq!(tree.inserted, Unit::default());
+        assert_eq!(
+            write(&tree, &commands[4]),
+            r#"(7,Act(action:"push",ids:[72],arguments:[("mode",Choice("Two")),("by",Real(6.0))]))"#
+        );
+        assert_eq!(write(&tree, &commands[3]), r#"(7,Set("items.1.mode",Choice("One")))"#);
+    }
+
+    #[test]
+    fn what_is_not_declared_any_more_is_named() {
+        let tree = Tree::default();
+        let said = |line: &str| read(&tree, None, line).unwrap_err();
+        assert_eq!(said(r#"(1,Set("unit.lost",Real(1.0)))"#), "there is no parameter `unit.lost`");
+        assert_eq!(said(r#"(1,Set("unit.mode",Choice("Three")))"#), "unit.mode: there is no choice `Three`");
+        assert_eq!(said(r#"(1,Set("unit.rate",Text("x")))"#), "unit.rate: `rate` has a value of another type");
+        assert_eq!(said(r#"(1,Act(action:"pull"))"#), "there is no action `pull`");
+        assert_eq!(said(r#"(1,Act(action:"push",ids:[99]))"#), "push: none of the cells has id 99");
+        assert!(said(r#"(1,Set("items",Items([[("lost",Real(1.0))]])))"#).contains("have no `lost`"));
+        assert!(said("(1,Jump)").contains("Jump"));
+        assert!(order_of(1, "unheard").unwrap_err().contains("`unheard`"));
+    }
+}
