@@ -4,7 +4,6 @@
 
 use neuropil::{
     data::{self, Connectome, DataError, fuzz_entry},
-    engine::LoggedCommand,
     num::rng::{Draw, Purpose},
     project::{self, Manifest},
 };
@@ -275,7 +274,7 @@ fn write_a_corpus() {
     put("samples_npz", "0", &archive(&[2, 2], 2));
     projects().iter().enumerate().for_each(|(i, bytes)| put("project", &format!("{i}"), bytes));
     put("project", "manifest", project::to_ron(&Manifest::default()).expect("text").as_bytes());
-    put("project", "command", project::to_ron(&(12u64, LoggedCommand::Rewind)).expect("text").as_bytes());
+    put("project", "command", b"(12,Set(\"lif.tau_m\",Real(15.0)))");
 }
 
 /// The project files that come with the program.

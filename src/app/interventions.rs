@@ -56,7 +56,10 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     let category = category(schema, selection);
     let (called, query_text) = match category {
         Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
-        None => (label(schema, selection), query::of_elements(&selection.elements)),
+        None => {
+            let ids = schema.set(selection.set).map_or(&[][..], |set| &set.ids);
+            (label(schema, selection), query::of_elements_by_id(ids, &selection.elements))
+        }
     };
     let wanted = Value::Text(query_text);
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));

@@ -4,6 +4,7 @@
 use super::file;
 use crate::{
     engine::LoggedCommand,
+    kinds::Model,
     params::{
         Params,
         named::{self, NamedValue},
@@ -48,6 +49,13 @@ pub(super) struct Declarations<'a> {
     pub ids: &'a dyn Fn(&str) -> Vec<u64>,
     /// The order that the log's indices follow; none for a log of names.
     pub order: Option<Order>,
+}
+
+/// Reads a line of a log of this format and kind without its run: elements have no ids.
+pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedCommand), String> {
+    let model = Model::by_name(kind).ok_or_else(|| format!("no kind `{kind}`"))?;
+    let order = order_of(format, kind)?;
+    Declarations { params: model.params(), actions: model.actions(), ids: &|_| vec![], order }.read(line)
 }
 
 /// The order of declarations that logs of this format and kind follow; none where they hold names.

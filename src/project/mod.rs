@@ -6,7 +6,7 @@
 mod atomic_file;
 pub mod check;
 pub mod clipboard;
-mod command_log;
+pub mod command_log;
 mod compare;
 mod diff;
 mod durability;

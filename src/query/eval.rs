@@ -183,7 +183,7 @@ impl Known<'_> {
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = holds(op, i as f64, bound));
                 return Ok(out);
             }
-            ("root_id", Op::Equal | Op::Unequal) => values.iter().try_for_each(|v| self.mark_id(v, &mut out))?,
+            ("root_id", Op::Equal | Op::Unequal) => self.mark_ids(values, &mut out)?,
             ("file", Op::Equal | Op::Unequal) => {
                 for value in values {
                     let listed = (self.listed)(&value.text).map_err(|why| Mistake::new(&value.at, why))?;
@@ -229,11 +229,17 @@ impl Known<'_> {
         name.into_iter().chain(finest.map(|c| c.label(element as u32)))
     }
 
-    fn mark_id(&self, value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
-        let text = &value.text;
-        let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is no root id")))?;
-        let found = self.set.ids.iter().position(|known| *known == id);
-        out[found.ok_or_else(|| Mistake::new(&value.at, format!("no neuron has root_id {id}")))?] = true;
+    fn mark_ids(&self, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
+        let ids = self.set.ids.iter().enumerate();
+        // A search is faster for a few ids, a map for the thousands of a saved selection.
+        let map: HashMap<u64, usize> =
+            if values.len() > 8 { ids.clone().rev().map(|(i, id)| (*id, i)).collect() } else { HashMap::new() };
+        for value in values {
+            let text = &value.text;
+            let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is no root id")))?;
+            let found = map.get(&id).copied().or_else(|| ids.clone().find(|(_, known)| **known == id).map(|(i, _)| i));
+            out[found.ok_or_else(|| Mistake::new(&value.at, format!("no neuron has root_id {id}")))?] = true;
+        }
         Ok(())
     }
 

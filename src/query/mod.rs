@@ -201,6 +201,15 @@ impl fmt::Display for Query {
     }
 }
 
+/// These elements for a file: `root_id = 70, 71` where they have public ids, which outlive a new order of the elements,
+/// else [`of_elements`].
+pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
+    let named = elements.iter().map(|e| ids.get(*e as usize).map(u64::to_string)).collect::<Option<Vec<_>>>();
+    named
+        .filter(|ids| !ids.is_empty())
+        .map_or_else(|| of_elements(elements), |ids| format!("root_id = {}", ids.join(", ")))
+}
+
 /// `idx = 1, 2, 5..9`: these elements by index. Three and more neighbours are written as a range, both ends included.
 pub fn of_elements(elements: &[u32]) -> String {
     let mut parts = Vec::new();
@@ -224,6 +233,8 @@ mod tests {
     fn lists_are_short() {
         assert_eq!(of_elements(&[1, 2, 5, 6, 7, 9]), "idx = 1, 2, 5..7, 9");
         assert_eq!(of_elements(&[4]), "idx = 4");
+        assert_eq!(of_elements_by_id(&[], &[4]), "idx = 4");
+        assert_eq!(of_elements_by_id(&[70, 71, 72], &[0, 2]), "root_id = 70, 72");
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String
             n => format!("Current selection ({})", text::count(n as u64)),
         };
         if ui.add_enabled(!selected.is_empty(), egui::Button::new(label)).clicked() {
-            picked = Some(query::of_elements(selected));
+            picked = Some(query::of_elements_by_id(set.map_or(&[][..], |set| &set.ids), selected));
         }
         if ui.button("All").clicked() {
             picked = Some("all".to_owned());

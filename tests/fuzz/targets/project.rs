@@ -1,6 +1,6 @@
 #![no_main]
 
-use neuropil_fuzz::{engine::LoggedCommand, project};
+use neuropil_fuzz::project;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // Errors are fine; panics, hangs and boundless memory are not.
@@ -14,6 +14,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // The other texts of a run folder: its manifest, and a line of its command log.
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = project::from_ron::<project::Manifest>(text);
-        let _ = project::from_ron::<(u64, LoggedCommand)>(text);
+        for format in [1, project::run::FORMAT] {
+            let _ = project::command_log::read_line("spiking", format, text);
+        }
     }
 });

@@ -195,7 +195,7 @@ impl Panel {
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
                 let query = ctx.filter.as_query(ctx.schema);
-                let query = query.unwrap_or_else(|| query::of_elements(&members.collect::<Vec<_>>()));
+                let query = query.unwrap_or_else(|| query::of_elements_by_id(&set.ids, &members.collect::<Vec<_>>()));
                 ctx.requests.push(ViewRequest::SaveSet(query));
             }
             let clear = ui.add_enabled(is_on, egui::Button::new("Show all"));
