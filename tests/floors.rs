@@ -13,7 +13,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("gpu", &["num"]),
     ("view3d", &[]),
     ("data", &["num"]),
-    ("sim", &["params", "gpu"]),
+    ("sim", &["num", "params", "gpu"]),
     // One language for targets, named sets and filters.
     ("query", &["num", "params", "sim"]),
     ("kinds", &["num", "params", "gpu", "data", "query", "sim"]),

@@ -16,7 +16,6 @@ pub mod edit;
 mod host_memory;
 pub mod nuclei;
 pub mod query_files;
-pub mod saved;
 pub mod spiking;
 
 use host_memory::HostMemory;

@@ -19,3 +19,13 @@ pub fn f16_bits(x: f32) -> u16 {
 pub fn bf16_bits(x: f32) -> u16 {
     half::bf16::from_f32(x).to_bits()
 }
+
+/// The value of an IEEE binary16.
+pub fn from_f16_bits(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32()
+}
+
+/// The value of a bfloat16.
+pub fn from_bf16_bits(bits: u16) -> f32 {
+    half::bf16::from_bits(bits).to_f32()
+}

@@ -7,6 +7,7 @@ pub mod kind;
 pub mod lineage;
 pub mod non_finite;
 pub mod probe;
+pub mod snapshot;
 
 pub use action::{Action, ActionSpec};
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
@@ -15,6 +16,7 @@ pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Pr
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;
 pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+pub use snapshot::Snapshot;
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
@@ -95,10 +97,16 @@ pub trait Simulation: Send {
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
     /// Adds one reading per tap: histories since the last call, current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
-    /// Saves everything needed to continue bit for bit.
-    fn save(&mut self) -> Result<Vec<u8>, SimError>;
-    /// The reverse of `save`. An `Err` leaves the simulation as it was.
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError>;
+    /// Copies everything needed to continue bit for bit, parameters excepted, to host memory: one copy, of
+    /// [`Simulation::snapshot_bytes`]. Changes nothing.
+    fn save(&mut self) -> Result<Snapshot, SimError>;
+    /// The reverse of `save`. Sections are found by name and shape; floating-point numbers of another precision are
+    /// rounded. An `Err` leaves the simulation as it was.
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError>;
+    /// Predicted host memory of a snapshot, bytes; 0 when unknown or small.
+    fn snapshot_bytes(&self) -> u64 {
+        0
+    }
     /// Its parameters in effect, when it has any.
     fn params(&self) -> Option<&dyn Params> {
         None

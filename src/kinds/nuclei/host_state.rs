@@ -77,7 +77,7 @@ impl HostState {
         self.ledger = Ledger { founders: living.len() as u64, ..Ledger::default() };
         self.events.clear();
         self.stats = PopulationStats::default();
-        self.sampler.resume(StreamHash::default(), self.ledger, step, living);
+        self.sampler.resume(StreamHash::default(), self.ledger, step, living, None);
     }
 
     /// Ends a generation with these statistics and the events in `self.events`.

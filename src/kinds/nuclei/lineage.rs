@@ -19,17 +19,41 @@ pub struct Lineage {
     pending: Vec<LifeEvent>,
 }
 
+/// The ids of a saved state.
+pub struct SavedIds {
+    /// The next id.
+    pub next: u64,
+    /// Ids of the living, by slot.
+    pub ids: Vec<u64>,
+    /// Their steps of birth.
+    pub births: Vec<u64>,
+}
+
 impl Lineage {
-    /// Restarts with the present nuclei; ids are assigned anew.
-    pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32]) {
+    /// Restarts with the present nuclei; without saved ids they are assigned anew.
+    pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
         self.next = 0;
         self.capacity = capacity as usize;
         self.is_tracking = false;
         self.pending.clear();
-        if self.is_tapped {
+        if self.is_tapped || saved.is_some() {
             self.track(step, living);
+        }
+        if let Some(saved) = saved {
+            self.next = saved.next;
+            for ((slot, id), birth) in living.iter().zip(saved.ids).zip(saved.births) {
+                (self.ids[*slot as usize], self.births[*slot as usize]) = (id, birth);
+            }
+        }
+        if self.is_tapped {
             self.announce(step, living);
         }
+    }
+
+    /// The ids for a saved state; none when none are assigned.
+    pub fn save(&self, living: &[u32]) -> Option<SavedIds> {
+        let of = |values: &[u64]| living.iter().map(|slot| values[*slot as usize]).collect();
+        self.is_tracking.then(|| SavedIds { next: self.next, ids: of(&self.ids), births: of(&self.births) })
     }
 
     /// Assigns ids to the living. When they were born is unknown: not after `step`.
@@ -144,7 +168,7 @@ mod tests {
     fn slots_are_reused_and_ids_are_not() {
         let mut lineage = Lineage::default();
         lineage.tap(true, 0, &[]);
-        lineage.begin(0, 6, &[0, 1, 2, 3]);
+        lineage.begin(0, 6, &[0, 1, 2, 3], None);
         let born = vec![(3, 3), (2, 3)];
         let events = Events { fused: vec![0, 2], decayed: vec![3], born, died: vec![1], ..Events::default() };
         lineage.events(7, &events);
@@ -166,10 +190,10 @@ mod tests {
     #[test]
     fn a_tap_begins_with_the_living_and_keeps_their_ids() {
         let mut lineage = Lineage::default();
-        lineage.begin(0, 4, &[0, 1, 2]);
+        lineage.begin(0, 4, &[0, 1, 2], None);
         lineage.events(4, &Events { died: vec![1], ..Events::default() });
         assert!(lineage.take().is_empty() && lineage.n_bytes() == 0, "nothing is kept before the first tap");
-        lineage.begin(0, 4, &[0, 1, 2]);
+        lineage.begin(0, 4, &[0, 1, 2], None);
         lineage.tap(true, 0, &[0, 1, 2]);
         assert_eq!(lineage.take().len(), 3, "the founders");
         lineage.tap(false, 5, &[]);

@@ -8,7 +8,8 @@ use std::{
 
 /// A real number of the state.
 pub trait Real:
-    Copy
+    crate::sim::snapshot::Element
+    + Copy
     + Send
     + Sync
     + Default

@@ -4,7 +4,7 @@ use super::{
     Measure,
     events::{Events, PopulationStats},
     ledger::Ledger,
-    lineage::Lineage,
+    lineage::{Lineage, SavedIds},
     probes,
 };
 use crate::{
@@ -54,7 +54,8 @@ pub struct ProbeSampler {
     pub hash: StreamHash,
     births: Vec<Spike>,
     deaths: Vec<Spike>,
-    lineage: Lineage,
+    /// Ids of nuclei.
+    pub lineage: Lineage,
     log: String,
 }
 
@@ -62,7 +63,7 @@ impl ProbeSampler {
     /// Without taps.
     pub fn new(measure: &Measure, capacity: u32, fields: usize, ledger: Ledger) -> Self {
         let mut lineage = Lineage::default();
-        lineage.begin(0, capacity, &(0..ledger.founders as u32).collect::<Vec<_>>());
+        lineage.begin(0, capacity, &(0..ledger.founders as u32).collect::<Vec<_>>(), None);
         Self {
             tapped: [false; probes::PROBES.len()],
             capacity,
@@ -200,7 +201,15 @@ impl ProbeSampler {
     }
 
     /// Restarts from a state with these nuclei; taps stay. Unread samples are dropped because they belong to another run.
-    pub fn resume(&mut self, hash: StreamHash, sampled: Ledger, step: u64, living: &[u32]) {
+    /// Without saved `ids` they are assigned anew.
+    pub fn resume(
+        &mut self,
+        hash: StreamHash,
+        sampled: Ledger,
+        step: u64,
+        living: &[u32],
+        ids: Option<SavedIds>,
+    ) {
         (self.hash, self.sampled) = (hash, sampled);
         for series in &mut self.series {
             series.steps.clear();
@@ -209,7 +218,7 @@ impl ProbeSampler {
         self.births.clear();
         self.deaths.clear();
         self.log.clear();
-        self.lineage.begin(step, self.capacity, living);
+        self.lineage.begin(step, self.capacity, living, ids);
     }
 
     /// Bytes held.

@@ -4,16 +4,16 @@
 use super::{
     host_state::HostState,
     ledger::Ledger,
+    lineage::SavedIds,
     real::Real,
     state::{FOUNDER, State},
 };
 use crate::{
-    kinds::saved::{Reader, Writer, broken},
     num::hash::StreamHash,
-    sim::SimError,
+    sim::{SimError, Snapshot, snapshot::misfit},
 };
 
-const MAGIC: &[u8; 8] = b"npnucle\x01";
+const MODEL: &str = "nuclei";
 
 /// A saved state.
 pub struct Saved<T> {
@@ -24,94 +24,117 @@ pub struct Saved<T> {
     ledger: Ledger,
     sampled: Ledger,
     hash: StreamHash,
+    ids: Option<SavedIds>,
 }
 
-/// Floating-point arrays of a state, in the order in which they are saved.
-fn arrays<T>(state: &mut State<T>) -> [&mut Vec<T>; 10] {
+/// Floating-point arrays over the slots: name, values.
+fn arrays<T>(state: &mut State<T>) -> [(&'static str, &mut Vec<T>); 10] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
-    [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]
+    [
+        ("phi", phi),
+        ("amp", amp),
+        ("omega", omega),
+        ("spike", spike),
+        ("f", f),
+        ("h", h),
+        ("s_re", s_re),
+        ("s_im", s_im),
+        ("d", d),
+        ("r_local", r_local),
+    ]
 }
 
-/// Writes a state.
-pub fn write<T: Real>(host: &HostState, state: &State<T>) -> Vec<u8> {
-    let mut out = Writer(MAGIC.to_vec());
-    [T::BYTES, state.capacity, state.dim].into_iter().for_each(|x| out.u32(x as u32));
-    out.u64(host.step);
-    out.u64(host.sampler.hash.0);
-    for ledger in [&host.ledger, &host.sampler.sampled] {
-        ledger.entries().into_iter().for_each(|(_, x)| out.u64(x));
+/// Makes a snapshot of a copy of the state, whose memory it takes over. Weights of free slots are left out.
+pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Snapshot {
+    let mut out = Snapshot::new(MODEL);
+    out.number("step", host.step);
+    out.number("hash", host.sampler.hash.0);
+    for (name, ledger) in [("totals", &host.ledger), ("sampled_totals", &host.sampler.sampled)] {
+        out.list(name, ledger.entries().map(|(_, n)| n).to_vec());
     }
-    out.list(&state.idx, Writer::u32);
-    for slot in &state.idx {
-        let i = *slot as usize;
-        out.u32(state.birth[i]);
-        out.u32(state.parent[i] as u32);
-        out.u32(state.frozen[i].into());
-        state.row(*slot).iter().for_each(|w| real(&mut out, *w));
+    let (n, dim, stride) = (state.n(), state.dim, state.stride);
+    // Rows move forward only, so that they are packed where they are.
+    for (row, slot) in state.idx.iter().enumerate() {
+        let from = *slot as usize * stride;
+        state.w.copy_within(from..from + dim, row * dim);
     }
-    let mut copy = State { w: vec![], ..state.clone() };
-    for array in arrays(&mut copy) {
-        array.iter().for_each(|x| real(&mut out, *x));
+    state.w.truncate(n * dim);
+    out.array("w", &[n, dim], std::mem::take(&mut state.w));
+    let of = |values: &[u32]| state.idx.iter().map(|slot| values[*slot as usize]).collect();
+    out.list("birth", of(&state.birth));
+    out.list("parent", state.idx.iter().map(|slot| state.parent[*slot as usize]).collect());
+    out.list("frozen", state.idx.iter().map(|slot| state.frozen[*slot as usize]).collect());
+    if let Some(ids) = host.sampler.lineage.save(&state.idx) {
+        out.number("lineage.next", ids.next);
+        out.list("lineage.ids", ids.ids);
+        out.list("lineage.births", ids.births);
     }
-    state.more.iter().for_each(|x| real(&mut out, *x)); // empty with one phase field
-    out.0
+    out.list("slots", std::mem::take(&mut state.idx));
+    let (fields, capacity) = (state.fields, state.capacity);
+    for (name, values) in arrays(&mut state) {
+        out.list(name, std::mem::take(values));
+    }
+    out.array("phi_more", &[fields - 1, capacity], state.more);
+    out
 }
 
-fn real<T: Real>(out: &mut Writer, x: T) {
-    if T::BYTES == 4 { out.u32(x.to_bits() as u32) } else { out.u64(x.to_bits()) }
-}
-
-fn take<T: Real>(r: &mut Reader<'_>) -> Result<T, SimError> {
-    Ok(T::from_bits(if T::BYTES == 4 { r.u32()?.into() } else { r.u64()? }))
+/// Bytes of a snapshot while it is made: a copy of the table.
+pub const fn n_bytes((weights, rest): (u64, u64)) -> u64 {
+    weights + rest
 }
 
 /// Reads a state for a table of the size of `like`, which is not changed.
-pub fn parse<T: Real>(like: &State<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
-    let Some(body) = bytes.strip_prefix(MAGIC) else {
-        return Err(broken("it is not a state of the nuclei kind, or it has an unsupported version"));
-    };
-    let mut r = Reader(body);
-    let sizes = [(T::BYTES, "precision"), (like.capacity, "capacity"), (like.dim, "number of weights")];
-    for (size, what) in sizes {
-        if r.u32()? as usize != size {
-            return Err(broken(&format!("it was saved with a different {what}")));
-        }
-    }
-    let (step, hash) = (r.u64()?, StreamHash(r.u64()?));
-    let mut ledger = || {
-        let values: Result<Vec<u64>, SimError> = (0..7).map(|_| r.u64()).collect();
-        let values: [u64; 7] = values?.try_into().unwrap_or_default();
+pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
+    from.expect_model(MODEL)?;
+    let inconsistent = || misfit("it is inconsistent");
+    let (step, hash) = (from.read_number("step")?, StreamHash(from.read_number("hash")?));
+    let ledger = |name| {
+        let values: [u64; 7] = from.read(name, &[7])?.try_into().unwrap_or_default();
         Ok::<_, SimError>(Ledger::from_values(values))
     };
-    let (ledger, sampled) = (ledger()?, ledger()?);
+    let (ledger, sampled) = (ledger("totals")?, ledger("sampled_totals")?);
     let mut state = State::with_fields(like.capacity, like.dim, like.fields);
-    let living = r.list(4, Reader::u32)?;
+    for (name, values) in arrays(&mut state) {
+        from.copy(name, &[like.capacity], values)?;
+    }
+    from.copy("phi_more", &[like.fields - 1, like.capacity], &mut state.more)?;
+    let living: Vec<u32> = from.read_list("slots")?;
     if !living.is_sorted_by(|a, b| a < b) || living.last().is_some_and(|slot| *slot as usize >= like.capacity) {
-        return Err(broken("it is inconsistent"));
+        return Err(inconsistent());
     }
-    for slot in living {
-        let i = slot as usize;
-        state.alive[i] = 1;
-        (state.birth[i], state.parent[i]) = (r.u32()?, r.u32()? as i32);
-        state.frozen[i] = u8::from(r.u32()? != 0);
-        for d in 0..like.dim {
-            state.row_mut(slot)[d] = take(&mut r)?;
-        }
+    let n = living.len();
+    let (birth, parent) = (from.read::<u32>("birth", &[n])?, from.read::<i32>("parent", &[n])?);
+    let frozen = from.read::<u8>("frozen", &[n])?;
+    // Packed rows move back to their slots, the last one first.
+    from.copy("w", &[n, like.dim], &mut state.w[..n * like.dim])?;
+    for (row, slot) in living.iter().enumerate().rev() {
+        let (from, to) = (row * like.dim, *slot as usize * like.stride);
+        state.w.copy_within(from..from + like.dim, to);
+        let i = *slot as usize;
+        (state.alive[i], state.birth[i], state.parent[i]) = (1, birth[row], parent[row]);
+        state.frozen[i] = u8::from(frozen[row] != 0);
     }
-    for array in arrays(&mut state) {
-        for x in array {
-            *x = take(&mut r)?;
-        }
+    for slot in (0..like.capacity).filter(|slot| state.alive[*slot] == 0) {
+        state.w[slot * like.stride..][..like.stride].fill(T::ZERO);
     }
-    for x in &mut state.more {
-        *x = take(&mut r)?;
+    for slot in &living {
+        state.w[*slot as usize * like.stride..][like.dim..like.stride].fill(T::ZERO);
     }
     state.compact();
+    let ids = match from.get("lineage.next") {
+        None => None,
+        Some(_) => Some(SavedIds {
+            next: from.read_number("lineage.next")?,
+            ids: from.read("lineage.ids", &[n])?,
+            births: from.read("lineage.births", &[n])?,
+        }),
+    };
     let parents_fit = state.parent.iter().all(|p| (FOUNDER..like.capacity as i32).contains(p));
-    if !r.0.is_empty() || !parents_fit || ledger.checked_n() != Some(state.n() as u64) || !sampled.precedes(&ledger) {
-        return Err(broken("it is inconsistent"));
+    let ids_fit = ids.as_ref().is_none_or(|saved| saved.ids.iter().all(|id| *id < saved.next));
+    if !parents_fit || !ids_fit || ledger.checked_n() != Some(state.n() as u64) || !sampled.precedes(&ledger) {
+        return Err(inconsistent());
     }
-    Ok(Saved { step, state, ledger, sampled, hash })
+    Ok(Saved { step, state, ledger, sampled, hash, ids })
 }
 
 impl<T: Real> Saved<T> {
@@ -119,7 +142,7 @@ impl<T: Real> Saved<T> {
     pub fn restore(self, host: &mut HostState) -> State<T> {
         host.begin(self.step, &self.state.idx);
         host.ledger = self.ledger;
-        host.sampler.resume(self.hash, self.sampled, self.step, &self.state.idx);
+        host.sampler.resume(self.hash, self.sampled, self.step, &self.state.idx, self.ids);
         self.state
     }
 }

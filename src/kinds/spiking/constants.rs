@@ -14,7 +14,8 @@ pub const TABLE: u32 = 1024;
 /// Precision of the state: `f64` or `f32`. No fused multiply-add anywhere, so that every backend that evaluates in
 /// the written order returns the same bits.
 pub trait Real:
-    Copy
+    crate::sim::snapshot::Element
+    + Copy
     + Send
     + Sync
     + Default

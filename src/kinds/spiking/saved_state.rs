@@ -1,17 +1,13 @@
-//! Saved states: little-endian bytes, versioned, independent of threads and backend. A state saved by one backend
-//! continues bit for bit on the other.
+//! Saved states, independent of threads and backend. A state saved by one backend continues bit for bit on the other.
 
 use super::{
     constants::Real,
     host_state::HostState,
     measure::{Bin, Measurements, RunningRate},
 };
-use crate::{
-    kinds::saved::{Reader, Writer, broken},
-    sim::SimError,
-};
+use crate::sim::{SimError, Snapshot, snapshot::misfit};
 
-const MAGIC: &[u8; 8] = b"npspike\x01";
+const MODEL: &str = "spiking, LIF";
 
 /// Flags of a neuron that are saved.
 pub mod mark {
@@ -56,72 +52,112 @@ pub struct Saved<T> {
     counted: Counted,
 }
 
-/// Serialises a state: host state, neurons and spikes in transit.
+/// Makes a snapshot of the host state, the neurons and the spikes in transit.
 pub fn write<T: Real>(
     host: &HostState<T>,
     neurons: impl Iterator<Item = SavedNeuron<T>>,
-    currents: &[T],
+    currents: Vec<T>,
     mut sent_in: impl FnMut(u64) -> Vec<u32>,
-) -> Vec<u8> {
-    let mut out = Writer(MAGIC.to_vec());
-    let c = &host.constants;
-    out.u32(T::BYTES as u32);
-    out.u32(host.setup.n());
-    out.u32(c.delay);
-    out.u64(c.dt_ms.to_bits());
-    out.u64(host.step);
+) -> Snapshot {
+    let mut out = Snapshot::new(MODEL);
+    let (c, n) = (&host.constants, host.setup.n() as usize);
+    out.number("step", host.step);
+    out.number("dt_ms", c.dt_ms);
+    out.number("delay", c.delay);
+    let (mut u, mut g) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    let mut whole = [const { vec![] }; 3];
+    whole.iter_mut().for_each(|values: &mut Vec<u32>| values.reserve_exact(n));
     for neuron in neurons {
-        out.u64(neuron.u.to_bits());
-        out.u64(neuron.g.to_bits());
-        out.u32(neuron.anchor);
-        out.u32(neuron.last_spike);
-        out.u32(neuron.marks & mark::ALL);
+        u.push(neuron.u);
+        g.push(neuron.g);
+        let values = [neuron.anchor, neuron.last_spike, neuron.marks & mark::ALL];
+        whole.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
     }
-    let currents: Vec<u64> = currents.iter().map(|i| i.to_bits()).collect();
-    out.list(&currents, Writer::u64);
+    let [anchor, last_spike, marks] = whole;
+    out.list("u", u);
+    out.list("g", g);
+    out.list("anchor", anchor);
+    out.list("last_spike", last_spike);
+    out.list("marks", marks);
+    out.list("current", currents);
+    let (mut counts, mut lanes) = (vec![], vec![]);
     for sent in host.step.saturating_sub(c.delay.into())..host.step {
-        out.list(&sent_in(sent), Writer::u32);
+        let before = lanes.len();
+        lanes.extend(sent_in(sent));
+        counts.push((lanes.len() - before) as u32);
     }
-    let manual_kicks: Vec<(u32, u64)> = host.manual_kicks.iter().map(|(i, w)| (*i, w.to_bits())).collect();
-    out.list(&manual_kicks, |out, (i, w)| {
-        out.u32(i);
-        out.u64(w);
-    });
+    out.list("in_transit.counts", counts);
+    out.list("in_transit.neurons", lanes);
+    let (neurons, weights) = host.manual_kicks.iter().copied().unzip();
+    write_kicks(&mut out, neurons, weights);
     host.measurements.write(&mut out);
-    out.0
+    out
 }
 
-/// Parses a state of this network; changes nothing.
-pub fn parse<T: Real>(host: &HostState<T>, bytes: &[u8]) -> Result<Saved<T>, SimError> {
-    let Some(body) = bytes.strip_prefix(MAGIC) else {
-        return Err(broken("it is not a state of a spiking network, or of another version"));
-    };
-    let mut r = Reader(body);
+/// Adds manual kicks of the next step.
+pub fn write_kicks<T: Real>(out: &mut Snapshot, neurons: Vec<u32>, weights: Vec<T>) {
+    out.list("kicks.neurons", neurons);
+    out.list("kicks.weights", weights);
+}
+
+/// Reads manual kicks of the next step, on neurons below `n`.
+pub fn read_kicks<T: Real>(from: &Snapshot, n: u32) -> Result<Vec<(u32, T)>, SimError> {
+    let neurons: Vec<u32> = from.read_list("kicks.neurons")?;
+    let weights = from.read("kicks.weights", &[neurons.len()])?;
+    if neurons.iter().any(|i| *i >= n) {
+        return Err(inconsistent());
+    }
+    Ok(neurons.into_iter().zip(weights).collect())
+}
+
+/// Error about contents that no simulation writes.
+pub fn inconsistent() -> SimError {
+    misfit("its contents are inconsistent")
+}
+
+/// Reads a state of this network; changes nothing.
+pub fn parse<T: Real>(host: &HostState<T>, from: &Snapshot) -> Result<Saved<T>, SimError> {
+    from.expect_model(MODEL)?;
     let (n, delay) = (host.setup.n(), host.constants.delay);
-    let same =
-        [r.u32()? == T::BYTES as u32, r.u32()? == n, r.u32()? == delay, r.u64()? == host.constants.dt_ms.to_bits()];
-    for (same, what) in same.into_iter().zip(["precision", "number of neurons", "delay", "time step"]) {
-        if !same {
-            return Err(broken(&format!("it was saved with another {what}")));
-        }
+    if from.read_number::<u32>("delay")? != delay {
+        return Err(misfit("it was saved with another delay"));
     }
-    let step = r.u64()?;
-    let neurons = (0..n).map(|_| neuron(&mut r)).collect::<Result<_, _>>()?;
-    let currents: Vec<T> = r.list(8, |r| Ok(T::from_bits(r.u64()?)))?;
-    let spikes = (step.saturating_sub(delay.into())..step)
-        .map(|sent| Ok((sent, r.list(4, Reader::u32)?)))
-        .collect::<Result<Vec<_>, SimError>>()?;
-    let manual_kicks: Vec<(u32, T)> = r.list(12, |r| Ok((r.u32()?, T::from_bits(r.u64()?))))?;
-    let counted = Counted::read(&mut r, step)?;
+    if from.read_number::<f64>("dt_ms")?.to_bits() != host.constants.dt_ms.to_bits() {
+        return Err(misfit("it was saved with another time step"));
+    }
+    let step: u64 = from.read_number("step")?;
+    let shape = [n as usize];
+    let (u, g) = (from.read::<T>("u", &shape)?, from.read::<T>("g", &shape)?);
+    let [anchor, last_spike, marks] = ["anchor", "last_spike", "marks"].map(|name| from.read::<u32>(name, &shape));
+    let (anchor, last_spike, marks) = (anchor?, last_spike?, marks?);
+    let neurons = (0..n as usize).map(|i| SavedNeuron {
+        u: u[i],
+        g: g[i],
+        anchor: anchor[i],
+        last_spike: last_spike[i],
+        marks: marks[i] & mark::ALL,
+    });
+    let currents: Vec<T> = from.read_list("current")?;
+    let window = step.saturating_sub(delay.into())..step;
+    let counts: Vec<u32> = from.read("in_transit.counts", &[(window.end - window.start) as usize])?;
+    let lanes: Vec<u32> = from.read_list("in_transit.neurons")?;
+    let mut rest = &lanes[..];
+    let mut spikes = Vec::with_capacity(counts.len());
+    for (sent, count) in window.zip(counts) {
+        let (now, later) = rest.split_at_checked(count as usize).ok_or_else(inconsistent)?;
+        spikes.push((sent, now.to_vec()));
+        rest = later;
+    }
+    let manual_kicks = read_kicks(from, n)?;
+    let counted = Counted::read(from, step)?;
     let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|l| *l < n);
-    let fits = r.0.is_empty()
+    let fits = rest.is_empty()
         && (currents.is_empty() || currents.len() == n as usize)
-        && spikes.iter().all(|(_, lanes)| ascending(lanes))
-        && manual_kicks.iter().all(|(i, _)| *i < n);
+        && spikes.iter().all(|(_, lanes)| ascending(lanes));
     if !fits {
-        return Err(broken("its contents are inconsistent"));
+        return Err(inconsistent());
     }
-    Ok(Saved { step, neurons, currents, spikes, manual_kicks, counted })
+    Ok(Saved { step, neurons: neurons.collect(), currents, spikes, manual_kicks, counted })
 }
 
 impl<T: Real> Saved<T> {
@@ -134,12 +170,6 @@ impl<T: Real> Saved<T> {
     }
 }
 
-fn neuron<T: Real>(r: &mut Reader<'_>) -> Result<SavedNeuron<T>, SimError> {
-    let (u, g) = (T::from_bits(r.u64()?), T::from_bits(r.u64()?));
-    let (anchor, last_spike, marks) = (r.u32()?, r.u32()?, r.u32()?);
-    Ok(SavedNeuron { u, g, anchor, last_spike, marks: marks & mark::ALL })
-}
-
 /// Counters of the measurements.
 pub struct Counted {
     totals: [u64; 4],
@@ -148,30 +178,36 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Parses them; `step` is the step of the state.
-    pub fn read(r: &mut Reader<'_>, step: u64) -> Result<Self, SimError> {
-        let totals = [r.u64()?, r.u64()?, r.u64()?, r.u64()?];
-        let mut bin = Bin { since: r.u64()?, spikes: r.u64()?, events: r.u64()?, active: r.u64()?, classes: vec![] };
-        bin.classes = r.list(8, Reader::u64)?;
-        let running = r.list(8, |r| Ok(RunningRate { hz: f32::from_bits(r.u32()?), step: r.u32()? }))?;
+    /// Reads them; `step` is the step of the state.
+    pub fn read(from: &Snapshot, step: u64) -> Result<Self, SimError> {
+        let totals: [u64; 4] = from.read("totals", &[4])?.try_into().unwrap_or_default();
+        let bin: Vec<u64> = from.read("bin", &[4])?;
+        let bin = Bin {
+            since: bin[0],
+            spikes: bin[1],
+            events: bin[2],
+            active: bin[3],
+            classes: from.read_list("bin.classes")?,
+        };
+        let hz: Vec<f32> = from.read_list("rate.hz")?;
+        let steps: Vec<u32> = from.read("rate.step", &[hz.len()])?;
         if bin.since > step {
-            return Err(broken("its contents are inconsistent"));
+            return Err(inconsistent());
         }
+        let running = hz.into_iter().zip(steps).map(|(hz, step)| RunningRate { hz, step }).collect();
         Ok(Self { totals, bin, running })
     }
 }
 
 impl Measurements {
-    /// Serialises the counters.
-    pub fn write(&self, out: &mut Writer) {
-        [self.hash.0, self.spikes, self.events, self.active].into_iter().for_each(|x| out.u64(x));
+    /// Adds the counters to a snapshot.
+    pub fn write(&self, out: &mut Snapshot) {
+        out.list("totals", vec![self.hash.0, self.spikes, self.events, self.active]);
         let bin = &self.bin;
-        [bin.since, bin.spikes, bin.events, bin.active].into_iter().for_each(|x| out.u64(x));
-        out.list(&bin.classes, Writer::u64);
-        out.list(&self.running, |out, r| {
-            out.u32(r.hz.to_bits());
-            out.u32(r.step);
-        });
+        out.list("bin", vec![bin.since, bin.spikes, bin.events, bin.active]);
+        out.list("bin.classes", bin.classes.clone());
+        out.list("rate.hz", self.running.iter().map(|r| r.hz).collect());
+        out.list("rate.step", self.running.iter().map(|r| r.step).collect());
     }
 
     /// Continues from the counters at `step`. A bin of other categories, or rates of other neurons, restart.

@@ -19,7 +19,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
-        Simulation, Tap,
+        Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -125,13 +125,17 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(saved::write(&self.host, &self.state))
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        Ok(saved::write(&self.host, self.state.clone()))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        self.state = saved::parse(&self.state, bytes)?.restore(&mut self.host);
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        self.state = saved::parse(&self.state, state)?.restore(&mut self.host);
         Ok(())
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        saved::n_bytes(self.state.n_bytes())
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {

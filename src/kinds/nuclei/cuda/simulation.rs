@@ -22,7 +22,7 @@ use crate::{
     params::{Change, Params as AnyParams},
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
-        Simulation, Tap,
+        Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -119,14 +119,18 @@ impl Simulation for CudaSim {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(saved::write(&self.host, &self.state()?))
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        Ok(saved::write(&self.host, self.state()?))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+    fn snapshot_bytes(&self) -> u64 {
+        saved::n_bytes(self.pipeline.table.n_bytes())
+    }
+
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
         let (params, dim) = (&self.host.params, self.host.setup.dim);
         let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params));
-        let state = saved::parse(&like, bytes)?.restore(&mut self.host);
+        let state = saved::parse(&like, from)?.restore(&mut self.host);
         Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 

@@ -11,7 +11,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
-        Simulation, Tap,
+        Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -93,12 +93,12 @@ impl<T: Real> Simulation for CpuSim<T> {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         Ok(state::write(self))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        state::read(self, bytes)
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        state::read(self, from)
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {

@@ -8,11 +8,11 @@ use crate::{
         constants::Real,
         saved_state::{self, SavedNeuron, mark},
     },
-    sim::SimError,
+    sim::{SimError, Snapshot},
 };
 
 /// Everything needed to continue bit for bit.
-pub fn write<T: Real>(sim: &CpuSim<T>) -> Vec<u8> {
+pub fn write<T: Real>(sim: &CpuSim<T>) -> Snapshot {
     let neurons = sim.partitions.iter().flat_map(|p| &p.store.neurons).map(|n| SavedNeuron {
         u: n.u,
         g: n.g,
@@ -22,12 +22,12 @@ pub fn write<T: Real>(sim: &CpuSim<T>) -> Vec<u8> {
     });
     let currents: Vec<T> = sim.partitions.iter().flat_map(|p| &p.store.currents).copied().collect();
     let sent_in = |sent| sim.rings.iter().flat_map(|r| r.read(sent).spikes.clone()).collect();
-    saved_state::write(&sim.host, neurons, &currents, sent_in)
+    saved_state::write(&sim.host, neurons, currents, sent_in)
 }
 
 /// Restores a state; an `Err` leaves the simulation unchanged.
-pub fn read<T: Real>(sim: &mut CpuSim<T>, bytes: &[u8]) -> Result<(), SimError> {
-    let saved = saved_state::parse(&sim.host, bytes)?;
+pub fn read<T: Real>(sim: &mut CpuSim<T>, from: &Snapshot) -> Result<(), SimError> {
+    let saved = saved_state::parse(&sim.host, from)?;
     let mut at = 0;
     for (partition, ring) in sim.partitions.iter_mut().zip(&mut sim.rings) {
         let n = partition.store.neurons.len();

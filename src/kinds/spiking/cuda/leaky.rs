@@ -15,7 +15,7 @@ use crate::{
         leaky::{self, NOISE, mean_count},
         setup::Setup,
     },
-    sim::SimError,
+    sim::{SimError, Snapshot},
 };
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl<T: Real> CudaSim<T> {
         Ok(words.into_iter().map(f32::from_bits).collect())
     }
 
-    pub(super) fn save_leaky(&self) -> Result<Vec<u8>, SimError> {
+    pub(super) fn save_leaky(&self) -> Result<Snapshot, SimError> {
         let v = self.leaky_potentials()?;
         let (now, sent) = (self.host.step, self.host.step.checked_sub(1));
         let last = self.host.measurements.running.iter().map(|r| {
@@ -69,11 +69,11 @@ impl<T: Real> CudaSim<T> {
         };
         let manual_kicks: Vec<(u32, f32)> = self.host.manual_kicks.iter().map(|(i, w)| (*i, w.wide() as f32)).collect();
         let dt_ms = self.host.params.dt_ms();
-        Ok(saved::compose(dt_ms, now, &v, last, &in_flight, &manual_kicks, &self.host.measurements))
+        Ok(saved::compose(dt_ms, now, v, last.collect(), in_flight, &manual_kicks, &self.host.measurements))
     }
 
-    pub(super) fn load_leaky(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        let saved = saved::parse(self.host.setup.n(), self.host.params.dt_ms(), bytes)?;
+    pub(super) fn load_leaky(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        let saved = saved::parse(self.host.setup.n(), self.host.params.dt_ms(), from)?;
         self.memory.clear()?;
         let v: Vec<u32> = saved.v.iter().map(|v| v.to_bits()).collect();
         self.memory.states.write_at(0, &v)?;

@@ -15,7 +15,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
-        Simulation, Tap,
+        Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -112,16 +112,16 @@ impl<T: Real> Simulation for CudaSim<T> {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         self.download_rates()?;
         if self.memory.leaky.is_some() { self.save_leaky() } else { state::write(self) }
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
         if self.memory.leaky.is_some() {
-            self.load_leaky(bytes)?
+            self.load_leaky(from)?
         } else {
-            state::read(self, bytes)?
+            state::read(self, from)?
         }
         Ok(self.memory.upload_rates(&self.host.measurements.running)?)
     }

@@ -13,7 +13,7 @@ use crate::{
         constants::Real,
         saved_state::{self, SavedNeuron, mark},
     },
-    sim::SimError,
+    sim::{SimError, Snapshot},
 };
 use std::collections::BTreeMap;
 
@@ -41,10 +41,10 @@ pub fn currents<T: Real>(sim: &CudaSim<T>) -> Result<Vec<T>, SimError> {
 }
 
 /// Everything needed to continue bit for bit.
-pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Vec<u8>, SimError> {
+pub fn write<T: Real>(sim: &CudaSim<T>) -> Result<Snapshot, SimError> {
     let mut pending_chunks = in_flight(sim)?;
     let sent_in = |step| pending_chunks.remove(&step).unwrap_or_default();
-    Ok(saved_state::write(&sim.host, neurons(sim)?.into_iter(), &currents(sim)?, sent_in))
+    Ok(saved_state::write(&sim.host, neurons(sim)?.into_iter(), currents(sim)?, sent_in))
 }
 
 /// The spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are
@@ -73,9 +73,9 @@ pub fn in_flight<T: Real>(sim: &CudaSim<T>) -> Result<BTreeMap<u64, Vec<u32>>, S
     Ok(steps)
 }
 
-/// Restores a state; an `Err` about the bytes leaves the simulation unchanged.
-pub fn read<T: Real>(sim: &mut CudaSim<T>, bytes: &[u8]) -> Result<(), SimError> {
-    let saved = saved_state::parse(&sim.host, bytes)?;
+/// Restores a state; an `Err` about the snapshot leaves the simulation unchanged.
+pub fn read<T: Real>(sim: &mut CudaSim<T>, from: &Snapshot) -> Result<(), SimError> {
+    let saved = saved_state::parse(&sim.host, from)?;
     let memory = &mut sim.memory;
     memory.clear()?;
     memory.states.write_at(0, &words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;

@@ -19,7 +19,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading,
-        SimError, Simulation, Tap,
+        SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -110,12 +110,12 @@ impl Simulation for LeakySim {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         Ok(state::write(self))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        state::read(self, bytes)
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        state::read(self, from)
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {

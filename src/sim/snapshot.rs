@@ -1,0 +1,296 @@
+//! Snapshots: the state of a simulation as named arrays, which can leave its thread.
+//!
+//! A snapshot holds one copy of the state in host memory and is never changed, so it is written to disk while the
+//! simulation continues. Its sections are found by name and shape: a simulation with another learning rate, batch or
+//! precision continues from it.
+
+use super::SimError;
+use crate::num::halves;
+use std::{fmt, sync::Arc};
+
+/// Type of the elements of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum ElementType {
+    /// Unsigned, 8 bits.
+    U8,
+    /// Signed, 8 bits.
+    I8,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 32 bits.
+    I32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// IEEE binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary64.
+    F64,
+}
+
+impl ElementType {
+    /// Bytes of one element.
+    pub const fn n_bytes(self) -> usize {
+        match self {
+            Self::U8 | Self::I8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::F64 => 8,
+        }
+    }
+
+    const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+
+    /// The value of a floating-point element.
+    fn wide(self, bytes: &[u8]) -> f64 {
+        let u16_of = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);
+        match self {
+            Self::F16 => f64::from(halves::from_f16_bits(u16_of(bytes))),
+            Self::Bf16 => f64::from(halves::from_bf16_bits(u16_of(bytes))),
+            Self::F32 => f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+            _ => bytes.first_chunk().map_or(0.0, |b| f64::from_le_bytes(*b)),
+        }
+    }
+}
+
+/// A number that sections hold.
+pub trait Element: bytemuck::Pod + Send + Sync {
+    /// Its type.
+    const TYPE: ElementType;
+    /// The nearest value; not called for integers.
+    fn from_wide(x: f64) -> Self;
+}
+
+macro_rules! elements {
+    ($($ty:ident = $type:ident),*) => {
+        $( impl Element for $ty {
+            const TYPE: ElementType = ElementType::$type;
+            fn from_wide(x: f64) -> Self { x as $ty }
+        } )*
+    };
+}
+
+elements!(u8 = U8, i8 = I8, u32 = U32, i32 = I32, u64 = U64, f32 = F32, f64 = F64);
+
+/// Memory of a section: a vector of any element type, taken over without a copy.
+trait Memory: Send + Sync {
+    fn bytes(&self) -> &[u8];
+}
+
+struct Owned<T>(Vec<T>);
+
+impl<T: bytemuck::Pod + Send + Sync> Memory for Owned<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+}
+
+/// A named array. A clone shares its memory.
+#[derive(Clone)]
+pub struct Section {
+    /// Name, unique in its snapshot.
+    pub name: String,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Size of each dimension, the slowest first; none for a number.
+    pub shape: Vec<u64>,
+    memory: Arc<dyn Memory>,
+}
+
+impl Section {
+    /// A section of these bytes, little-endian. `None` when they are not as many as type and shape say.
+    pub fn from_bytes(name: String, element: ElementType, shape: Vec<u64>, bytes: Vec<u8>) -> Option<Self> {
+        (n_bytes(element, &shape) == Some(bytes.len() as u64)).then(|| Self {
+            name,
+            element,
+            shape,
+            memory: Arc::new(Owned(bytes)),
+        })
+    }
+
+    /// Its elements, little-endian.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory.bytes()
+    }
+
+    /// Copies its elements; floating-point numbers of another precision are rounded.
+    fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
+        let from = self.bytes();
+        if self.element == T::TYPE {
+            bytemuck::cast_slice_mut::<T, u8>(to).copy_from_slice(from);
+        } else if self.element.is_float() && T::TYPE.is_float() {
+            let size = self.element.n_bytes();
+            for (to, from) in to.iter_mut().zip(from.chunks_exact(size)) {
+                *to = T::from_wide(self.element.wide(from));
+            }
+        } else {
+            return Err(misfit(&format!("`{}` holds {:?}, expected {:?}", self.name, self.element, T::TYPE)));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of an array; `None` beyond what can be addressed.
+pub fn n_bytes(element: ElementType, shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(element.n_bytes() as u64, |n, size| n.checked_mul(*size))
+}
+
+impl PartialEq for Section {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.element, &self.shape) == (&other.name, other.element, &other.shape)
+            && self.bytes() == other.bytes()
+    }
+}
+
+impl fmt::Debug for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}{:?}", self.name, self.element, self.shape)
+    }
+}
+
+/// The state of a simulation between two steps: with the parameters, everything needed to continue bit for bit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// What the state is of, e.g. `nuclei`: the sections of another model mean something else.
+    pub model: String,
+    /// Its arrays.
+    pub sections: Vec<Section>,
+}
+
+/// Error about a snapshot that does not fit.
+pub fn misfit(why: &str) -> SimError {
+    SimError::Input(format!("the saved state does not fit: {why}"))
+}
+
+impl Snapshot {
+    /// Without sections.
+    pub fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), sections: vec![] }
+    }
+
+    /// Adds an array and takes its memory over.
+    pub fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: Vec<T>) {
+        debug_assert_eq!(shape.iter().product::<usize>(), values.len(), "{name}");
+        let shape = shape.iter().map(|n| *n as u64).collect();
+        self.sections.push(Section { name: name.into(), element: T::TYPE, shape, memory: Arc::new(Owned(values)) });
+    }
+
+    /// Adds a list.
+    pub fn list<T: Element>(&mut self, name: &str, values: Vec<T>) {
+        self.array(name, &[values.len()], values);
+    }
+
+    /// Adds an array of 16-bit floating-point numbers, given by their bits.
+    pub fn halves(&mut self, name: &str, element: ElementType, shape: &[usize], bits: Vec<u16>) {
+        debug_assert_eq!(element.n_bytes(), 2, "{name}");
+        let shape = shape.iter().map(|n| *n as u64).collect();
+        self.sections.push(Section { name: name.into(), element, shape, memory: Arc::new(Owned(bits)) });
+    }
+
+    /// Adds a number.
+    pub fn number<T: Element>(&mut self, name: &str, value: T) {
+        self.array(name, &[], vec![value]);
+    }
+
+    /// Host memory it holds.
+    pub fn n_bytes(&self) -> u64 {
+        self.sections.iter().map(|section| section.bytes().len() as u64).sum()
+    }
+
+    /// An error unless it is of this model.
+    pub fn expect_model(&self, model: &str) -> Result<(), SimError> {
+        if self.model == model { Ok(()) } else { Err(misfit(&format!("it is of `{}`, not of `{model}`", self.model))) }
+    }
+
+    /// A section by name.
+    pub fn get(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    fn expect(&self, name: &str) -> Result<&Section, SimError> {
+        self.get(name).ok_or_else(|| misfit(&format!("it has no section `{name}`")))
+    }
+
+    /// Copies an array of this shape to `to`, without further memory.
+    pub fn copy<T: Element>(&self, name: &str, shape: &[usize], to: &mut [T]) -> Result<(), SimError> {
+        self.shaped(name, shape)?.copy_to(to)
+    }
+
+    /// The bits of an array of 16-bit floating-point numbers of this shape; other precisions are rounded.
+    pub fn read_halves(&self, name: &str, element: ElementType, shape: &[usize]) -> Result<Vec<u16>, SimError> {
+        let section = self.shaped(name, shape)?;
+        let bytes = section.bytes();
+        if section.element == element {
+            return Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect());
+        }
+        if !section.element.is_float() {
+            return Err(misfit(&format!("`{name}` holds {:?}, expected {element:?}", section.element)));
+        }
+        let round = if element == ElementType::F16 { halves::f16_bits } else { halves::bf16_bits };
+        let values = bytes.chunks_exact(section.element.n_bytes()).map(|b| section.element.wide(b) as f32);
+        Ok(values.map(round).collect())
+    }
+
+    /// An array of this shape.
+    pub fn read<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
+        let section = self.shaped(name, shape)?;
+        let mut values = vec![T::zeroed(); shape.iter().product()];
+        section.copy_to(&mut values)?;
+        Ok(values)
+    }
+
+    /// A list of any length.
+    pub fn read_list<T: Element>(&self, name: &str) -> Result<Vec<T>, SimError> {
+        match self.expect(name)?.shape[..] {
+            [len] => self.read(name, &[len as usize]),
+            _ => Err(misfit(&format!("`{name}` is not a list"))),
+        }
+    }
+
+    /// A number.
+    pub fn read_number<T: Element>(&self, name: &str) -> Result<T, SimError> {
+        let mut value = [T::zeroed()];
+        self.copy(name, &[], &mut value)?;
+        Ok(value[0])
+    }
+
+    fn shaped(&self, name: &str, shape: &[usize]) -> Result<&Section, SimError> {
+        let section = self.expect(name)?;
+        if section.shape.iter().copied().eq(shape.iter().map(|n| *n as u64)) {
+            return Ok(section);
+        }
+        Err(misfit(&format!("`{name}` has shape {:?}, expected {shape:?}", section.shape)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_found_by_name_and_shape_and_converted() {
+        let mut snapshot = Snapshot::new("test");
+        snapshot.array("w", &[2, 3], vec![1.5_f32, -2.0, 0.0, 3.0, 1.0e9, 7.25]);
+        snapshot.halves("b", ElementType::Bf16, &[2], vec![0x3f80, 0xc000]);
+        snapshot.list("ids", vec![7_u32, 9]);
+        snapshot.number("step", 12_u64);
+        assert_eq!(snapshot.n_bytes(), 24 + 4 + 8 + 8);
+        assert_eq!(snapshot.read::<f64>("w", &[2, 3]).unwrap()[4], 1.0e9);
+        assert_eq!(snapshot.read::<f32>("b", &[2]).unwrap(), [1.0, -2.0]);
+        assert_eq!(snapshot.read_halves("w", ElementType::Bf16, &[2, 3]).unwrap()[..2], [0x3fc0, 0xc000]);
+        assert_eq!(snapshot.read_list::<u32>("ids").unwrap(), [7, 9]);
+        assert_eq!(snapshot.read_number::<u64>("step").unwrap(), 12);
+        let text = |e: SimError| e.to_string();
+        assert!(snapshot.read::<f32>("w", &[3, 2]).map_err(text).unwrap_err().contains("[2, 3], expected [3, 2]"));
+        assert!(snapshot.read::<f32>("ids", &[2]).map_err(text).unwrap_err().contains("holds U32, expected F32"));
+        assert!(snapshot.read_number::<u64>("x").map_err(text).unwrap_err().contains("no section `x`"));
+        assert!(snapshot.expect_model("other").is_err());
+        assert!(Section::from_bytes("x".into(), ElementType::F32, vec![2], vec![0; 7]).is_none());
+        assert!(Section::from_bytes("x".into(), ElementType::F64, vec![u64::MAX, 2], vec![]).is_none());
+    }
+}
