@@ -4,7 +4,7 @@ mod fake;
 
 use fake::{Fake, LEN, expected};
 use neuropil::{
-    engine::{Command, Engine, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    engine::{Checkpoint, Command, Engine, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
     sim::{Action, Clock, Frame, ProbeId, Reading, Simulation, Spike, Tap},
 };
 use std::{
@@ -23,7 +23,7 @@ fn engine(sim: Box<dyn Simulation>) -> Engine {
 }
 
 /// Waits for an event, 20 s at most.
-fn wait(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
+fn wait(engine: &Engine, mut wanted: impl FnMut(&Event) -> bool) -> Event {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
         if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100))
@@ -288,9 +288,19 @@ fn quitting_closes_the_recording() {
     }
 }
 
+/// A checkpoint of the fake simulation.
+fn at_step(step: u64) -> Checkpoint {
+    let mut sim = Fake::boxed();
+    if step > 0 {
+        sim.advance(step as u32, &mut neuropil::gpu::Pass::default()).expect("it runs");
+    }
+    let snapshot = Arc::new(sim.save().expect("it saves"));
+    Checkpoint { snapshot, clock: sim.clock(), ..Checkpoint::default() }
+}
+
 #[test]
 fn jumps_end_the_recording_where_it_was() {
-    for command in [Command::Rewind, Command::Restore(7_u64.to_le_bytes().to_vec()), Command::Load(Fake::boxed())] {
+    for command in [Command::Rewind, Command::Restore(at_step(7)), Command::Load(Fake::boxed())] {
         let engine = engine(Fake::boxed());
         let (sink, kept) = keeper(0, usize::MAX);
         engine.send(Command::Record(vec![SPIKES], sink));
@@ -303,7 +313,7 @@ fn jumps_end_the_recording_where_it_was() {
     let engine = engine(Fake::boxed());
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
-    engine.send(Command::Restore(vec![1]));
+    engine.send(Command::Restore(Checkpoint::default()));
     wait(&engine, |e| matches!(e, Event::Rejected { .. }));
     assert!(kept.lock().unwrap().finished.is_none(), "a refused state ends nothing");
 }

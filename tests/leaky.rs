@@ -1,6 +1,8 @@
 //! Leaky units: the fast backend equals the definition, and neither batches, threads, saving, loading nor rewinding
 //! change a bit.
 
+#[path = "support/damaged.rs"]
+mod damaged;
 #[path = "support/non_finite.rs"]
 mod non_finite;
 
@@ -203,12 +205,10 @@ fn broken_states_are_refused() {
     let mut sim = leaky(&busy(), &setup, 2);
     digest_of(&mut sim, 500, 500);
     let state = sim.save().expect("saves");
-    for len in (0..state.len()).step_by(97) {
-        assert!(sim.load(&state[..len]).is_err(), "{len} bytes");
+    for damaged in damaged::incomplete(&state) {
+        assert!(sim.load(&damaged).is_err(), "{damaged:?}");
     }
-    for at in (0..state.len()).step_by(13) {
-        let mut bent = state.clone();
-        bent[at] ^= 0x81;
+    for bent in damaged::bent(&state, 13) {
         if sim.load(&bent).is_ok() {
             digest_of(&mut sim, 3, 3); // whatever it says, it must not panic, now or later
         }

@@ -78,11 +78,11 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
     until(&mut w, "a state is kept", |w| w.state().session().live.checkpoints.checkpoint().is_some());
     w.state_mut().session_mut().live.checkpoints.every = None;
     let kept = w.state().session().live.checkpoints.checkpoint().expect("kept").clone();
-    assert_eq!(kept.n_logged, 1);
+    assert_eq!(kept.state.n_logged, 1);
     assign(&mut w, "lif.tau_m=32");
     until(&mut w, "it has failed", offers_cpu);
     let stopped = step(&w);
-    assert!(0 < kept.clock.step && kept.clock.step < stopped && stopped <= 3000);
+    assert!(0 < kept.state.clock.step && kept.state.clock.step < stopped && stopped <= 3000);
     w.get_all_by_label(WAY_ON).next().expect("in the bar, and in views that have nothing to show").click();
     let mut lowest = u64::MAX;
     until(&mut w, "it runs on", |w| {
@@ -92,11 +92,11 @@ fn it_goes_on_from_the_last_checkpoint_with_its_edits() {
         }
         live.checkpoints.failure.is_none() && live.clock.step > 3300
     });
-    assert!(lowest >= kept.clock.step, "{lowest} is before {}", kept.clock.step);
+    assert!(lowest >= kept.state.clock.step, "{lowest} is before {}", kept.state.clock.step);
     let session = w.state().session();
     let since = session.live.run_log().expect("a past");
     assert_eq!(since.log.len(), 2, "the edit before the state, and the one after it once more");
-    assert!(since.log[0].0 <= kept.clock.step && since.log[1].0 >= kept.clock.step, "{:?}", since.log);
+    assert!(since.log[0].0 <= kept.state.clock.step && since.log[1].0 >= kept.state.clock.step, "{:?}", since.log);
 }
 
 #[test]

@@ -60,10 +60,10 @@ impl Simulation for Mirrored {
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         self.sim.sample(frame)
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         self.sim.save()
     }
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
         self.sim.load(state)
     }
     fn rewind(&mut self) -> Result<(), SimError> {

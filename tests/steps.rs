@@ -1,5 +1,7 @@
 //! However a run is cut into batches, spread over threads, saved, loaded or rewound: the same bits.
 
+#[path = "support/damaged.rs"]
+mod damaged;
 #[path = "support/non_finite.rs"]
 mod non_finite;
 
@@ -179,17 +181,17 @@ fn broken_states_are_refused() {
     let mut sim = cpu::<f64>(&busy(), &setup, 2);
     digest_of(&mut sim, 500, 500);
     let state = sim.save().expect("saves");
-    for len in (0..state.len()).step_by(97) {
-        assert!(sim.load(&state[..len]).is_err(), "{len} bytes");
+    for damaged in damaged::incomplete(&state) {
+        assert!(sim.load(&damaged).is_err(), "{damaged:?}");
     }
-    for at in (0..state.len()).step_by(13) {
-        let mut bent = state.clone();
-        bent[at] ^= 0x81;
+    for bent in damaged::bent(&state, 13) {
         sim.load(&bent).ok(); // whatever it says, it must not panic, now or later
     }
     sim.load(&state).expect("the whole state loads");
     let mut other = cpu::<f32>(&busy(), &setup, 1);
-    assert!(other.load(&state).expect_err("another precision").to_string().contains("precision"));
+    other.load(&state).expect("another precision is rounded");
+    let apart = sim.states().into_iter().zip(other.states()).map(|(a, b)| (a.0 - b.0).abs());
+    assert!(apart.fold(0.0, f64::max) < 1e-4);
 }
 
 /// Every live parameter can be turned while it runs; replaying the same edits at the same steps repeats the run.

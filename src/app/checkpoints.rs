@@ -1,6 +1,6 @@
 //! Checkpoints of the running simulation, to continue after a device failure.
 
-use crate::{project::Project, sim::Clock};
+use crate::{engine, project::Project};
 use std::time::{Duration, Instant};
 
 /// Interval of checkpoints on a device that can fail.
@@ -22,14 +22,10 @@ pub struct DeviceFailure {
 /// A saved state to continue from.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// State written by the simulation.
-    pub state: Vec<u8>,
-    /// Simulated time.
-    pub clock: Clock,
+    /// State, and the number of logged commands since step 0 that led to it.
+    pub state: engine::Checkpoint,
     /// The document of this state.
     pub project: Project,
-    /// Number of logged commands since step 0 that it includes.
-    pub n_logged: usize,
 }
 
 /// The newest checkpoint of the running simulation, and the failure that ended it.
@@ -94,12 +90,13 @@ impl Checkpoints {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::Clock;
 
     const SEC: Duration = Duration::from_secs(1);
 
     fn kept(step: u64) -> Checkpoint {
-        let clock = Clock { step, secs_per_step: 1.0 };
-        Checkpoint { state: vec![1], clock, project: Project::default(), n_logged: 0 }
+        let clock = Clock { step, ..Clock::default() };
+        Checkpoint { state: engine::Checkpoint { clock, ..Default::default() }, project: Project::default() }
     }
 
     #[test]
@@ -112,7 +109,7 @@ mod tests {
         checkpoints.requested(start + 20 * SEC);
         assert!(!checkpoints.is_due(start + 60 * SEC), "one at a time");
         checkpoints.saved(kept(7), start + 21 * SEC);
-        assert_eq!(checkpoints.checkpoint().map(|c| c.clock.step), Some(7));
+        assert_eq!(checkpoints.checkpoint().map(|c| c.state.clock.step), Some(7));
         assert!(!checkpoints.is_due(start + 120 * SEC), "it took 1 s, so the next one waits 100 s");
         assert!(checkpoints.is_due(start + 121 * SEC));
         let failure = |stopped| Some(DeviceFailure { text: "gone".into(), stopped, play: true });

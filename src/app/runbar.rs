@@ -339,7 +339,7 @@ fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut V
 fn recovery_text(app: &App) -> String {
     let live = &app.session.live;
     match live.checkpoints.recovery_point() {
-        Some(kept) => format!("From the checkpoint at step {}", text::count(kept.clock.step)),
+        Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),
         None => "From step 0: there is no checkpoint".to_owned(),
     }
 }

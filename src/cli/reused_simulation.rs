@@ -4,7 +4,8 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::Change,
     sim::{
-        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation, Tap,
+        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation,
+        Snapshot, Tap,
     },
 };
 use std::{
@@ -79,11 +80,14 @@ impl Simulation for ReusedSimulation {
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         self.deref_mut().sample(frame)
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         self.deref_mut().save()
     }
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
         self.deref_mut().load(state)
+    }
+    fn snapshot_bytes(&self) -> u64 {
+        self.deref().snapshot_bytes()
     }
     fn rewind(&mut self) -> Result<(), SimError> {
         self.deref_mut().rewind()

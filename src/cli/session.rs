@@ -249,7 +249,7 @@ mod tests {
         gpu::Pass,
         params::Change,
         project::{RunFolder, Status},
-        sim::{Action, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Spike},
+        sim::{Action, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Snapshot, Spike},
     };
     use std::sync::Arc;
 
@@ -295,10 +295,10 @@ mod tests {
             frame.readings.push((0, Reading::Spikes(new)));
             Ok(())
         }
-        fn save(&mut self) -> Result<Vec<u8>, SimError> {
-            Ok(vec![])
+        fn save(&mut self) -> Result<Snapshot, SimError> {
+            Ok(Snapshot::default())
         }
-        fn load(&mut self, _: &[u8]) -> Result<(), SimError> {
+        fn load(&mut self, _: &Snapshot) -> Result<(), SimError> {
             Ok(())
         }
         fn rewind(&mut self) -> Result<(), SimError> {

@@ -1,7 +1,8 @@
 //! What each command does.
 
 use super::{
-    Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema, Sink,
+    Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema,
+    Sink, checkpoint,
     messages::lanes_of,
     recorder::Recorder,
     worker::{Running, Worker},
@@ -41,12 +42,12 @@ impl<W: Fn()> Worker<W> {
             Command::Record(taps, sink) => self.record(taps, sink),
             Command::StopRecording => self.end_recording(EndStatus::Complete),
             Command::InterruptRecording => self.end_recording(EndStatus::Interrupted),
-            Command::Save => match self.sim.as_mut().map(|s| (s.save(), s.clock())) {
-                Some((Ok(state), clock)) => self.send_event(Event::Saved(state, clock)),
-                Some((Err(error), _)) => self.reject(None, error),
+            Command::Save => match self.checkpoint() {
+                Some(Ok(checkpoint)) => self.send_event(Event::Saved(checkpoint)),
+                Some(Err(error)) => self.reject(None, error),
                 None => {}
             },
-            Command::Restore(state) => self.restore(&state),
+            Command::Restore(checkpoint) => self.restore(&checkpoint),
             Command::Digest => self.send_event(Event::Digest(self.digest(), self.clock())),
             Command::Quit => {} // handled by the loop
         }
@@ -105,14 +106,15 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// The recording ends where the simulation was before it jumped.
-    fn restore(&mut self, state: &[u8]) {
+    fn restore(&mut self, from: &Checkpoint) {
         let (clock, digest) = (self.clock(), self.digest());
-        match self.sim.as_mut().map(|s| s.load(state)) {
+        match self.sim.as_mut().map(|s| checkpoint::restore(&mut **s, from)) {
             Some(Err(error)) => return self.reject(None, error),
             Some(Ok(())) => {
                 self.close_recording(RecordingEnd { digest, clock, ..RecordingEnd::default() });
-                let step = self.clock().step;
-                self.history.commands.retain(|(at, _)| *at <= step);
+                self.history.commands.truncate(from.n_logged as usize);
+                self.share_params();
+                self.update_schema();
             }
             None => {}
         }

@@ -1,6 +1,6 @@
 //! What the engine is sent and what it sends: commands, events, and the schema of the running simulation.
 
-use super::{CommandHistory, RecordingEnd, Sink};
+use super::{Checkpoint, CommandHistory, RecordingEnd, Sink};
 use crate::{
     gpu::KernelFacts,
     params::Change,
@@ -50,8 +50,8 @@ pub enum Command {
     InterruptRecording,
     /// Answers with [`Event::Saved`].
     Save,
-    /// Continues from a saved state.
-    Restore(Vec<u8>),
+    /// Continues from a checkpoint: its state, its parameters, and the command log until then. A recording ends.
+    Restore(Checkpoint),
     /// Answers with [`Event::Digest`].
     Digest,
     /// Ends the thread; a recording in progress is closed.
@@ -152,8 +152,8 @@ pub enum Event {
     Recorded(RecordingEnd),
     /// The recording failed, with the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
-    /// A saved state.
-    Saved(Vec<u8>, Clock),
+    /// The state that [`Command::Save`] asks for.
+    Saved(Checkpoint),
     /// Hash and totals of the simulation at this step.
     Digest(Digest, Clock),
 }

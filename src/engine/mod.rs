@@ -2,6 +2,7 @@
 //!
 //! It uses `dyn Simulation` and depends on no kind and no window. The window is notified through `wake` only.
 
+mod checkpoint;
 mod handlers;
 mod loader;
 mod mailbox;
@@ -13,6 +14,7 @@ mod recorder;
 pub mod replay;
 mod worker;
 
+pub use checkpoint::Checkpoint;
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
 pub use messages::{Command, EngineCounters, Event, LoggedCommand, SimSchema};

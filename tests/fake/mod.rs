@@ -7,7 +7,7 @@ use neuropil::{
     params::{Change, Value},
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
-        SimError, Simulation, Spike, Tap,
+        SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::{sync::Arc, time::Duration};
@@ -170,12 +170,17 @@ impl Simulation for Fake {
         }
         Ok(())
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(self.step.to_le_bytes().to_vec())
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        let mut state = Snapshot::new("fake");
+        state.number("step", self.step);
+        state.list("counts", vec![self.hash.0, self.n_spikes]);
+        Ok(state)
     }
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
-        let bytes = state.try_into().map_err(|_| SimError::Input("not a state of this simulation".into()))?;
-        self.step = u64::from_le_bytes(bytes);
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        let (step, counts) = (state.read_number("step")?, state.read_list::<u64>("counts")?);
+        (self.step, self.hash, self.n_spikes) = (step, StreamHash(counts[0]), counts[1]);
+        self.spikes.clear();
+        self.steps.clear();
         Ok(())
     }
     fn rewind(&mut self) -> Result<(), SimError> {

@@ -5,7 +5,7 @@ use neuropil::{
     params::Change,
     sim::{
         Action, Clock, Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning,
-        ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Spike, Tap,
+        ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::sync::Arc;
@@ -247,15 +247,16 @@ impl Simulation for Fake {
         }
         Ok(())
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(self.step.to_le_bytes().to_vec())
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        let mut state = Snapshot::new("fake");
+        state.number("step", self.step);
+        Ok(state)
     }
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
         if self.refuses_states {
             return Err(SimError::Input("the saved state does not fit".into()));
         }
-        let bytes = state.try_into().map_err(|_| SimError::Input("8 bytes expected".into()))?;
-        self.step = u64::from_le_bytes(bytes);
+        self.step = state.read_number("step")?;
         Ok(())
     }
     fn rewind(&mut self) -> Result<(), SimError> {

@@ -6,7 +6,7 @@ use neuropil::{
     params::Change,
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, SimError, Simulation,
-        Tap,
+        Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -81,12 +81,13 @@ impl Simulation for Fake {
         }
         Ok(())
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(self.step.to_le_bytes().to_vec())
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        let mut state = Snapshot::new("fake");
+        state.number("step", self.step);
+        Ok(state)
     }
-    fn load(&mut self, state: &[u8]) -> Result<(), SimError> {
-        let bytes = state.try_into().map_err(|_| SimError::Input("8 bytes expected".into()))?;
-        (self.step, self.told) = (u64::from_le_bytes(bytes), 0);
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        (self.step, self.told) = (state.read_number("step")?, 0);
         Ok(())
     }
     fn rewind(&mut self) -> Result<(), SimError> {

@@ -5,7 +5,7 @@ use neuropil::{
     params::Change,
     sim::{
         Action, Clock, Column, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
-        SimError, Simulation, Spike, Tap,
+        SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::sync::{
@@ -127,10 +127,10 @@ impl Simulation for Many {
         }
         Ok(())
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(vec![])
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        Ok(Snapshot::default())
     }
-    fn load(&mut self, _: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, _: &Snapshot) -> Result<(), SimError> {
         Ok(())
     }
     fn rewind(&mut self) -> Result<(), SimError> {

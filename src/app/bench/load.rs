@@ -5,7 +5,7 @@ use crate::{
     params::Change,
     sim::{
         Action, Clock, Column, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, SimError,
-        Simulation, Spike, Tap,
+        Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::{
@@ -108,10 +108,10 @@ impl Simulation for Load {
         }
         Ok(())
     }
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
-        Ok(vec![])
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        Ok(Snapshot::default())
     }
-    fn load(&mut self, _: &[u8]) -> Result<(), SimError> {
+    fn load(&mut self, _: &Snapshot) -> Result<(), SimError> {
         Ok(())
     }
     fn rewind(&mut self) -> Result<(), SimError> {

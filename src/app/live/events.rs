@@ -231,10 +231,9 @@ impl Live {
                     format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step),
                 );
             }
-            Event::Saved(state, clock) => {
-                let n_logged = self.run_log.as_ref().map_or(0, |since| since.log.len());
+            Event::Saved(state) => {
                 if let Some(project) = &self.accepted {
-                    let kept = Checkpoint { state, clock, project: project.clone(), n_logged };
+                    let kept = Checkpoint { state, project: project.clone() };
                     self.checkpoints.saved(kept, Instant::now());
                 }
             }

@@ -49,8 +49,9 @@ impl Live {
         let checkpoint = self.checkpoints.recovery_point().cloned().zip(self.run_log.clone());
         let (project, state, resume) = match checkpoint {
             Some((at, mut since)) => {
-                since.log.truncate(at.n_logged);
-                (at.project, Some(at.state), Some((at.clock.step, since)))
+                since.log.truncate(at.state.n_logged as usize);
+                let step = at.state.clock.step;
+                (at.project, Some(at.state.snapshot), Some((step, since)))
             }
             None => (project.clone(), None, None),
         };

@@ -9,19 +9,18 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::{
-        edit::{Edit, check_change},
-        saved::{Reader, Writer, broken},
-    },
+    kinds::edit::{Edit, check_change},
     num::hash::StreamHash,
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, SimError, Simulation, Tap,
+        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, SimError, Simulation,
+        Snapshot, Tap,
+        snapshot::{ElementType, misfit},
     },
 };
 use std::sync::Arc;
 
-const MAGIC: &[u8; 8] = b"npdemo\0\x01";
+const MODEL: &str = "demo";
 
 /// The CPU backend.
 pub struct DemoSim {
@@ -135,14 +134,18 @@ impl Simulation for DemoSim {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<Vec<u8>, SimError> {
+    fn save(&mut self) -> Result<Snapshot, SimError> {
         Ok(write(&self.state))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), SimError> {
-        let state = parse(bytes, self.params.n_weights())?;
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        let state = parse(from, self.params.n_weights())?;
         self.put(state);
         Ok(())
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        self.state.weights.len() as u64 * 2
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
@@ -161,48 +164,49 @@ impl Simulation for DemoSim {
     }
 }
 
-fn write(state: &State) -> Vec<u8> {
-    let mut out = Writer(MAGIC.to_vec());
-    out.0.reserve(state.weights.len() * 2 + 1024);
-    [state.step, state.hash.0, state.next_id].into_iter().for_each(|x| out.u64(x));
-    [state.symbol.into(), state.loss.to_bits()].into_iter().for_each(|x| out.u32(x));
-    state.owner.iter().for_each(|o| out.u32((*o).into()));
-    out.list(&state.experts, |out, e| {
-        [e.id, e.born].into_iter().for_each(|x| out.u64(x));
-        [e.slot, e.load.to_bits()].into_iter().for_each(|x| out.u32(x));
-    });
-    state.weights.iter().for_each(|w| out.0.extend(w.to_le_bytes()));
-    out.0
+fn write(state: &State) -> Snapshot {
+    let mut out = Snapshot::new(MODEL);
+    out.number("step", state.step);
+    out.number("hash", state.hash.0);
+    out.number("next_id", state.next_id);
+    out.number("symbol", state.symbol);
+    out.number("loss", state.loss);
+    out.list("owner", state.owner.iter().map(|o| u32::from(*o)).collect());
+    out.list("experts.id", state.experts.iter().map(|e| e.id).collect());
+    out.list("experts.born", state.experts.iter().map(|e| e.born).collect());
+    out.list("experts.slot", state.experts.iter().map(|e| e.slot).collect());
+    out.list("experts.load", state.experts.iter().map(|e| e.load).collect());
+    out.halves("weights", ElementType::Bf16, &[state.weights.len()], state.weights.clone());
+    out
 }
 
-fn parse(bytes: &[u8], n_weights: usize) -> Result<State, SimError> {
-    let Some(body) = bytes.strip_prefix(MAGIC) else {
-        return Err(broken("it is not a state of the demonstration kind"));
-    };
-    let mut r = Reader(body);
-    let (step, hash, next_id) = (r.u64()?, StreamHash(r.u64()?), r.u64()?);
-    let (symbol, loss) = (r.u32()?, f32::from_bits(r.u32()?));
+fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
+    from.expect_model(MODEL)?;
+    let ids: Vec<u64> = from.read_list("experts.id")?;
+    let shape = [ids.len()];
+    let (born, slots) = (from.read::<u64>("experts.born", &shape)?, from.read::<u32>("experts.slot", &shape)?);
+    let loads = from.read::<f32>("experts.load", &shape)?;
+    let expert = |i: usize| Expert { id: ids[i], born: born[i], slot: slots[i], load: loads[i] };
     let mut owner = [0; N_SYMBOLS];
-    for o in &mut owner {
-        *o = r.u32()? as u16;
+    for (owner, saved) in owner.iter_mut().zip(from.read::<u32>("owner", &[N_SYMBOLS])?) {
+        *owner = saved as u16;
     }
-    let expert = |r: &mut Reader<'_>| {
-        let (id, born) = (r.u64()?, r.u64()?);
-        Ok(Expert { id, born, slot: r.u32()?, load: f32::from_bits(r.u32()?) })
+    let state = State {
+        step: from.read_number("step")?,
+        hash: StreamHash(from.read_number("hash")?),
+        next_id: from.read_number("next_id")?,
+        symbol: from.read_number("symbol")?,
+        loss: from.read_number("loss")?,
+        owner,
+        experts: (0..ids.len()).map(expert).collect(),
+        weights: from.read_halves("weights", ElementType::Bf16, &[n_weights])?,
     };
-    let experts = r.list(24, expert)?;
-    if r.0.len() != n_weights * 2 {
-        return Err(broken("it was saved with another size of the weights"));
-    }
-    let weights = r.0.chunks_exact(2).map(|w| u16::from_le_bytes([w[0], w[1]])).collect();
     let n_slots = n_weights / super::cpu::TABLE;
-    let fits = experts.iter().all(|e: &Expert| (e.slot as usize) < n_slots && e.id < next_id && e.born <= step)
-        && owner.iter().all(|o| usize::from(*o) < experts.len())
-        && (symbol as usize) < N_SYMBOLS;
-    if !fits {
-        return Err(broken("it is inconsistent"));
-    }
-    Ok(State { step, hash, next_id, symbol: symbol as u8, loss, owner, experts, weights })
+    let is_of_state = |e: &Expert| (e.slot as usize) < n_slots && e.id < state.next_id && e.born <= state.step;
+    let fits = state.experts.iter().all(is_of_state)
+        && state.owner.iter().all(|o| usize::from(*o) < state.experts.len())
+        && usize::from(state.symbol) < N_SYMBOLS;
+    if fits { Ok(state) } else { Err(misfit("it is inconsistent")) }
 }
 
 #[cfg(test)]
@@ -233,7 +237,9 @@ mod tests {
         resumed.load(&saved).unwrap();
         resumed.advance(12_999, &mut Pass::default()).unwrap();
         assert_eq!(resumed.state, whole.state);
-        assert!(resumed.load(&saved[..saved.len() - 1]).is_err());
+        let mut damaged = saved.clone();
+        damaged.sections.pop();
+        assert!(resumed.load(&damaged).is_err());
         assert_eq!(resumed.state, whole.state, "a state that does not fit changes nothing");
     }
 

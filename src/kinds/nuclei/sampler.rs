@@ -202,14 +202,7 @@ impl ProbeSampler {
 
     /// Restarts from a state with these nuclei; taps stay. Unread samples are dropped because they belong to another run.
     /// Without saved `ids` they are assigned anew.
-    pub fn resume(
-        &mut self,
-        hash: StreamHash,
-        sampled: Ledger,
-        step: u64,
-        living: &[u32],
-        ids: Option<SavedIds>,
-    ) {
+    pub fn resume(&mut self, hash: StreamHash, sampled: Ledger, step: u64, living: &[u32], ids: Option<SavedIds>) {
         (self.hash, self.sampled) = (hash, sampled);
         for series in &mut self.series {
             series.steps.clear();
