@@ -1,7 +1,7 @@
 //! Functions from IEEE additions, products, quotients, roots and integers only, so that the CUDA twins
 //! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, return the same bits.
 
-/// Uniform in `(0, 1)`: 23 bits, never an end.
+/// Uniform in `(0, 1)`: 23 bits, both ends excluded.
 pub fn unit(word: u32) -> f32 {
     ((word >> 9) as f32 + 0.5) * (1.0 / 8_388_608.0)
 }

@@ -1,7 +1,7 @@
-//! Order-free sums. Integer addition is associative, so a sum over spikes is the same whatever thread,
-//! block or backend adds first.
+//! Order-free sums. Integer addition is associative, so a sum over spikes is the same for
+//! every order of threads, blocks and backends.
 
-/// Q16.16: sixteen bits before the point, sixteen behind it.
+/// Q16.16: sixteen integer bits, sixteen fraction bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Q16(pub i32);
 
@@ -19,12 +19,12 @@ impl Q16 {
         f64::from(self.0) / 65_536.0
     }
 
-    /// Sum that wraps like the hardware's integer atomics do; check [`Q16::headroom`] beforehand.
+    /// Sum that wraps like integer atomics of the hardware; check [`Q16::headroom`] beforehand.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// How many terms of size `largest` can be added before a sum may wrap.
+    /// Number of terms of size `largest` that can be added before a sum may wrap.
     pub fn headroom(largest: Self) -> u32 {
         i32::MAX.unsigned_abs() / largest.0.unsigned_abs().max(1)
     }

@@ -1,11 +1,11 @@
-//! Rounding to the 16-bit formats weights are stored in.
+//! Rounding to the 16-bit formats of stored weights.
 
-/// To 11 significant bits, as IEEE binary16 holds it; beyond 65,504 infinite.
+/// Rounds to IEEE binary16: 11 significant bits, infinite beyond 65,504.
 pub fn f16(x: f32) -> f32 {
     half::f16::from_f32(x).to_f32()
 }
 
-/// To 8 significant bits, as bfloat16 holds it.
+/// Rounds to bfloat16: 8 significant bits.
 pub fn bf16(x: f32) -> f32 {
     half::bf16::from_f32(x).to_f32()
 }

@@ -1,4 +1,4 @@
-//! Numbers that mean the same on both backends: addressed random draws, exact functions, order-free sums.
+//! Arithmetic that gives equal results on both backends: addressed random draws, exact functions, order-free sums.
 
 pub mod circular;
 pub mod exact;

@@ -1,12 +1,12 @@
-//! A hint to the processor: this will be read soon.
+//! Prefetch hint for the processor's cache.
 
-/// Asks for the cache line of an element. Beyond the end nothing happens; without such an instruction, neither.
+/// Prefetches the cache line of an element. Does nothing beyond the end, or on processors without the instruction.
 #[inline(always)]
 pub fn read<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     if index < slice.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address lies in the slice, and a prefetch neither reads nor faults.
+        // SAFETY: the address is inside the slice, and a prefetch neither reads nor faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().add(index).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,35 +1,35 @@
-//! Weights in eight bits: whole levels from −127 to 127, and a scale for each row. What is lost by it.
+//! 8-bit quantisation of weights: integer levels from −127 to 127 with one scale per row, and its error.
 
 /// The largest level. −128 is not used, so that a weight and its negative are equally exact.
 pub const TOP: f32 = 127.0;
 
-/// The scale of a row whose largest absolute weight is this: what one level is worth.
+/// The scale of a row with this largest absolute weight: the value of one level.
 pub fn scale_for(largest: f32) -> f32 {
     if largest > 0.0 && largest.is_finite() { largest / TOP } else { 1.0 }
 }
 
-/// The level of a weight: the nearest, halves away from zero; beyond the ends it is clipped.
+/// The level of a weight: nearest, ties away from zero, clipped at both ends.
 pub fn level(weight: f32, scale: f32) -> i8 {
     (weight / scale).round().clamp(-TOP, TOP) as i8
 }
 
-/// What a level is worth.
+/// The value of a level.
 pub fn weight(level: i8, scale: f32) -> f32 {
     f32::from(level) * scale
 }
 
-/// What happened to weights that went through eight bits and back.
+/// Error statistics of weights that were quantised and dequantised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// Weights.
+    /// Number of weights.
     pub n: u64,
-    /// How often each level is used, −127 first.
+    /// Uses of each level, −127 first.
     pub levels: Vec<u64>,
-    /// Weights that were not zero and are now.
+    /// Nonzero weights that became zero.
     pub zeros_made: u64,
-    /// Weights beyond the ends.
+    /// Weights that were clipped.
     pub clipped: u64,
-    /// Largest error relative to the weight, of weights that are not zero.
+    /// Largest relative error of nonzero weights.
     pub worst_relative: f64,
     /// Sum of squared errors.
     pub squared_error: f64,
@@ -45,7 +45,7 @@ impl Default for Loss {
 }
 
 impl Loss {
-    /// Takes a weight through eight bits; what it is afterwards.
+    /// Quantises and dequantises a weight; returns the result.
     pub fn add(&mut self, before: f32, scale: f32) -> f32 {
         let level = level(before, scale);
         let after = weight(level, scale);
@@ -53,7 +53,7 @@ impl Loss {
         self.n += 1;
         self.levels[(i16::from(level) + 127) as usize] += 1;
         self.zeros_made += u64::from(before != 0.0 && level == 0);
-        // Rounding alone moves a weight by up to half a level.
+        // Rounding alone changes a weight by up to half a level.
         self.clipped += u64::from((before / scale).abs() > TOP + 0.5);
         if before != 0.0 {
             self.worst_relative = self.worst_relative.max((error / f64::from(before)).abs());
@@ -63,7 +63,7 @@ impl Loss {
         after
     }
 
-    /// Together with the losses of other rows.
+    /// Merges the statistics of other rows.
     pub fn join(&mut self, other: &Self) {
         self.n += other.n;
         self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
@@ -79,7 +79,7 @@ impl Loss {
         self.levels.iter().filter(|n| **n > 0).count()
     }
 
-    /// Root of the mean squared error over that of the weights.
+    /// Root mean squared error relative to the root mean square of the weights.
     pub fn relative_rms(&self) -> f64 {
         if self.squared > 0.0 { (self.squared_error / self.squared).sqrt() } else { 0.0 }
     }
@@ -89,7 +89,7 @@ impl Loss {
 mod tests {
     use super::*;
 
-    /// By hand: with the largest weight 254 a level is worth 2.
+    /// Computed manually: with the largest weight 254 a level has the value 2.
     #[test]
     fn by_hand() {
         let scale = scale_for(254.0);
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(scale_for(0.0), 1.0);
     }
 
-    /// Where nothing is clipped, no weight moves by more than half a level, and levels keep their order.
+    /// Without clipping no weight changes by more than half a level, and levels keep their order.
     #[test]
     fn errors_are_bounded() {
         for largest in [0.1_f32, 1.0, 254.0, 12_345.6] {

@@ -1,6 +1,6 @@
 //! Quantiles of the standard normal distribution.
 
-/// The x below which a share `p` of the distribution lies (Wichura, *Appl. Statist.* 37:477, 1988, AS 241), to about 1e-15.
+/// The quantile of probability `p` (Wichura, *Appl. Statist.* 37:477, 1988, AS 241), to about 1e-15.
 pub fn normal(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -95,7 +95,7 @@ const TAIL: Ratio = [
 mod tests {
     use super::*;
 
-    /// As tabulated, in the three ranges.
+    /// Tabulated values in the three ranges.
     #[test]
     fn known_quantiles() {
         for (p, want) in [

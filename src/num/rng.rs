@@ -1,5 +1,5 @@
-//! Counter-based random numbers: a draw is a pure function of *where* it is used, never of how
-//! many draws came before it. The CUDA twin is
+//! Counter-based random numbers: a draw is a pure function of its address, independent of the
+//! number of earlier draws. The CUDA twin is
 //! `kernels/common/philox.cuh`.
 
 /// Philox 4×32, 10 rounds (Salmon et al., SC'11).
@@ -15,7 +15,7 @@ pub const fn philox4x32(mut ctr: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     ctr
 }
 
-/// What a draw is for. The discriminant is part of the counter, so two uses never collide.
+/// The purpose of a draw. The discriminant is part of the counter, so two purposes never collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
@@ -23,7 +23,7 @@ pub enum Purpose {
     Noise = 1,
     /// Poisson stimulus.
     Stimulus = 2,
-    /// Wiring of generated networks.
+    /// Connections of generated networks.
     Connectivity = 3,
     /// Initial state.
     Start = 4,
@@ -36,7 +36,7 @@ pub enum Purpose {
 pub struct Draw {
     /// Project seed.
     pub seed: u64,
-    /// What it is for.
+    /// Purpose.
     pub purpose: Purpose,
     /// Simulation step.
     pub step: u64,

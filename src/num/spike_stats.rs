@@ -1,9 +1,9 @@
 //! Statistics of spike trains, defined as in Elephant (Denker et al. 2018, *elephant.statistics*,
 //! *elephant.spike_train_correlation*): variances divide by n, not by n − 1.
 
-/// Mean and variance (divided by n) of some numbers; `None` when there are none.
+/// Mean and variance (divided by n) of numbers; `None` without any.
 pub fn mean_and_variance(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    // Welford: one pass, and no loss where the mean is large.
+    // Welford's method: one pass, no cancellation when the mean is large.
     let (mut n, mut mean, mut sum) = (0.0, 0.0, 0.0);
     for v in values {
         n += 1.0;
@@ -19,14 +19,14 @@ pub fn intervals(train: &[u32]) -> impl Iterator<Item = u32> + '_ {
     train.windows(2).map(|w| w[1] - w[0])
 }
 
-/// Mean interval, and its coefficient of variation: standard deviation over mean. The latter needs two intervals.
+/// Mean interval, and the coefficient of variation (standard deviation over mean), which needs two intervals.
 pub fn interval_stats(train: &[u32]) -> (Option<f64>, Option<f64>) {
     let Some((mean, variance)) = mean_and_variance(intervals(train).map(f64::from)) else { return (None, None) };
     let cv = (train.len() >= 3 && mean > 0.0).then(|| variance.sqrt() / mean);
     (Some(mean), cv)
 }
 
-/// Spikes of a train in windows of equal length that lie side by side from `from`; what is left at the end is dropped.
+/// Spike counts in consecutive windows of equal length starting at `from`; an incomplete last window is dropped.
 pub fn counts(train: &[u32], from: u32, to: u32, window: u32) -> Vec<u32> {
     let window = window.max(1);
     let mut out = vec![0; (to.saturating_sub(from) / window) as usize];
@@ -38,13 +38,13 @@ pub fn counts(train: &[u32], from: u32, to: u32, window: u32) -> Vec<u32> {
     out
 }
 
-/// The Fano factor of counts: variance over mean. It needs two windows and a spike.
+/// The Fano factor of counts: variance over mean. Needs two windows and at least one spike.
 pub fn fano(counts: &[u32]) -> Option<f64> {
     let (mean, variance) = mean_and_variance(counts.iter().map(|c| f64::from(*c)))?;
     (counts.len() >= 2 && mean > 0.0).then(|| variance / mean)
 }
 
-/// Pearson's correlation of two rows of counts; `None` when one of them does not vary.
+/// Pearson's correlation of two rows of counts; `None` when one of them is constant.
 pub fn correlation(a: &[u32], b: &[u32]) -> Option<f64> {
     let (mean_a, var_a) = mean_and_variance(a.iter().map(|x| f64::from(*x)))?;
     let (mean_b, var_b) = mean_and_variance(b.iter().map(|x| f64::from(*x)))?;
@@ -61,7 +61,7 @@ mod tests {
         assert!(a.is_some_and(|a| (a - b).abs() < 1e-12), "{a:?} is not {b}");
     }
 
-    /// By hand: intervals 10, 20, 30 have mean 20 and variance 200/3.
+    /// Computed manually: intervals 10, 20, 30 have mean 20 and variance 200/3.
     #[test]
     fn intervals_by_hand() {
         let train = [5, 15, 35, 65];
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(interval_stats(&[3]), (None, None));
     }
 
-    /// By hand: counts 0, 2, 1, 1 have mean 1 and variance 1/2.
+    /// Computed manually: counts 0, 2, 1, 1 have mean 1 and variance 1/2.
     #[test]
     fn counts_by_hand() {
         let train = [10, 19, 20, 30, 40, 99];
@@ -85,7 +85,7 @@ mod tests {
         assert!(counts(&train, 50, 45, 10).is_empty());
     }
 
-    /// By hand: 0, 1, 2 against 0, 2, 1 is 0.5.
+    /// Computed manually: 0, 1, 2 against 0, 2, 1 is 0.5.
     #[test]
     fn correlations_by_hand() {
         near(correlation(&[0, 1, 2], &[0, 2, 1]), 0.5);

@@ -1,9 +1,9 @@
-//! Bernoulli trains: in every step of every lane an event happens with the same probability, independently.
+//! Bernoulli trains: each lane has an event in each step with the same probability, independently.
 //!
-//! Time is cut into blocks of 64 steps. One random word says how many events a block has (the binomial distribution,
-//! inverted), further words say in which of its steps: a uniform choice without repetition (R. W. Floyd, in Bentley,
+//! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial
+//! distribution), further words give their steps: a uniform choice without replacement (R. W. Floyd, in Bentley,
 //! CACM 30, 1987). That is the same process as one draw per step, for a tenth of the random numbers where events are
-//! rare. Words are addressed by lane and block, so nothing depends on what was asked before. The CUDA twin is
+//! rare. Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA twin is
 //! `kernels/common/trains.cuh`.
 
 use super::rng::{Purpose, philox4x32};
@@ -12,19 +12,19 @@ use std::{array, sync::Arc};
 /// Steps of a block.
 pub const STEPS: usize = 64;
 
-/// The address word of a train: what for, and which of several streams over the same lanes.
+/// The address word of a train: its purpose, and the stream among several over the same lanes.
 /// Stream 0 is the plain [`Purpose`].
 pub const fn address(purpose: Purpose, stream: u32) -> u32 {
     purpose as u32 | stream << 8
 }
 
-/// How many events a block has: entry k is the probability of at most k, times 2³². A word that is not below it means
-/// more than k events.
+/// Distribution of the events per block: entry k is the probability of at most k events, times 2³². A word not below
+/// it means more than k events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chances(pub Arc<[u64; STEPS]>);
 
 impl Chances {
-    /// For events that happen in a step with probability `p`.
+    /// For events with probability `p` per step.
     pub fn new(p: f64) -> Self {
         let p = p.clamp(0.0, 1.0);
         let q = 1.0 - p;
@@ -42,7 +42,7 @@ impl Chances {
         })))
     }
 
-    /// Whether there never is an event.
+    /// Whether the probability of an event is zero.
     pub fn is_never(&self) -> bool {
         self.0[0] > u32::MAX as u64
     }
@@ -55,11 +55,11 @@ pub struct Train {
     pub seed: u64,
     /// See [`address`].
     pub address: u32,
-    /// How likely events are.
+    /// Distribution of the number of events.
     pub chances: Chances,
 }
 
-/// Four words of a lane in a block, by the number of the call.
+/// Four words of a lane in a block; `call` counts the Philox calls.
 fn call(seed: u64, address: u32, block: u64, call: u32, lane: u32) -> [u32; 4] {
     let key = [seed as u32, (seed >> 32) as u32];
     philox4x32([lane, address, block as u32, (block >> 32) as u32 | call << 26], key)
@@ -80,12 +80,12 @@ impl Train {
     #[inline]
     fn place(&self, block: u64, lane: u32, mut words: [u32; 4]) -> u64 {
         let n = self.chances.0.iter().take_while(|at_most| u64::from(words[0]) >= **at_most).count() as u32;
-        // Of many events, the steps without one are chosen.
+        // With many events, the steps without one are chosen.
         let picks = n.min(STEPS as u32 - n);
         let mut bits = 0_u64;
         let mut rest = 0_u32;
         for i in 0..picks {
-            // Each word serves two picks: what the first leaves of it is random enough for the second, to a millionth.
+            // Each word serves two choices: the remainder after the first is uniform for the second, within 1e-6.
             if i % 2 == 0 {
                 let at = i / 2 + 1;
                 if at % 4 == 0 {
@@ -112,11 +112,11 @@ impl Train {
         #[cfg(target_arch = "x86_64")]
         {
             if std::arch::is_x86_feature_detected!("avx512f") {
-                // SAFETY: the processor has the feature.
+                // SAFETY: the processor supports the feature.
                 return unsafe { self.events_avx512(block, lanes, out) };
             }
             if std::arch::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has the feature.
+                // SAFETY: the processor supports the feature.
                 return unsafe { self.events_avx2(block, lanes, out) };
             }
         }
@@ -159,8 +159,8 @@ impl Train {
 /// Lanes evaluated together.
 pub(super) const BLOCK: usize = 32;
 
-/// The four words of each lane, in the low halves of 64-bit lanes, because the vector product of the low halves
-/// is the one Philox needs. The high halves hold anything.
+/// The four words of each lane, in the low halves of 64-bit lanes, because Philox needs the vector product of the
+/// low halves. The high halves are undefined.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "four arrays side by side, one vector each")]
 pub(super) fn words(seed: u64, address: u32, group: u64, ids: &[u32; BLOCK]) -> [Words; 4] {
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Mean, variance and independence of what one draw per step would give; within five standard errors.
+    /// Mean, variance and independence equal those of one draw per step, within five standard errors.
     #[test]
     fn it_is_the_bernoulli_process() {
         for p in [1e-4, 0.015, 0.2, 0.5, 0.93] {

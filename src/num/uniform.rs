@@ -1,4 +1,4 @@
-//! Uniform noise of many neighbouring lanes at once: four steps per Philox call, addressed like [`word_of_step`].
+//! Uniform noise of many adjacent lanes at once: four steps per Philox call, addressed like [`word_of_step`].
 
 use super::{
     rng::philox4x32,
@@ -12,8 +12,8 @@ pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 
     philox4x32([lane, address, group as u32, (group >> 32) as u32], key)[(step & 3) as usize]
 }
 
-/// Uniform in [-1, 1): the 24 high bits of a word, on a grid of 2⁻²³. Every operation is exact, so there is nothing
-/// to agree on with other backends.
+/// Uniform in [-1, 1): the 24 high bits of a word, on a grid of 2⁻²³. Every operation is exact, so all
+/// backends give the same bits.
 #[inline(always)]
 pub const fn signed_unit(word: u32) -> f32 {
     (word >> 8) as i32 as f32 * (1.0 / 8_388_608.0) - 1.0
@@ -31,11 +31,11 @@ pub fn signed_units(seed: u64, address: u32, group: u64, first: u32, out: &mut [
     #[cfg(target_arch = "x86_64")]
     {
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has the feature.
+            // SAFETY: the processor supports the feature.
             return unsafe { fill_avx512(seed, address, group, first, out) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has the feature.
+            // SAFETY: the processor supports the feature.
             return unsafe { fill_avx2(seed, address, group, first, out) };
         }
     }
@@ -48,7 +48,7 @@ fn fill_avx2(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32
     fill(seed, address, group, first, 0, out);
 }
 
-/// From lane `first + at` on. Indices and arrays in memory, because that is what becomes vectors.
+/// From lane `first + at`. Written with indices and arrays in memory, so that the compiler vectorises it.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
 fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [Vec<f32>; 4]) {
@@ -70,12 +70,12 @@ fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [V
     }
 }
 
-/// Vectors of eight lanes that are on their way together, so that products need not be waited for.
+/// Vectors of eight lanes computed together, to hide the latency of multiplications.
 #[cfg(target_arch = "x86_64")]
 const ABREAST: usize = BLOCK / 8;
 
-/// Whole blocks by hand, 1.8 times as fast as what the compiler makes of [`fill`] (62 µs per step for 138,639 lanes on
-/// one core of a 2023 server processor); what remains, plainly.
+/// Whole blocks with intrinsics, 1.8 times as fast as the compiler's [`fill`] (62 µs per step for 138,639 lanes on
+/// one core of a 2023 server processor); the rest by [`fill`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
@@ -94,7 +94,7 @@ fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f
             for (word, out) in words.iter().zip(out.as_chunks_mut::<8>().0) {
                 let high = _mm256_srli_epi32::<8>(_mm512_cvtepi64_epi32(*word));
                 let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(high), _mm256_set1_ps(1.0 / 8_388_608.0));
-                // SAFETY: eight numbers are 32 bytes.
+                // SAFETY: eight words are 32 bytes.
                 unsafe { _mm256_storeu_ps(out.as_mut_ptr(), _mm256_sub_ps(scaled, _mm256_set1_ps(1.0))) };
             }
         }
@@ -114,7 +114,7 @@ fn philox_avx512(
     group: u64,
 ) -> [[std::arch::x86_64::__m512i; ABREAST]; 4] {
     use std::arch::x86_64::*;
-    const XOR: i32 = 0x96; // of three
+    const XOR: i32 = 0x96; // ternary logic: a ^ b ^ c
     let same = |word: u64| _mm512_set1_epi64((word & 0xffff_ffff) as i64);
     let mut x = [lanes, [same(address.into()); ABREAST], [same(group); ABREAST], [same(group >> 32); ABREAST]];
     let mut key = [seed as u32, (seed >> 32) as u32];

@@ -1,5 +1,5 @@
 //! Power spectra after Welch (1967), as *scipy.signal.welch* and *elephant.spectral.welch_psd* have them by default: Hann
-//! windows that overlap by half, the mean taken off each, density on one side.
+//! windows with 50 % overlap, the mean of each removed, one-sided density.
 
 use std::f64::consts::TAU;
 
@@ -13,14 +13,14 @@ pub struct Spectrum {
     pub frequencies: Vec<f64>,
     /// Power per Hz.
     pub density: Vec<f64>,
-    /// Segments that were averaged.
+    /// Number of averaged segments.
     pub n_segments: usize,
     /// Samples per segment: a power of two.
     pub segment: usize,
 }
 
-/// The spectrum of a signal sampled at a rate, from segments of so many samples: a power of two not longer than the
-/// signal. `None` when it is shorter than that.
+/// The spectrum of a sampled signal from segments of `segment` samples: a power of two, at most the length of the
+/// signal. `None` when the signal is shorter.
 pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
     if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
         return None;
@@ -35,22 +35,22 @@ pub fn welch(signal: &[f64], rate_hz: f64, segment: usize) -> Option<Spectrum> {
     Some(Spectrum { frequencies: frequencies(rate_hz, segment), density, n_segments, segment })
 }
 
-/// Power over time: the spectra of which [`welch`] is the mean, one after the other.
+/// Power over time: the consecutive spectra averaged by [`welch`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spectrogram {
     /// From 0 to half the sampling rate, Hz.
     pub frequencies: Vec<f64>,
-    /// Power per Hz: a spectrum per column, one column after the other.
+    /// Power per Hz: one spectrum per column, column after column.
     pub density: Vec<f64>,
-    /// From the middle of a column to that of the next, seconds; the first middle is as far from the beginning.
+    /// Time between the centres of consecutive columns, seconds; also the time of the first centre.
     pub column_secs: f64,
-    /// Segments that were averaged into a column.
+    /// Number of segments averaged into a column.
     pub per_column: usize,
     /// Samples per segment: a power of two.
     pub segment: usize,
 }
 
-/// The spectra of overlapping segments, neighbours averaged until they are no more than `most` columns.
+/// The spectra of overlapping segments, adjacent ones averaged until there are at most `most` columns.
 pub fn spectrogram(signal: &[f64], rate_hz: f64, segment: usize, most: usize) -> Option<Spectrogram> {
     if segment < 4 || !segment.is_power_of_two() || signal.len() < segment {
         return None;
@@ -74,7 +74,7 @@ fn frequencies(rate_hz: f64, segment: usize) -> Vec<f64> {
     (0..=segment / 2).map(|i| i as f64 * rate_hz / segment as f64).collect()
 }
 
-/// Hands out the density of every segment, on one side.
+/// Calls back with the one-sided density of every segment.
 fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnMut(&[f64])) {
     let window: Vec<f64> = (0..segment).map(|i| 0.5 - 0.5 * (TAU * i as f64 / segment as f64).cos()).collect();
     let scale = 1.0 / (rate_hz * window.iter().map(|w| w * w).sum::<f64>());
@@ -85,7 +85,7 @@ fn periodograms(signal: &[f64], rate_hz: f64, segment: usize, mut take: impl FnM
         let mut bins: Vec<Complex> = part.iter().zip(&window).map(|(x, w)| ((x - mean) * w, 0.0)).collect();
         transform(&mut bins);
         for (i, (d, (re, im))) in density.iter_mut().zip(&bins).enumerate() {
-            // Both sides on one, except where there is only one.
+            // One-sided: doubled except at 0 and at half the sampling rate.
             *d = (re * re + im * im) * scale * if i == 0 || i == last { 1.0 } else { 2.0 };
         }
         take(&density);
@@ -122,7 +122,7 @@ fn transform(x: &mut [Complex]) {
 mod tests {
     use super::*;
 
-    /// The transform against its definition.
+    /// The transform equals its definition.
     #[test]
     fn the_transform_is_the_sum_it_stands_for() {
         let x: Vec<Complex> = (0..16).map(|i| ((i * i % 7) as f64, (i % 3) as f64)).collect();
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// By hand: a sine of amplitude 2 has power 2, all of it within two bins of its frequency.
+    /// Computed manually: a sine of amplitude 2 has power 2, all of it within two bins of its frequency.
     #[test]
     fn a_sine_has_half_its_squared_amplitude() {
         let signal: Vec<f64> = (0..4096).map(|i| 5.0 + 2.0 * (TAU * 40.0 * f64::from(i) / 1000.0).sin()).collect();
@@ -175,7 +175,7 @@ mod tests {
         assert!((few.column_secs - 7.0 * 0.128).abs() < 1e-12);
     }
 
-    /// By hand: independent counts of variance 1 at 1 kHz have 2/1000 per Hz on one side.
+    /// Computed manually: independent counts of variance 1 at 1 kHz have a one-sided density of 2/1000 per Hz.
     #[test]
     fn white_noise_is_flat() {
         let mut state = 1_u64;

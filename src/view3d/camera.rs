@@ -1,29 +1,29 @@
-//! Where the picture is taken from.
+//! The camera: position, direction, projection.
 
 use glam::{Mat4, Vec2, Vec3, camera::rh};
 
 /// A camera that looks at a target from a distance. At yaw 0 and pitch 0 it looks along −z: x right, y up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Camera {
-    /// The point it turns around, world units.
+    /// The point it orbits, world units.
     pub target: Vec3,
-    /// Turn around the vertical, radians.
+    /// Rotation around the vertical axis, radians.
     pub yaw: f32,
-    /// Lift above the horizontal, radians; kept within a quarter turn.
+    /// Elevation, radians, within ±π/2.
     pub pitch: f32,
-    /// From the target, world units.
+    /// Distance from the target, world units.
     pub distance: f32,
     /// Vertical field of view, radians.
     pub fov_y: f32,
-    /// Parallel instead of central projection; the target plane keeps its size.
+    /// Orthographic instead of perspective projection; the target plane keeps its size.
     pub orthographic: bool,
-    /// Radius of everything there is to see around [`Camera::centre`], world units: sets the depth range.
+    /// Radius of the bounding sphere around [`Camera::centre`], world units: sets the depth range.
     pub radius: f32,
-    /// Centre of everything there is to see.
+    /// Centre of the bounding sphere.
     pub centre: Vec3,
 }
 
-/// The fixed directions to look from.
+/// Fixed view directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// From the viewer's side, along −z.
@@ -37,10 +37,10 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// In the order of the keys 1 to 4.
+    /// In the order of keys 1 to 4.
     pub const ALL: [Self; 4] = [Self::Front, Self::Back, Self::Left, Self::Top];
 
-    /// Name on its button.
+    /// Label of its button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Front => "Front",
@@ -67,22 +67,22 @@ impl Default for Camera {
 }
 
 impl Camera {
-    /// From the target towards the eye, unit length.
+    /// Direction from the target to the eye, unit length.
     pub fn backward(&self) -> Vec3 {
         Vec3::new(self.yaw.sin() * self.pitch.cos(), self.pitch.sin(), self.yaw.cos() * self.pitch.cos())
     }
 
-    /// The picture's right, unit length.
+    /// Right direction of the image, unit length.
     pub fn right(&self) -> Vec3 {
         Vec3::new(self.yaw.cos(), 0.0, -self.yaw.sin())
     }
 
-    /// The picture's up, unit length.
+    /// Up direction of the image, unit length.
     pub fn up(&self) -> Vec3 {
         self.backward().cross(self.right())
     }
 
-    /// Where the eye is.
+    /// Position of the eye.
     pub fn eye(&self) -> Vec3 {
         self.target + self.backward() * self.distance
     }
@@ -98,7 +98,7 @@ impl Camera {
         ((to_centre - reach).max(far * 1e-3), far)
     }
 
-    /// World to clip space (depth 0 to 1) for a picture this much wider than high.
+    /// World to clip space (depth 0 to 1) for an image of this aspect ratio.
     pub fn clip_from_world(&self, aspect: f32) -> Mat4 {
         let view = rh::view::look_to_mat4(self.eye(), -self.backward(), self.up());
         let (near, far) = self.depth_range();
@@ -117,12 +117,12 @@ impl Camera {
         self.distance * (self.fov_y * 0.5).tan()
     }
 
-    /// Size of a pixel in the target plane, world units, in a picture this many pixels high.
+    /// Size of a pixel in the target plane, world units, in an image of this height in pixels.
     pub fn world_per_pixel(&self, height_px: f32) -> f32 {
         2.0 * self.half_height() / height_px.max(1.0)
     }
 
-    /// Turns around the target by a drag, pixels.
+    /// Orbits the target by a drag, pixels.
     pub fn orbit(&mut self, drag_px: Vec2, height_px: f32) {
         let radians = std::f32::consts::PI / height_px.max(1.0);
         self.yaw = (self.yaw - drag_px.x * radians).rem_euclid(std::f32::consts::TAU);
@@ -135,8 +135,8 @@ impl Camera {
         self.target += (self.up() * drag_px.y - self.right() * drag_px.x) * scale;
     }
 
-    /// Nearer (`factor` < 1) or farther, keeping what is under the pointer there. The pointer is measured in
-    /// pixels from the picture's centre, y down.
+    /// Moves nearer (`factor` < 1) or farther, keeping the point under the pointer fixed. The pointer is in pixels from
+    /// the image's centre, y down.
     pub fn zoom_at(&mut self, factor: f32, from_centre_px: Vec2, height_px: f32) {
         let before = self.distance;
         self.distance = (self.distance * factor).clamp(self.radius * 1e-3, self.radius * 20.0);
@@ -145,7 +145,7 @@ impl Camera {
         self.target += (self.right() * from_centre_px.x - self.up() * from_centre_px.y) * scale * shift;
     }
 
-    /// Looks at a box so that all of it is seen, from the present direction.
+    /// Fits a box into the view, keeping the direction.
     pub fn fit(&mut self, min: Vec3, max: Vec3, aspect: f32) {
         self.target = (min + max) * 0.5;
         let half = ((max - min) * 0.5).max(Vec3::splat(1e-3));
@@ -160,13 +160,13 @@ impl Camera {
         self.distance = needed.fold(1e-3, f32::max);
     }
 
-    /// Declares what there is to see: sets the depth range.
+    /// Sets the bounding sphere and with it the depth range.
     pub fn enclose(&mut self, min: Vec3, max: Vec3) {
         self.centre = (min + max) * 0.5;
         self.radius = ((max - min) * 0.5).length().max(1e-3);
     }
 
-    /// Turns to a fixed direction.
+    /// Sets a fixed view direction.
     pub fn look_from(&mut self, preset: Preset) {
         use std::f32::consts::{FRAC_PI_2, PI};
         (self.yaw, self.pitch) = match preset {

@@ -1,15 +1,15 @@
-//! What is drawn besides points: a surface one looks through, and lines between points.
+//! Geometry drawn besides points: a transparent surface, and lines between points.
 
 use super::{EXTRAS_WGSL, POINTS_WGSL, pipelines::Shader, shell::Mesh};
 use wgpu::util::DeviceExt as _;
 
-/// An end of a line; two after each other are a line.
+/// A vertex of a line list; two consecutive ones form a line.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct End {
-    /// Where.
+    /// Position.
     pub position: [f32; 3],
-    /// Its colour there, not premultiplied.
+    /// Colour, not premultiplied.
     pub color: [u8; 4],
 }
 
@@ -54,7 +54,7 @@ impl Extras {
         self.ends.is_some()
     }
 
-    /// Draws them into a pass in which the points already are.
+    /// Draws them into a pass after the points.
     pub fn record(&self, pass: &mut wgpu::RenderPass<'_>, bind: &wgpu::BindGroup, has_shell: bool) {
         let mesh = self.mesh.as_ref().filter(|_| has_shell);
         for (pipeline, drawn) in [(&self.shell, mesh), (&self.line, self.ends.as_ref())] {
@@ -77,7 +77,7 @@ fn buffer(device: &wgpu::Device, usage: wgpu::BufferUsages, contents: &[u8]) -> 
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("extras"), contents, usage })
 }
 
-/// Of the surface and of the lines. Neither hides anything behind it.
+/// Pipelines of the surface and the lines. Neither writes depth.
 fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -> [wgpu::RenderPipeline; 2] {
     let shader = Shader::new(device, layout, "extras.wgsl", [POINTS_WGSL, EXTRAS_WGSL].concat().into());
     let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3];

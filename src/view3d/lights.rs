@@ -1,9 +1,9 @@
-//! The few points that are drawn on top of all: what glows, what wears a ring. Picked here, so that a renderer without
-//! a graphics processor does not look at every point to draw a few.
+//! Highlighted points drawn on top: glowing points, ringed points. Selected on the CPU, so that a software renderer
+//! does not process every point to draw a few.
 
 use super::Look;
 
-/// One of them, as the device takes it.
+/// A highlighted point, as laid out on the device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub(super) struct Light {
@@ -15,14 +15,14 @@ pub(super) struct Light {
 /// Bytes of a light.
 pub(super) const LIGHT: u64 = size_of::<Light>() as u64;
 
-/// Bit of a code that marks the selected.
+/// Bit of a code that marks selected points.
 pub(super) const SELECTED: u32 = 1 << 16;
-/// Bit of a light's code that marks the one under the pointer.
+/// Bit of a code that marks the point under the pointer.
 const HOVERED: u32 = 1 << 17;
-/// A glow is seen until it is 2 % of its strength: this many decay times.
+/// A glow is drawn until it has decayed to 2 %: this many decay times.
 const SEEN: f32 = 3.92;
 
-/// The points as they were given.
+/// Copies of the points' data.
 #[derive(Default)]
 pub(super) struct Given {
     pub positions: Vec<[f32; 3]>,
@@ -36,8 +36,8 @@ impl Given {
         Some(Light { position, code, value: *self.values.get(index)? })
     }
 
-    /// Puts what glows at the beginning of `out`, and what wears a ring behind, each in order; how many glow, and how many
-    /// there are of both. What lies behind these is left over: taking it away would mean to write it again.
+    /// Writes glowing points to the beginning of `out`, then ringed ones, each in order; returns the number of glowing
+    /// points and of both. Later entries of `out` are stale: truncating would write them again.
     pub fn lights(&self, look: &Look, out: &mut Vec<Light>) -> (usize, usize) {
         let (n_glowing, rings) = (self.glowing(look, out), self.ringed(look));
         let n = n_glowing + rings.len();
@@ -48,9 +48,8 @@ impl Given {
         (n_glowing, n)
     }
 
-    /// Puts what glows at the beginning of `out`, in order; how many these are. Whether anything may glow is the look's
-    /// to say. Every point is written and the next one written over it unless it is seen: who glows cannot be foreseen,
-    /// and a wrongly guessed branch costs more than writing.
+    /// Writes glowing points to the beginning of `out`, in order; returns their number. Every point is written and
+    /// overwritten by the next unless it glows: branchless, because mispredictions cost more than the writes.
     fn glowing(&self, look: &Look, out: &mut Vec<Light>) -> usize {
         if look.flags[0] != 2 {
             return 0;
@@ -67,7 +66,7 @@ impl Given {
         n
     }
 
-    /// What wears a ring: the selected when they do, and the hovered.
+    /// Ringed points: selected ones when rings are on, and the hovered one.
     fn ringed(&self, look: &Look) -> Vec<Light> {
         let mut rings = vec![];
         if look.flags[1] == 1 {

@@ -1,7 +1,7 @@
-//! Points in space: a camera, an instanced point renderer with its own depth buffer, picking on the CPU.
+//! 3D points: a camera, an instanced point renderer with its own depth buffer, picking on the CPU.
 //!
-//! Knows `wgpu` and `glam`; it has never heard of a neuron, nor of a toolkit: colours are plain byte arrays,
-//! pointers are pixels. The window provides an encoder to draw with and a pass to blit into.
+//! Depends on `wgpu` and `glam` only, on no simulation and no GUI toolkit: colours are byte arrays, pointer positions
+//! are pixels. The window provides an encoder to draw with and a pass to blit into.
 
 mod camera;
 mod extras;
@@ -22,7 +22,7 @@ pub use targets::{COLOR_FORMAT, DEPTH_FORMAT};
 
 /// The shader of the points.
 pub const POINTS_WGSL: &str = include_str!("points.wgsl");
-/// The shader of what is drawn besides them; follows the one of the points.
+/// The shader of surface and lines; appended to the one of the points.
 pub const EXTRAS_WGSL: &str = include_str!("extras.wgsl");
-/// The shader that copies the finished picture into the window.
+/// The shader that copies the finished image into the window.
 pub const BLIT_WGSL: &str = include_str!("blit.wgsl");

@@ -1,26 +1,26 @@
-//! What is under the pointer, or inside a lasso. On the CPU: a millisecond for 140,000 points, testable anywhere.
+//! Picking: the point under the pointer, or the points inside a lasso. On the CPU: 1 ms for 140,000 points.
 
 use super::Camera;
 use glam::{Mat4, Vec2, Vec3};
 
-/// World to pixels for one camera and one picture size.
+/// World to pixels for one camera and one image size.
 #[derive(Clone, Copy, Debug)]
 pub struct Projector {
     clip_from_world: Mat4,
-    /// Picture size, pixels.
+    /// Image size, pixels.
     pub size_px: Vec2,
     orthographic: bool,
 }
 
 impl Projector {
-    /// For this camera and a picture of this many pixels.
+    /// For this camera and an image of this many pixels.
     pub fn new(camera: &Camera, size_px: Vec2) -> Self {
         let size_px = size_px.max(Vec2::ONE);
         let clip_from_world = camera.clip_from_world(size_px.x / size_px.y);
         Self { clip_from_world, size_px, orthographic: camera.orthographic }
     }
 
-    /// Where a point is in the picture, pixels from the top left, and its depth; `None` behind the eye.
+    /// Projects a point: pixels from the top left, and depth; `None` behind the eye.
     pub fn project(&self, point: [f32; 3]) -> Option<(Vec2, f32)> {
         let clip = self.clip_from_world * Vec3::from(point).extend(1.0);
         if clip.w <= 1e-6 || clip.z < 0.0 {
@@ -30,8 +30,8 @@ impl Projector {
         Some((at, if self.orthographic { clip.z } else { clip.w }))
     }
 
-    /// The nearest visible point whose disc of `radius_px` pixels covers the pointer; with none, the one whose
-    /// centre is closest within `slack_px`.
+    /// The nearest visible point whose disc of `radius_px` pixels covers the pointer; otherwise the one with
+    /// the closest centre within `slack_px`.
     pub fn pick(
         &self,
         points: &[[f32; 3]],
@@ -74,7 +74,7 @@ impl Projector {
     }
 }
 
-/// Whether a point lies inside a polygon (even-odd rule).
+/// Whether a point is inside a polygon (even-odd rule).
 pub fn inside_polygon(polygon: &[Vec2], at: Vec2) -> bool {
     let mut inside = false;
     for (i, a) in polygon.iter().enumerate() {

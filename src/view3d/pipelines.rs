@@ -1,4 +1,4 @@
-//! How points are drawn: the three passes of points.wgsl, and what they are given.
+//! Render pipelines of points: the three passes of points.wgsl and their bindings.
 
 use super::{
     POINTS_WGSL,
@@ -7,7 +7,7 @@ use super::{
 };
 use std::borrow::Cow;
 
-/// What a [`Light`](super::lights::Light) consists of.
+/// Vertex attributes of a [`Light`](super::lights::Light).
 const LIGHT_ATTRIBUTES: [wgpu::VertexAttribute; 3] =
     wgpu::vertex_attr_array![0 => Float32x3, 1 => Uint32, 2 => Float32];
 
@@ -72,7 +72,7 @@ pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -
         .map(|(name, buffers, depth)| shader.pipeline(device, name, strip, buffers, depth))
 }
 
-/// A shader whose entry points are called `…_vertex` and `…_fragment`.
+/// A shader with entry points `…_vertex` and `…_fragment`.
 pub(super) struct Shader {
     module: wgpu::ShaderModule,
     layout: wgpu::PipelineLayout,
@@ -90,8 +90,8 @@ impl Shader {
         Self { module, layout }
     }
 
-    /// Blends what it draws over what is there. `depth`: how it is compared with the depth that is there, and whether it
-    /// leaves its own; without it, in a pass that has none.
+    /// A pipeline with alpha blending. `depth`: the comparison and whether depth is written; `None` for a pass without
+    /// a depth buffer.
     pub fn pipeline(
         &self,
         device: &wgpu::Device,

@@ -1,8 +1,8 @@
-//! The points on the device, and the picture made of them.
+//! The points on the device, and the rendered image.
 //!
-//! Positions go up once, and again when they have moved; classes when the colouring or the selection changes; values when they colour the points.
-//! The ground, all points in their colours, is drawn again only when the view of it changed; a glow is a few lights on
-//! a copy of it.
+//! Positions are uploaded once and when they change; classes when the colouring or the selection changes; values when
+//! they colour the points. The base image (all points in their colours) is drawn only when it changed; glow is drawn
+//! on a copy of it.
 
 use super::{
     Camera,
@@ -16,37 +16,37 @@ use glam::Vec2;
 use std::time::{Duration, Instant};
 use wgpu::util::DeviceExt as _;
 
-/// Everything about a picture that is not a point. Kept equal to `Look` in points.wgsl.
+/// Uniforms of an image. Must match `Look` in points.wgsl.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Look {
     /// The camera.
     pub clip_from_world: [f32; 16],
-    /// Behind the points, RGB in display space; how bright a glow is, 0 to 1, less when many glow.
+    /// Background, RGB in display space; brightness of a glow, 0 to 1, less when many points glow.
     pub background: [f32; 4],
-    /// Rings around the selected.
+    /// Colour of the rings around selected points.
     pub accent: [f32; 4],
     /// Width, height; radius of a point in world units × pixels per unit; smallest radius. Pixels.
     pub size: [f32; 4],
-    /// Depth where fading to the background begins, ends; how much, 0 to 1; 1 when the projection is parallel.
+    /// Depth where fading to the background begins, ends; its amount, 0 to 1; 1 when the projection is orthographic.
     pub fog: [f32; 4],
-    /// Lowest and highest value of the colour map; decay of the glow in units of the value; brightness of
-    /// what does not glow.
+    /// Lowest and highest value of the colormap; decay of the glow in units of the value; brightness of points that do
+    /// not glow.
     pub range: [f32; 4],
-    /// Mode (0 class, 1 value, 2 glow); selection: 0 none, 1 with rings, 2 without; hovered point + 1; 1 on a dark ground.
+    /// Mode (0 class, 1 value, 2 glow); selection: 0 none, 1 with rings, 2 without; hovered point + 1; 1 on a dark background.
     pub flags: [u32; 4],
-    /// Colour of the surface around the points, and how much of it is seen at its rim, 0 to 1.
+    /// Colour of the surface around the points, and its opacity at the rim, 0 to 1.
     pub shell: [f32; 4],
-    /// Where the eye is; or, with 1, which way it is from everywhere.
+    /// Position of the eye (w = 0), or its direction for an orthographic projection (w = 1).
     pub eye: [f32; 4],
 }
 
 impl Look {
-    /// A plain picture by class: camera, size in pixels, radius of a point in world units, smallest in pixels.
+    /// A plain image by class: camera, size in pixels, radius of a point in world units, smallest in pixels.
     pub fn new(camera: &Camera, size_px: Vec2, radius: f32, min_radius_px: f32) -> Self {
         let scale = if camera.orthographic { camera.half_height() } else { (camera.fov_y * 0.5).tan() };
         let (near, far) = camera.depth_range();
-        // Parallel depth is 0 to 1 between the planes, central depth is the distance itself.
+        // Orthographic depth is 0 to 1 between the planes, perspective depth is the distance.
         let (near, far, parallel) = if camera.orthographic { (0.0, 1.0, 1.0) } else { (near, far, 0.0) };
         Self {
             clip_from_world: camera.clip_from_world(size_px.x / size_px.y.max(1.0)).to_cols_array(),
@@ -66,7 +66,7 @@ impl Look {
         (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
     }
 
-    /// What of it decides the ground: not the lights on top.
+    /// The part that determines the base image: not the highlights on top.
     fn of_ground(&self) -> Self {
         let mut look = Self { accent: [0.0; 4], ..*self };
         (look.background[3], look.range[2], look.flags[3]) = (0.0, 0.0, 0);
@@ -74,15 +74,15 @@ impl Look {
     }
 }
 
-/// A coordinate of what is nowhere: no shader draws it. Kept equal to `is_nowhere` in points.wgsl.
+/// A coordinate outside every view: no shader draws it. Must match `is_nowhere` in points.wgsl.
 const NOWHERE: f32 = 1e30;
 
-/// A class code with the mark of the selected.
+/// A class code with the bit of selected points.
 pub fn selected(code: u16, is_selected: bool) -> u32 {
     u32::from(code) | if is_selected { SELECTED } else { 0 }
 }
 
-/// The points and the picture.
+/// The points and the image.
 pub struct Scene {
     blit: Blit,
     body: wgpu::RenderPipeline,
@@ -98,9 +98,9 @@ pub struct Scene {
     targets: Option<Targets>,
     drawn: Option<Look>,
     grounded: Option<Look>,
-    /// Values or positions changed since the picture was drawn.
+    /// Values or positions changed since the image was drawn.
     owes: bool,
-    /// Positions changed since they went up.
+    /// Positions changed since the last upload.
     moved: bool,
     drawn_at: Instant,
     rest: Duration,
@@ -114,7 +114,7 @@ struct Points {
     lights: wgpu::Buffer,
     len: u32,
     given: Given,
-    /// What was last put into `lights`.
+    /// The last content of `lights`.
     shining: Vec<Light>,
 }
 
@@ -177,7 +177,7 @@ impl Scene {
         self.start_over();
     }
 
-    /// Moves the points; what is not finite is nowhere. Another number of points is ignored.
+    /// Sets positions; points with non-finite coordinates are not drawn. A different number of points is ignored.
     pub fn move_points(&mut self, positions: &[[f32; 3]]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == positions.len()) {
             let place = |p: &[f32; 3]| if p.iter().all(|x| x.is_finite()) { *p } else { [NOWHERE; 3] };
@@ -187,18 +187,18 @@ impl Scene {
         }
     }
 
-    /// Nothing of the picture is valid any more.
+    /// Marks the whole image as out of date.
     fn start_over(&mut self) {
         (self.drawn, self.grounded) = (None, None);
     }
 
-    /// The surface around the points; drawn while [`Look::shell`] has some of it seen.
+    /// The surface around the points; drawn while the opacity in [`Look::shell`] is above 0.
     pub fn set_shell(&mut self, device: &wgpu::Device, mesh: &Mesh) {
         self.extras.set_shell(device, mesh);
         self.start_over();
     }
 
-    /// Lines between points: two ends each.
+    /// Lines between points: two vertices each.
     pub fn set_lines(&mut self, device: &wgpu::Device, ends: &[End]) {
         if !ends.is_empty() || self.extras.has_lines() {
             self.extras.set_lines(device, ends);
@@ -206,7 +206,7 @@ impl Scene {
         }
     }
 
-    /// One [`selected`] code per point; anything else is ignored.
+    /// One [`selected`] code per point; other lengths are ignored.
     pub fn set_codes(&mut self, queue: &wgpu::Queue, codes: &[u32]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == codes.len()) {
             queue.write_buffer(&points.codes, 0, bytemuck::cast_slice(codes));
@@ -215,7 +215,7 @@ impl Scene {
         }
     }
 
-    /// One value per point; anything else is ignored.
+    /// One value per point; other lengths are ignored.
     pub fn set_values(&mut self, values: &[f32]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == values.len()) {
             points.given.values.copy_from_slice(values);
@@ -236,18 +236,18 @@ impl Scene {
         self.start_over();
     }
 
-    /// The colour map of values, from low to high; the first and the last colour are of what lies beyond the range.
+    /// The colormap of values, from low to high; the first and the last colour are for values beyond the range.
     pub fn set_ramp(&mut self, queue: &wgpu::Queue, colors: &[[u8; 4]; 256]) {
         write(queue, &self.ramp, colors);
         self.start_over();
     }
 
-    /// How often the picture was really drawn.
+    /// Number of times the image was drawn.
     pub fn redraws(&self) -> u64 {
         self.redraws
     }
 
-    /// Brings the picture up to date. Does nothing when nothing changed.
+    /// Updates the image. Does nothing when nothing changed.
     pub fn draw(
         &mut self,
         device: &wgpu::Device,
@@ -260,7 +260,7 @@ impl Scene {
             self.targets = Some(self.blit.targets(device, size_px));
             self.start_over();
         }
-        // The exposure belongs to the values: alone, it is no reason to draw.
+        // Exposure depends on the values: its change alone does not redraw.
         let same = |drawn: Look| {
             let mut now = *look;
             now.background[3] = drawn.background[3];
@@ -270,7 +270,7 @@ impl Scene {
             return;
         }
         queue.write_buffer(&self.look, 0, bytemuck::bytes_of(look));
-        // In a colour map of values the ground itself is what changes.
+        // With a colormap of values the base image itself changes.
         let is_map = look.flags[0] == 1;
         if self.grounded != Some(look.of_ground()) || ((is_map || self.moved) && self.owes) {
             if let Some(points) = self.points.as_ref().filter(|_| std::mem::take(&mut self.moved)) {
@@ -289,13 +289,13 @@ impl Scene {
         self.redraws += 1;
     }
 
-    /// New values alone are drawn no sooner than this after the last picture: on a software renderer, where this
-    /// picture costs more than the rest of the window, so that the window stays quick.
+    /// Minimum time between images when only values changed: on a software renderer this image costs more than the rest
+    /// of the window, which must stay responsive.
     pub fn set_rest(&mut self, rest: Duration) {
         self.rest = rest;
     }
 
-    /// When new values are waiting for their picture: how long still.
+    /// Remaining time until pending values are drawn.
     pub fn owed_in(&self) -> Option<Duration> {
         self.owes.then(|| self.rest.saturating_sub(self.drawn_at.elapsed()))
     }
@@ -317,7 +317,7 @@ impl Scene {
         self.extras.record(&mut pass, &self.bind, look.shell[3] > 0.0);
     }
 
-    /// The ground, and the lights on it.
+    /// The base image, and the highlights on it.
     fn record_lights(
         &mut self,
         device: &wgpu::Device,
@@ -353,7 +353,7 @@ impl Scene {
         }
     }
 
-    /// Copies the picture into the window's pass, filling its viewport.
+    /// Copies the image into the window's pass, filling its viewport.
     pub fn blit(&self, pass: &mut wgpu::RenderPass<'_>) {
         if let Some(targets) = &self.targets {
             self.blit.paint(targets, pass);
@@ -382,7 +382,7 @@ fn begin<'a>(
     })
 }
 
-/// 256 colours a row.
+/// 256 colours per row.
 fn strip(device: &wgpu::Device, rows: u32) -> wgpu::Texture {
     device.create_texture(&wgpu::TextureDescriptor {
         label: Some("colours"),

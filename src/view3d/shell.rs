@@ -1,36 +1,36 @@
-//! The surface around a cloud of points, as a mesh one can look through.
+//! The surface around a point cloud, as a mesh drawn transparently.
 //!
-//! Points are counted in a grid and blurred; what cannot be reached from outside is inside; the surface between is found
-//! with naive surface nets (Gibson 1998).
+//! Points are counted in a grid and blurred; cells not reachable from outside are inside; the surface is extracted with
+//! naive surface nets (Gibson 1998).
 
 use glam::{IVec3, Vec3};
 
-/// Cells along the longest side at most, and at least.
+/// Maximum and minimum number of cells along the longest side.
 const RESOLUTION: (f32, f32) = (56.0, 14.0);
-/// With few points cells are larger, so that chance does not wrinkle the surface: this many along a side for each point
-/// along it.
+/// With few points cells are larger, so that sampling noise does not wrinkle the surface: cells per point along a
+/// side.
 const PER_POINT: f32 = 1.15;
 /// Empty cells around the points.
 const MARGIN: i32 = 5;
-/// Radius of one blur, cells, and how many.
+/// Radius of one blur in cells, and the number of blurs.
 const BLUR: (i32, usize) = (1, 3);
-/// Inside is where the density is more than this share of its mean where points are.
+/// Inside is where the density exceeds this fraction of its mean over occupied cells.
 const SHARE: f32 = 0.12;
-/// Passes that draw every corner towards its neighbours.
+/// Smoothing passes over the vertices.
 const SMOOTHING: usize = 4;
-/// Of fewer points there is no surface worth looking at.
+/// Minimum number of points for a surface.
 const FEWEST: usize = 200;
 
-/// Triangles.
+/// A triangle mesh.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mesh {
-    /// Corners: place and normal.
+    /// Vertices: position and normal.
     pub corners: Vec<[[f32; 3]; 2]>,
-    /// Three corners each.
+    /// Triangles: three vertex indices each.
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// The surface around points; empty when they are few or all in one plane.
+/// The surface around points; empty when there are few, or all in one plane.
 pub fn shell(points: &[[f32; 3]]) -> Mesh {
     let finite: Vec<Vec3> = points.iter().map(|p| Vec3::from(*p)).filter(|p| p.is_finite()).collect();
     if finite.len() < FEWEST {
@@ -103,7 +103,7 @@ impl Grid {
         (0..size.x * size.y * size.z).map(move |i| (place(i), i as usize))
     }
 
-    /// Takes the level away, so that outside is below zero; hollows that cannot be reached from outside are filled.
+    /// Subtracts the level, so that outside is negative; cavities not reachable from outside are filled.
     fn settle(&mut self, level: f32) {
         self.values.iter_mut().for_each(|v| *v -= level);
         let mut is_outside = vec![false; self.values.len()];
@@ -129,7 +129,7 @@ impl Grid {
         }
     }
 
-    /// A corner in every cube the surface passes, a square across every edge it crosses.
+    /// A vertex in every cube crossed by the surface, a quad across every crossed edge.
     fn surface(&self) -> Mesh {
         let mut corner_of = vec![u32::MAX; self.values.len()];
         let mut places: Vec<Vec3> = vec![];
@@ -162,7 +162,7 @@ impl Grid {
         Mesh { corners, triangles }
     }
 
-    /// The middle of where the surface crosses the edges of a cube, in cells.
+    /// The mean of the crossings of a cube's edges, in cells.
     fn crossing(&self, at: IVec3) -> Option<Vec3> {
         let corner = |i: i32| IVec3::new(i & 1, i >> 1 & 1, i >> 2);
         let (mut sum, mut n) = (Vec3::ZERO, 0);
@@ -207,7 +207,7 @@ fn normals(places: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Vec3> {
 mod tests {
     use super::*;
 
-    /// Points on a sphere: hollow inside, and yet one surface, closed, outwards, where the points are.
+    /// Points on a sphere give one closed surface with outward normals, although they are hollow inside.
     #[test]
     fn a_ball_has_one_closed_surface() {
         let golden = |i: usize| {

@@ -1,18 +1,18 @@
-//! The picture the points are drawn into, and its way into the window.
+//! The render targets of the points, and the copy into the window.
 
 use super::BLIT_WGSL;
 
-/// Format of the picture.
+/// Format of the image.
 pub const COLOR_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
-/// Format of its depth.
+/// Format of the depth buffer.
 pub const DEPTH_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
 
 /// Colour and depth of one size.
 pub(super) struct Targets {
     pub size_px: [u32; 2],
-    /// The finished picture.
+    /// The finished image.
     pub color: wgpu::TextureView,
-    /// All of it that does not change with the glow.
+    /// The base image, without highlights.
     pub ground: wgpu::TextureView,
     pub depth: wgpu::TextureView,
     bind: wgpu::BindGroup,
