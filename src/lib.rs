@@ -2,13 +2,13 @@
 //!
 //! **A kind is six declarations — parameters, probes, actions, device structs, kernels, and how to build it.
 //! The program is written once, against the declarations.** A raster shows any `Spikes` probe, a plot any
-//! `Series`, the 3D view any `Field` over a set with positions. What is peculiar to a kind is an *action* or a
+//! `Series`, the 3D view any `Field` over a set with positions. What is specific to a kind is an *action* or a
 //! *parameter*, never a panel.
 //!
 //! # Floors
 //!
 //! ```text
-//!    cli        app ── view3d      who runs it, who looks at it
+//!    cli        app ── view3d      command line, window
 //!      \      / | \
 //!       export  |  engine          files for others; the worker thread
 //!          \    |    |
@@ -16,33 +16,33 @@
 //!            |       |
 //!          kinds     |             one folder each, one shape
 //!          / | \     |             (query: the language of sets of elements)
-//!       data     sim ┘             files kinds are made of; what every kind promises
+//!       data     sim ┘             input files of kinds; the contract of every kind
 //!        |      /   \
-//!       num  params  gpu           numbers equal on both backends; declarations; the device
+//!       num  params  gpu           arithmetic equal on both backends; declarations; the device
 //! ```
 //!
 //! A module names only the floors below it; `tests/floors.rs` holds the table and fails with file and line.
-//! What is deliberately absent:
+//! Deliberate limits:
 //!
-//! - [`num`] and [`params`] know no GPU, no file, no window.
-//! - [`gpu`] is the only module that names the CUDA binding, and it knows no simulation. There is no cargo
-//!   feature for CUDA: it is always compiled in, found or not found when the program starts.
+//! - [`num`] and [`params`] use no GPU, file or window.
+//! - [`gpu`] is the only module that names the CUDA binding, and it contains no simulation. There is no cargo
+//!   feature for CUDA: it is always compiled in; the driver is looked for at start.
 //! - [`kinds`] open no window and read no wall clock; a kind's time is its step count.
-//! - [`engine`] knows `dyn Simulation`, no kind and no window.
-//! - `view3d` draws points; it has never heard of a neuron.
-//! - [`project`] is the only module that knows the file format; everything it writes is versioned.
+//! - [`engine`] uses `dyn Simulation`, no kind and no window.
+//! - `view3d` draws points and is independent of element sets.
+//! - [`project`] is the only module with the file format; everything it writes is versioned.
 //! - `app` holds no simulation state: closing a view loses nothing but scroll positions.
 //!
 //! # Threads
 //!
 //! The window, the engine (owns the simulation), the loader (project → simulation, with progress and cancel)
-//! and the recorder (disk). They talk through closed enums over bounded channels and one mailbox in which
-//! states are replaced and histories appended. The recorder stalls the run rather than lose a spike.
+//! and the recorder (disk). They exchange closed enums over bounded channels, and frames through one mailbox in which
+//! states are replaced and histories appended. The recorder stalls the run instead of losing spikes.
 //!
 //! # Exactness
 //!
 //! Sums over spikes are integers, every random draw has an address (seed, purpose, step, lane), and parameter
-//! changes are taken up between two steps and logged with their step. So a project gives the same bits for any
+//! changes are applied between two steps and logged with their step. So a project gives the same bits for any
 //! number of threads and any batch length, and a run replays from its folder.
 //!
 //! # Glossary

@@ -1,10 +1,10 @@
-// What a device can do at best: one kernel per limit, for the roofline. No simulation uses them.
+// Peak performance of a device: one kernel per limit, for the roofline. Not used by simulations.
 //
-//  read_all, copy_all   memory bandwidth: 16 bytes per thread and access, four accesses on their way at once.
-//  add_scattered        the L2's atomics: random targets, nothing comes back.
+//  read_all, copy_all   memory bandwidth: 16 bytes per thread and access, four accesses in flight.
+//  add_scattered        L2 atomics: random targets, results unused.
 //  multiply_add         f32 units: eight independent chains per thread hide the latency of four cycles.
-//  multiply_tiles       tensor cores by mma.sync, which runs from Turing on; Hopper's wgmma reaches more.
-//  do_nothing           the launch itself.
+//  multiply_tiles       tensor cores by mma.sync (Turing and later); Hopper's wgmma reaches more.
+//  do_nothing           launch overhead.
 #include "gen/ceilings.cuh"
 
 extern "C" __global__ void read_all(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ sums) {

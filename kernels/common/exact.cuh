@@ -4,7 +4,7 @@
 
 namespace exact {
 
-// Uniform in (0, 1): 23 bits, never an end.
+// Uniform in (0, 1): 23 bits, both ends excluded.
 __device__ inline float unit(unsigned int word) { return ((word >> 9) + 0.5f) * 0x1p-23f; }
 
 // Natural logarithm for normal positive x (Cephes logf).

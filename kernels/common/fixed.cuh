@@ -1,9 +1,9 @@
-// The CUDA twin of src/num/fixed.rs: Q16.16 sums, the same whatever thread adds first.
+// The CUDA twin of src/num/fixed.rs: Q16.16 sums, independent of the order of threads.
 #pragma once
 
 namespace fixed {
 
-// Nearest representable number, half away from zero; saturates, and not-a-number is 0.
+// Nearest representable number, half away from zero; saturates; NaN becomes 0.
 __device__ inline int from_real(double x) {
     const double scaled = x * 65536.0;
     if (!(scaled == scaled)) return 0;

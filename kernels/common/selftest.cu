@@ -1,4 +1,4 @@
-// What every other kernel relies on, small enough to compare word for word with the CPU:
+// Building blocks of all other kernels, compared word for word with the CPU:
 // addressed draws, exact functions, order-free sums, and a clock in device memory.
 #include "gen/selftest.cuh"
 #include "common/exact.cuh"

@@ -1,11 +1,11 @@
-// Bernoulli trains, drawn 64 steps at a time; the CUDA twin of src/num/trains.rs, which says how and why.
+// Bernoulli trains, drawn 64 steps at a time; the CUDA twin of src/num/trains.rs, which documents the method.
 #pragma once
 #include "common/philox.cuh"
 
-// Steps of a block, and entries of its table of chances.
+// Steps of a block, and entries of its distribution table.
 constexpr unsigned int TRAIN_STEPS = 64;
 
-// Four words of a lane in a block, by the number of the call.
+// Four words of a lane in a block; `call` counts the Philox calls.
 __device__ inline Words draw_of_block(unsigned long long seed, unsigned int address, unsigned long long block,
                                       unsigned int call, unsigned int lane) {
     return philox4x32({lane, address, (unsigned int)block, (unsigned int)(block >> 32) | call << 26},
@@ -24,7 +24,7 @@ __device__ inline unsigned long long events_of_block(unsigned long long seed, un
     unsigned long long bits = 0;
 #pragma unroll 1
     for (unsigned int i = 0; i < picks; ++i) {
-        // Each word serves two picks, from the second word on.
+        // Each word serves two choices, from the second word on.
         if (i % 2 == 0) {
             words.x = words.y;
             words.y = words.z;

@@ -11,7 +11,7 @@ pub enum GpuError {
         bytes(*needed), bytes(*free), bytes(*total)
     )]
     OutOfMemory {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
         /// Bytes requested.
         needed: u64,
@@ -25,9 +25,9 @@ pub enum GpuError {
         "{doing}: {why}; the GPU or the memory it shares with the CPU is full: make the model smaller, close other programs that use the GPU, or run on the CPU"
     )]
     Full {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// The driver's words.
+        /// The driver's message.
         why: String,
     },
     /// The device or this program's context on it is gone for good: every later call fails as well.
@@ -37,7 +37,7 @@ pub enum GpuError {
     Lost {
         /// The operation that reported it; the cause may be an earlier one.
         doing: String,
-        /// The driver's words.
+        /// The driver's message.
         why: String,
     },
     /// A kernel could not be launched.
@@ -49,7 +49,7 @@ pub enum GpuError {
         threads: u32,
         /// Threads per block.
         block: u32,
-        /// The driver's words.
+        /// The driver's message.
         why: String,
     },
     /// A module could not be compiled or loaded, or lacks a kernel.
@@ -57,25 +57,25 @@ pub enum GpuError {
     Module {
         /// File under `kernels/`.
         file: &'static str,
-        /// The driver's or the compiler's words.
+        /// The driver's or the compiler's message.
         why: String,
     },
     /// Lengths of host and device disagree.
     #[error("{what} holds {device} elements on the GPU, {host} were given")]
     Length {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
         /// Elements on the device.
         device: usize,
         /// Elements on the host.
         host: usize,
     },
-    /// Anything else the driver refused.
+    /// Any other error of the driver.
     #[error("{doing}: {why}; try again, or run on the CPU")]
     Driver {
-        /// What was being done, with sizes.
+        /// The operation, with sizes.
         doing: String,
-        /// The driver's words.
+        /// The driver's message.
         why: String,
     },
 }
@@ -86,12 +86,12 @@ impl GpuError {
         matches!(self, Self::Lost { .. })
     }
 
-    /// From the driver's answer and what was being done.
+    /// From the driver's result and the operation.
     pub(super) fn of(doing: String, error: &DriverError) -> Self {
         Self::judged(error.0 as u32, doing, explain(error))
     }
 
-    /// A launch that was refused, or noticed that the device is gone.
+    /// A launch that was rejected, or detected a lost device.
     pub(super) fn launch(kernel: &'static str, threads: u32, block: u32, error: &DriverError) -> Self {
         match Self::of(format!("kernel {kernel} ({threads} threads in blocks of {block})"), error) {
             Self::Driver { why, .. } => Self::Launch { kernel, threads, block, why },
@@ -99,7 +99,7 @@ impl GpuError {
         }
     }
 
-    /// A module the driver did not take.
+    /// A module rejected by the driver.
     pub(super) fn module(file: &'static str, doing: String, error: &DriverError) -> Self {
         Self::module_judged(file, error.0 as u32, doing, explain(error))
     }
@@ -124,7 +124,7 @@ impl GpuError {
 /// than the headers this program was built with.
 const LOST: &[u32] = &[
     4,   // deinitialised
-    46,  // device unavailable: another program has it to itself
+    46,  // device unavailable: in exclusive use by another program
     100, // no device: it was there when it was opened
     214, // uncorrectable ECC error
     220, // uncorrectable NVLink error
@@ -142,7 +142,7 @@ const LOST: &[u32] = &[
     721, // tensor memory leaked
     802, // system not ready
     806, // MPS server gone
-    999, // unknown: how a driver answers after a suspend, or when the card has fallen off the bus
+    999, // unknown: how a driver answers after a suspend, or when the card is no longer on the bus
 ];
 
 /// What to do when a module is rejected.
@@ -162,7 +162,7 @@ const fn module_help(code: u32) -> &'static str {
 pub(super) const fn open_help(code: u32) -> &'static str {
     match code {
         2 => "its memory is full: close other programs that use it",
-        46 | 101 => "another program has it to itself, or it is in an exclusive mode: end that program",
+        46 | 101 => "in exclusive use by another program, or it is in an exclusive mode: end that program",
         802 => "its system services are still starting: wait a moment, and see that nvidia-fabricmanager runs",
         803 => "driver and kernel module differ: restart the machine",
         804 => "the compatibility libraries do not fit this GPU: take them out of the library path",
@@ -172,7 +172,7 @@ pub(super) const fn open_help(code: u32) -> &'static str {
     }
 }
 
-/// Adds what was being done to the driver's answer.
+/// Adds the operation to the driver's result.
 pub(super) trait Doing<T> {
     /// `doing` is a phrase such as `reading v_m (140000 × 4 B)`.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, GpuError>;
@@ -184,7 +184,7 @@ impl<T> Doing<T> for Result<T, DriverError> {
     }
 }
 
-/// The driver's own sentence with the code people search for.
+/// The driver's message with its error code.
 pub(super) fn explain(error: &DriverError) -> String {
     match error.error_string() {
         Ok(text) => format!("{} ({:?})", text.to_string_lossy(), error.0),

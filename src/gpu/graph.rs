@@ -1,4 +1,4 @@
-//! A step captured once and replayed with one call.
+//! CUDA graphs: a step captured once and replayed with one call.
 
 use super::{
     Gpu, GpuError, Pass,

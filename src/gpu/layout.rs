@@ -2,14 +2,14 @@
 //!
 //! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::header`]
 //! prints its CUDA definition. `Pod` refuses padding on the Rust side and the header asserts the
-//! size on the CUDA side; same scalars, same order, same size and no padding leave no room to drift.
+//! size on the CUDA side; same scalars, same order, same size and no padding keep both in agreement.
 
 use super::{DeviceRepr, ValidAsZeroBits};
 use std::fmt::Write as _;
 
 /// A type that is stored in device memory or passed to a kernel.
 pub trait CudaType: DeviceRepr + ValidAsZeroBits + bytemuck::Pod + Send + Sync {
-    /// Its CUDA spelling.
+    /// Its CUDA type name.
     const C: &'static str;
 }
 
@@ -34,7 +34,7 @@ scalar!(
 pub struct Field {
     /// Name in both languages.
     pub name: &'static str,
-    /// CUDA spelling of its type.
+    /// CUDA name of its type.
     pub c: &'static str,
     /// Doc comment, carried over to the header.
     pub docs: &'static str,
@@ -70,7 +70,7 @@ pub(super) fn comment(docs: &str) -> String {
 ///
 /// ```ignore
 /// device_struct! {
-///     /// What the kernels read.
+///     /// Constants of the kernels.
 ///     pub struct Constants {
 ///         /// exp(-dt / tau_m)
 ///         decay: f32,

@@ -1,8 +1,8 @@
 //! Named ranges on the time line of NVIDIA's profilers: `nsys profile neuropil run …` shows batches and kernels.
 //!
 //! NVTX has been headers alone since version 3: a profiler names its library in `NVTX_INJECTION64_PATH`, and the
-//! program hands that library a table of places to write its functions to. This is the program's half of that
-//! handshake. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is used,
+//! program hands that library a table of addresses to write its functions to. This is the program's side of that
+//! protocol. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is used,
 //! which older toolkits ship and preloading tools replace. With neither, a range costs one load and a branch.
 
 use libloading::Library;
@@ -101,7 +101,7 @@ fn inject(path: &OsStr) -> Option<Calls> {
 
 type GetTable = unsafe extern "C" fn(u32) -> *const c_void;
 type Initialise = unsafe extern "C" fn(GetTable) -> c_int;
-/// One place a function pointer is written to.
+/// Address of a function pointer.
 type Slot = AtomicPtr<c_void>;
 
 /// Functions per module, by the module's number; the first slot of each is never used. A tool fills those it supports.
@@ -178,7 +178,7 @@ const unsafe extern "C" fn export_table(id: u32) -> *const c_void {
     }
 }
 
-/// Lets a tool write its functions into the slots, and takes those that are needed.
+/// Lets a tool write its functions into the slots, and reads the required ones.
 ///
 /// # Safety
 /// `initialise` is a tool's `InitializeInjectionNvtx2`, and the tool stays loaded.

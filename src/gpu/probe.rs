@@ -16,10 +16,10 @@ pub enum OpenError {
         .0 / 1000, .0 % 1000 / 10
     )]
     OldDriver(i32),
-    /// The driver is there but refuses.
+    /// The driver is present but returns an error.
     #[error("the NVIDIA driver answered: {why}; {help}, or run on the CPU")]
     Driver {
-        /// The driver's words.
+        /// The driver's message.
         why: String,
         /// What to do.
         help: &'static str,

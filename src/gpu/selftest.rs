@@ -1,5 +1,5 @@
-//! Does this device return the same bits as the CPU? Draws, exact functions and order-free sums, word for
-//! word; a captured graph, a rewritten [`Cell`] and a copy beside the kernels on the way.
+//! Checks that this device returns the same bits as the CPU: draws, exact functions and order-free sums, word for word;
+//! also a captured graph, an updated [`Cell`] and a copy concurrent with kernels.
 
 use super::{
     Buf, Cell, Gpu, GpuError, Graph, KernelFacts, Pass, Pinned, Timing,
@@ -16,13 +16,13 @@ use crate::{
 use std::{fmt, sync::Arc};
 
 device_struct! {
-    /// Where the self-test's draws are addressed.
+    /// Address of the self-test's draws.
     pub struct Clock {
         /// Project seed
         seed: u64,
         /// Simulation step
         step: u64,
-        /// What the draws are for
+        /// Purpose of the draws
         purpose: u32,
         /// Padding to eight bytes
         pad: u32,
@@ -53,7 +53,7 @@ kernels! {
 /// One comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What was compared.
+    /// The compared quantity.
     pub name: &'static str,
     /// Words compared.
     pub words: usize,
@@ -61,21 +61,21 @@ pub struct Check {
     pub differing: usize,
 }
 
-/// What the self-test found.
+/// The result of the self-test.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The device.
     pub device: String,
     /// The comparisons.
     pub checks: Vec<Check>,
-    /// What each kernel costs on this device.
+    /// Resources of each kernel on this device.
     pub facts: Vec<KernelFacts>,
-    /// How long each kernel took.
+    /// Time of each kernel.
     pub timings: Vec<Timing>,
 }
 
 impl Report {
-    /// Whether every word agreed.
+    /// Whether all words are equal.
     pub fn passed(&self) -> bool {
         self.checks.iter().all(|c| c.words > 0 && c.differing == 0)
     }
@@ -114,7 +114,7 @@ const GRAPH_STEPS: u64 = 50;
 /// Beyond 32 bits, so that both halves of the step matter.
 const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
 
-/// Runs everything once. `Err` is a device that failed; a device that computes something else is a
+/// Runs all checks once. `Err` is a failed device; a device with different results gives a
 /// [`Report`] that has not [`passed`](Report::passed).
 pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let kernels = Kernels::load(gpu)?;

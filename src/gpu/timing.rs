@@ -1,4 +1,4 @@
-//! Time per kernel, or on the CPU per loop that plays the kernel's part.
+//! Time per kernel, or on the CPU per corresponding loop.
 
 use super::KernelFacts;
 
@@ -17,9 +17,9 @@ pub struct Timing {
     pub bytes: u64,
     /// Work items (synaptic events, neurons…), where the launcher reports them; else 0.
     pub items: u64,
-    /// How the launches are spread.
+    /// Distribution of launch times.
     pub spread: Spread,
-    /// Largest error against a reference, where the row is one of several ways to compute the same.
+    /// Largest error against a reference, where the row is one of several methods for the same result.
     pub off: Option<f64>,
 }
 
@@ -29,7 +29,7 @@ impl Timing {
         Self { name, ..Self::default() }
     }
 
-    /// Sums.
+    /// Sums times and counts.
     pub fn add(&mut self, other: &Self) {
         self.launches += other.launches;
         self.nanos += other.nanos;
@@ -45,7 +45,7 @@ impl Timing {
         self.off = self.off.into_iter().chain(off).reduce(f64::max);
     }
 
-    /// One launch more.
+    /// Adds one launch.
     pub fn launch(&mut self, nanos: u64) {
         self.launches += 1;
         self.nanos += nanos;
@@ -73,7 +73,7 @@ impl Timing {
 }
 
 /// A histogram of times that can be merged: eight buckets of equal width per octave, so that a quantile is right to
-/// within 6 % (half a bucket). Only the buckets that hold something are kept.
+/// within 6 % (half a bucket). Only non-empty buckets are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread(Vec<(u16, u32)>);
 
@@ -97,12 +97,12 @@ impl Spread {
         other.0.iter().for_each(|(bucket, launches)| self.fill(*bucket, *launches));
     }
 
-    /// The buckets that hold something, shortest first: from, to (exclusive), launches.
+    /// Non-empty buckets, shortest first: from, to (exclusive), launches.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
         self.0.iter().map(|(bucket, launches)| (low_of(*bucket), low_of(bucket + 1), *launches))
     }
 
-    /// The middle of the bucket that holds the quantile; 0 when there is nothing.
+    /// The middle of the bucket with the quantile; 0 when empty.
     pub fn quantile(&self, q: f64) -> u64 {
         let all: u64 = self.0.iter().map(|b| u64::from(b.1)).sum();
         let rank = (q * all as f64).ceil().max(1.0) as u64;
@@ -115,7 +115,7 @@ impl Spread {
     }
 }
 
-/// Times below 8 ns have a bucket each; above, the three bits behind the first one choose it.
+/// Times below 8 ns have a bucket each; above, the three bits after the leading one select it.
 const fn bucket_of(nanos: u64) -> u16 {
     let octave = (nanos | 1).ilog2().saturating_sub(FINE);
     ((octave << FINE) as u64 + (nanos >> octave)) as u16
@@ -134,7 +134,7 @@ const fn middle_of(bucket: u16) -> u64 {
     low_of(bucket) + (1 << octave_of(bucket)) / 2
 }
 
-/// A row of the timing table, in the units people read: what `--json` writes.
+/// A row of the timing table, in display units: written by `--json`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Row {
     /// Kernel name.

@@ -1,8 +1,8 @@
-//! What happened when in a measured batch: spans of time on lanes, for a timeline.
+//! Timeline of a measured batch: spans of time on lanes.
 //!
 //! A [`Pass`](super::Pass) records kernels and loops; device work issued without one (copies, waits, captured
 //! steps) is recorded by the issuing thread, in a log that exists only while a batch is profiled in detail.
-//! While it is not, a span costs one look at a thread's flag.
+//! Otherwise a span costs one check of a thread-local flag.
 
 use super::{GpuError, Timing, error::Doing as _};
 use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
@@ -11,14 +11,14 @@ use std::{cell::RefCell, sync::Arc, time::Instant};
 /// A row of the timeline. In the order they are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// What the engine is at: steps, sampling.
+    /// Activity of the engine: steps, sampling.
     #[default]
     Engine,
     /// A thread of the CPU backend.
     Thread(u16),
-    /// Asking the device for something: launches, copies, graphs.
+    /// Calls to the driver: launches, copies, graphs.
     Calls,
-    /// Waiting for the device. Apart, so that a wait hides no kernel.
+    /// Waiting for the device. Separate, so that a wait hides no kernel.
     Waits,
     /// Kernels, in the order of the compute stream.
     Compute,
@@ -29,19 +29,19 @@ pub enum Lane {
 /// A stretch of time in a measured batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Span {
-    /// Kernel, loop, copied buffer, or what was waited for.
+    /// Kernel, loop, copied buffer, or reason of a wait.
     pub name: &'static str,
-    /// Its position.
+    /// Its lane.
     pub lane: Lane,
     /// Nanoseconds since the batch began.
     pub start: u64,
-    /// How long, nanoseconds.
+    /// Duration, nanoseconds.
     pub nanos: u64,
     /// Work items, where known.
     pub items: u64,
     /// Bytes moved, when known.
     pub bytes: u64,
-    /// Kernels of the captured step this is a replay of; 0 for anything launched by itself.
+    /// Number of kernels in the replayed graph; 0 for single launches.
     pub kernels: u32,
     /// Nanoseconds between the issuing call and the start on the device.
     pub queued: u64,
@@ -57,15 +57,15 @@ impl Span {
 /// A batch in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Counts up.
+    /// Consecutive number.
     pub number: u64,
     /// Its first step.
     pub step: u64,
-    /// How many it took.
+    /// Number of steps.
     pub steps: u32,
     /// Wall time, nanoseconds.
     pub nanos: u64,
-    /// What was measured in it, if this one was measured.
+    /// Its measurements, if it was profiled.
     pub measured: Option<Box<Measured>>,
 }
 
@@ -76,7 +76,7 @@ impl Batch {
     }
 }
 
-/// The inside of a measured batch.
+/// The measurements of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Sums by kernel.
@@ -118,21 +118,21 @@ impl Log {
         instant.saturating_duration_since(self.origin).as_nanos() as u64
     }
 
-    /// Notes work of this thread that began then and ends now.
+    /// Records work of this thread that began at `since` and ends now.
     pub fn since(&mut self, start: Instant, span: Span) {
         let (start, nanos) = (self.at(start), start.elapsed().as_nanos() as u64);
         self.push(Span { start, nanos, ..span });
     }
 }
 
-/// Work between two events on a stream, which a log wants to place on its timeline.
+/// Work between two events on a stream, to be placed on the timeline.
 pub(super) struct Flight {
     pub span: Span,
     pub start: CudaEvent,
     pub end: CudaEvent,
-    /// What device times are counted from.
+    /// Origin of device times.
     pub base: Option<Arc<CudaEvent>>,
-    /// When it was issued on the host, nanoseconds since the batch began.
+    /// Issue time on the host, nanoseconds since the batch began.
     pub called: u64,
 }
 
@@ -147,13 +147,13 @@ thread_local! {
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
-/// From now on what this thread asks of the device is noted, until [`close`].
+/// Starts recording this thread's driver calls, until [`close`].
 pub(super) fn open(origin: Instant) {
     let log = ThreadLog { trace: Log::new(origin), flights: vec![], base: None };
     LOG.with_borrow_mut(|slot| *slot = Some(log));
 }
 
-/// What was noted.
+/// The recorded spans.
 pub(super) fn close() -> Option<ThreadLog> {
     LOG.with_borrow_mut(Option::take)
 }
@@ -162,7 +162,7 @@ pub(super) fn is_on() -> bool {
     LOG.with_borrow(Option::is_some)
 }
 
-/// Runs something this thread asks of the device, and notes how long the thread was at it.
+/// Runs a driver call and records its duration on this thread.
 pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnOnce() -> T) -> T {
     if !is_on() {
         return work();
@@ -173,7 +173,7 @@ pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnO
     out
 }
 
-/// Notes something this thread has been at since then.
+/// Records an activity of this thread since an instant.
 pub(super) fn note(start: Instant, span: Span) {
     LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.trace.since(start, span.clone())));
 }
@@ -202,7 +202,7 @@ pub(super) fn device<T>(
     Ok(out)
 }
 
-/// Origin of the device times of this batch: an event on the stream that is used first.
+/// Origin of the device times of this batch: an event on the first used stream.
 pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
     let known = LOG.with_borrow(|log| log.as_ref().map(|log| log.base.clone()));
     match known {

@@ -1,22 +1,22 @@
-//! What the processor can do at best: streaming, scattered additions, multiply-adds. All threads are at work, and the
-//! figures are those of one of them, since a row of the timings adds up the time of all threads.
+//! Peak performance of the processor: streaming, scattered additions, multiply-adds. All threads run, and the figures
+//! are per thread, since a timing row sums the time of all threads.
 
 use super::{Ceiling, Ceilings, Limit, median};
 use std::time::Instant;
 
-/// Numbers of each of the three arrays of a thread: together far more than any cache.
+/// Elements of each of the three arrays of a thread: together much larger than any cache.
 const STREAMED: usize = 12 << 20;
-/// Targets of scattered additions: a whole fly brain.
+/// Targets of scattered additions: the number of neurons of a fly brain.
 const TARGETS: usize = 138_639;
 /// Additions per thread and repeat.
 const ADDITIONS: usize = 20_000_000;
 /// Rounds of multiply-adds on [`WIDE`] numbers.
 const ROUNDS: usize = 2_000_000;
-/// Independent sums, enough to keep two units of eight lanes busy for the four to five cycles a multiply-add takes.
+/// Independent sums, enough to fill two units of eight lanes for the latency of four to five cycles.
 const WIDE: usize = 96;
 const REPEATS: usize = 5;
 
-/// The processor in words, with its threads: the name ceilings are kept by.
+/// Name of the processor with its thread count: the key of the stored record.
 pub fn name(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
@@ -55,7 +55,7 @@ pub fn measure(threads: usize) -> Ceilings {
     Ceilings::of(name(threads), list)
 }
 
-/// Median time of `work` done by all threads at once, each with its own data, without the first run.
+/// Median time of `work` on all threads at once, each with its own data, without the first run.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {
@@ -63,7 +63,7 @@ fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sy
         std::thread::scope(|scope| {
             for material in materials {
                 let job = || work(material);
-                // Without a thread the measurement is of fewer of them, and too low rather than too high.
+                // If a thread cannot be started, the result is too low, not too high.
                 drop(std::thread::Builder::new().name("ceiling".into()).spawn_scoped(scope, job));
             }
         });
@@ -106,7 +106,7 @@ fn scatter(sums: &mut [i32]) {
 fn multiply_add(sums: &mut [f32; WIDE]) {
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
-        // SAFETY: the processor has both features: checked above.
+        // SAFETY: the processor supports both features: checked above.
         return unsafe { fused(sums) };
     }
     rounds(sums, |a, x, y| a * x + y);

@@ -1,4 +1,4 @@
-//! What a GPU can do at best, by kernels that do one thing each.
+//! Peak performance of a GPU, by one kernel per limit.
 
 use super::{Ceiling, Ceilings, Limit, median};
 use crate::{
@@ -33,21 +33,21 @@ kernels! {
         #[block(256)]
         fn multiply_tiles(rounds: Size<u32>, sums: InOut<f32>);
 
-        /// Nothing: what is left is the launch.
+        /// An empty kernel: launch overhead.
         #[block(32)]
         fn do_nothing(sums: InOut<u32>);
     }
 }
 
-/// Bytes streamed: far more than any cache, and no more than a fraction of what is free.
+/// Bytes streamed: much larger than any cache, at most a fraction of the free memory.
 const STREAMED: u64 = 1 << 30;
-/// Targets of scattered additions: a whole fly brain.
+/// Targets of scattered additions: the number of neurons of a fly brain.
 const TARGETS: u32 = 138_639;
 const ROUNDS: u32 = 256;
-/// Threads per multiprocessor at work.
+/// Threads per multiprocessor.
 const THREADS: u32 = 2048;
 const REPEATS: usize = 7;
-/// Launches one behind the other.
+/// Consecutive launches.
 const LAUNCHES: u32 = 1000;
 
 /// Measures for about a second.

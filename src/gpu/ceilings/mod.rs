@@ -1,4 +1,4 @@
-//! What a device can do at best, measured: the lines of the roofline.
+//! Measured peak performance of a device: the lines of the roofline.
 
 mod cpu;
 mod cuda;
@@ -6,7 +6,7 @@ mod cuda;
 pub use cpu::{measure as measure_cpu, name as cpu_name};
 pub use cuda::{Kernels, measure as measure_gpu};
 
-/// What a ceiling limits.
+/// The limited quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Limit {
     /// Bytes per second.
@@ -26,9 +26,9 @@ pub enum Limit {
 pub struct Ceiling {
     /// `copy`, `f32 multiply-add`.
     pub name: String,
-    /// How it was measured, in a sentence.
+    /// Method of measurement, as a sentence.
     pub how: String,
-    /// What it limits.
+    /// The limited quantity.
     pub limit: Limit,
     /// Per second; for launches, seconds.
     pub value: f64,
@@ -40,13 +40,13 @@ impl Ceiling {
     }
 }
 
-/// All that was measured of a device.
+/// All measurements of a device.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Ceilings {
     /// The device: the key of the record.
     pub device: String,
-    /// When, UTC.
+    /// Time of measurement, UTC.
     pub measured: String,
     /// Whether the program was built without optimisation, so that a CPU's figures are too low.
     pub debug_build: bool,
@@ -70,7 +70,7 @@ impl Ceilings {
     }
 }
 
-/// The middle of a few measurements; they are never empty.
+/// The median of a non-empty list of measurements.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
