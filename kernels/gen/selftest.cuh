@@ -1,11 +1,11 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
 
-// Where the self-test's draws are addressed.
+// Address of the self-test's draws.
 struct alignas(8) Clock {
     unsigned long long seed; // Project seed
     unsigned long long step; // Simulation step
-    unsigned int purpose; // What the draws are for
+    unsigned int purpose; // Purpose of the draws
     unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(Clock) == 24, "Clock: size");
