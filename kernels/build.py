@@ -14,7 +14,7 @@ TOOLS = pathlib.Path(os.environ.get("CUDA_TOOLS", HERE.parent / "target" / "cuda
 # compute_100a and compute_120a need NVRTC 12.8 or newer, whose PTX only drivers from 570 on load: pin it beside this
 # one, for those targets alone, with the first module that declares them.
 WHEELS = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc==13.0.88"]
-UPDATE = "UPDATE=1 cargo test --test kernels generated_headers"
+UPDATE = "UPDATE=1 cargo test --test floors generated_headers"
 
 
 def fetch_tools():

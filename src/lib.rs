@@ -21,7 +21,7 @@
 //!       num  params  gpu           arithmetic equal on both backends; declarations; the device
 //! ```
 //!
-//! A module names only the floors below it; `tests/floors.rs` holds the table and fails with file and line.
+//! A module names only the floors below it; `tests/floors/floors.rs` holds the table and fails with file and line.
 //! Deliberate limits:
 //!
 //! - [`num`] and [`params`] use no GPU, file or window.

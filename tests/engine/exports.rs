@@ -1,0 +1,210 @@
+//! Exports: whole files with every probe, never in place of a file of the run.
+
+use crate::fake;
+use fake::{Fake, PROBES};
+use neuropil::{
+    engine::{RecordingEnd, RecordingStart, Sink as _},
+    export::{Format, export},
+    project::{Project, RunFolder, RunStart, RunWriter},
+    sim::{Clock, Frame, Reading, Series, Simulation as _, Spike, Tap},
+};
+use npyz::npz::NpzArchive;
+use parquet::{
+    file::reader::{FileReader as _, SerializedFileReader},
+    record::RowAccessor as _,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A temporary folder, removed at the end.
+struct Temp(PathBuf);
+
+impl Temp {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("neuropil-exports-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+const CLOCK: Clock = Clock { step: 100, secs_per_step: 1e-3 };
+
+/// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
+fn record(folder: &Path) -> RunFolder {
+    let taps = vec![
+        Tap { probe: 0, elements: vec![] },
+        Tap { probe: 1, elements: vec![3, 1] },
+        Tap { probe: 2, elements: vec![] },
+    ];
+    let (sim, project) = (Fake::new(), Project { name: "test".into(), ..Project::default() });
+    let start = RunStart {
+        project: &project,
+        base: Path::new("."),
+        taps,
+        sets: sim.sets(),
+        device: "CPU".into(),
+        threads: 1,
+        command: String::new(),
+        trial: None,
+        trials: 0,
+    };
+    let mut writer = Box::new(RunWriter::create(folder, start).unwrap().with_probes(PROBES));
+    let start = RecordingStart { clock: Clock { step: 0, ..CLOCK }, ..RecordingStart::default() };
+    writer.begin(&start).unwrap();
+    for from in [0_u32, 50] {
+        let spikes = (from..from + 50).map(|step| Spike { step, lane: step % 50 }).collect();
+        let steps: Vec<u64> = (from..from + 50).map(u64::from).collect();
+        let values = steps.iter().flat_map(|s| [*s as f32, -(*s as f32)]).collect();
+        let series = Series { elements: vec![3, 1], lanes: 2, steps, values };
+        let field = (0..50).map(|i| i as f32).collect();
+        let readings = vec![(0, Reading::Spikes(spikes)), (1, Reading::Series(series)), (2, Reading::Field(field))];
+        let clock = Clock { step: u64::from(from) + 50, ..CLOCK };
+        writer.write(&Frame { clock, readings, ..Frame::default() }).unwrap();
+    }
+    writer.finish(&RecordingEnd { clock: CLOCK, ..RecordingEnd::default() }).unwrap();
+    RunFolder::open(folder).unwrap()
+}
+
+#[test]
+fn npz_names_the_elements_of_probes() {
+    let temp = Temp::new("npz");
+    let run = record(&temp.join("run"));
+    let out = temp.join("out.npz");
+    assert_eq!(export(&run, Format::Npz, Some(&out)).unwrap(), std::slice::from_ref(&out));
+    let mut archive = NpzArchive::open(&out).unwrap();
+    let mut numbers = |name: &str| -> (Vec<u64>, Vec<i64>) {
+        let file = archive.by_name(name).unwrap().unwrap_or_else(|| panic!("no {name}"));
+        (file.shape().to_vec(), file.into_vec().unwrap())
+    };
+    assert_eq!(numbers("v_elements"), (vec![2], vec![3, 1]));
+    assert_eq!(numbers("spike_ids").1.len(), 100);
+    let mut archive = NpzArchive::open(&out).unwrap();
+    let ids: Vec<u64> = archive.by_name("v_ids").unwrap().unwrap().into_vec().unwrap();
+    assert_eq!(ids, [3 << 40, 1 << 40]);
+    let v = archive.by_name("v").unwrap().unwrap();
+    assert_eq!(v.shape(), [100, 2]);
+    assert_eq!(v.into_vec::<f32>().unwrap()[198..], [99.0, -99.0]);
+    assert_eq!(archive.by_name("field").unwrap().unwrap().shape(), [2, 50]);
+    assert_eq!(archive.by_name("field_ids").unwrap().unwrap().shape(), [50]);
+}
+
+#[test]
+fn npz_names_the_lanes_of_series() {
+    let temp = Temp::new("lanes");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let stream =
+        "(probe: \"class_rates\", file: \"class_rates.f32\", shape: \"series\", width: 2, lanes: [\"ex\", \"größer\"])";
+    let manifest =
+        format!("(format: 1, kind: \"spiking\", status: Complete, secs_per_step: 0.001, streams: [{stream}])");
+    fs::write(folder.join("run.ron"), manifest).unwrap();
+    fs::write(folder.join("class_rates.f32"), [5_u64.to_le_bytes(), [0; 8]].concat()).unwrap();
+    let out = temp.join("out.npz");
+    export(&RunFolder::open(&folder).unwrap(), Format::Npz, Some(&out)).unwrap();
+    let mut archive = NpzArchive::open(&out).unwrap();
+    let lanes: Vec<String> = archive.by_name("class_rates_lanes").unwrap().unwrap().into_vec().unwrap();
+    assert_eq!(lanes, ["ex", "größer"]);
+}
+
+#[test]
+fn parquet_holds_every_probe() {
+    let temp = Temp::new("parquet");
+    let run = record(&temp.join("run"));
+    let files = export(&run, Format::Parquet, Some(&temp.join("out.parquet"))).unwrap();
+    let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["out.parquet", "out.v.parquet", "out.field.parquet"]);
+    let open = |name: &str| SerializedFileReader::new(fs::File::open(temp.join(name)).unwrap()).unwrap();
+    assert_eq!(open("out.parquet").metadata().file_metadata().num_rows(), 100);
+    let v = open("out.v.parquet");
+    assert_eq!(v.metadata().file_metadata().num_rows(), 200);
+    let last = v.get_row_iter(None).unwrap().last().unwrap().unwrap();
+    assert_eq!((last.get_double(0).unwrap(), last.get_long(2).unwrap()), (0.099, 99));
+    assert_eq!(
+        (last.get_uint(3).unwrap(), last.get_string(4).unwrap().as_str(), last.get_float(5).unwrap()),
+        (1, "1", -99.0)
+    );
+    assert_eq!(open("out.field.parquet").metadata().file_metadata().num_rows(), 100);
+}
+
+#[test]
+fn formats_are_one_list() {
+    for format in Format::ALL {
+        assert_eq!(Format::by_extension(format.extension()), Some(format));
+        assert!(!format.label().is_empty() && !format.docs().ends_with('.'));
+    }
+}
+
+#[test]
+fn a_replaced_run_leaves_no_exports() {
+    let temp = Temp::new("exports");
+    let folder = temp.join("run");
+    record(&folder);
+    for format in Format::ALL {
+        export(&RunFolder::open(&folder).unwrap(), format, None).unwrap();
+    }
+    fs::write(folder.join("spikes.npz"), "changed by its user").unwrap();
+    assert!(folder.join("spikes.csv").exists() && folder.join("spikes.parquet").exists());
+    record(&folder);
+    let mut names: Vec<String> =
+        fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert!(names.contains(&"spikes.npz".to_owned()) && names.contains(&"spikes.u32".to_owned()), "{names:?}");
+    assert!(names.iter().all(|n| !n.ends_with("csv") || n == "timings.csv"), "{names:?}");
+    assert!(!names.iter().any(|n| n.ends_with("parquet") || n.ends_with("png")), "{names:?}");
+}
+
+#[test]
+fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
+    let temp = Temp::new("export");
+    let folder = temp.join("run");
+    let run = record(&folder);
+    for name in ["spikes.u32", "run.ron", "project.ron", "run.lock", "commands.ron", "timings.csv"] {
+        let before = fs::read(folder.join(name)).unwrap();
+        let why = export(&run, Format::Csv, Some(&folder.join(name))).unwrap_err().to_string();
+        assert!(why.contains("part of the run"), "{why}");
+        assert_eq!(fs::read(folder.join(name)).unwrap(), before, "{name}");
+    }
+    // A spike stream that ends in mid-record of a file that is gone: the old export stays whole.
+    let out = temp.join("out.csv");
+    fs::write(&out, "old").unwrap();
+    fs::remove_file(folder.join("spikes.u32")).unwrap();
+    fs::create_dir(folder.join("spikes.u32")).unwrap();
+    let run = RunFolder::open(&folder).unwrap();
+    assert!(export(&run, Format::Csv, Some(&out)).is_err());
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    let parts =
+        fs::read_dir(&temp.0).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
+    assert_eq!(parts.count(), 0);
+}
+
+/// 16 million spikes: the file alone nearly fills the memory that the program may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_takes_memory_for_a_part_of_the_run_only() {
+    let temp = Temp::new("memory");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let stream = "(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2, over: \"neurons\")";
+    let head = "format: 1, kind: \"spiking\", status: Complete, secs_per_step: 0.0001, last_step: 1000";
+    let manifest = format!("({head}, streams: [{stream}], sets: [(name: \"neurons\", len: 100)])");
+    fs::write(folder.join("run.ron"), manifest).unwrap();
+    fs::File::create(folder.join("spikes.u32")).unwrap().set_len(128 << 20).unwrap();
+    let (program, out) = (env!("CARGO_BIN_EXE_neuropil"), temp.join("out.png"));
+    let export = format!("exec {program} export {} --format png --out {}", folder.display(), out.display());
+    let output =
+        std::process::Command::new("bash").args(["-c", &format!("ulimit -v 190000; {export}")]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.exists());
+}

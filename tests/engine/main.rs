@@ -1,0 +1,14 @@
+//! The engine and everything on disk: recordings, run folders, exports, projects, readers of data.
+
+mod capsule;
+mod checkpoints;
+mod damage;
+mod engine;
+mod exports;
+mod fake;
+mod profile;
+mod projects;
+mod readers;
+mod recording;
+mod run_folders;
+mod runs;

@@ -1,0 +1,68 @@
+//! Profiles of the engine's batches, and comparison of two backends.
+
+use crate::fake;
+use fake::{Fake, LEN};
+use neuropil::{
+    engine::{Command, Engine, Event},
+    gpu::{Batch, Pass},
+    sim::Simulation as _,
+};
+
+/// Batches published during 40 batches of 5 steps.
+fn batches(profile: Option<u32>) -> Vec<Batch> {
+    let engine = Engine::spawn(|| {}).unwrap();
+    engine.send(Command::Load(Fake::boxed()));
+    engine.send(Command::Batch(Some(5)));
+    engine.send(Command::Profile(profile));
+    engine.send(Command::Step(200));
+    let is_over = |e: &Event| matches!(e, Event::Running(false, clock) if clock.step == 200);
+    let next = || engine.events.recv_timeout(std::time::Duration::from_secs(20)).expect("it ends");
+    while !is_over(&next()) {}
+    engine.take_frame().into_iter().flat_map(|f| f.batches).collect()
+}
+
+#[test]
+fn no_batches_are_published_without_a_profile() {
+    assert!(batches(None).is_empty());
+}
+
+#[test]
+fn a_profile_has_every_batch_and_details_of_some() {
+    let seen = batches(Some(8));
+    assert_eq!(seen.iter().map(|b| (b.number, b.step, b.steps)).collect::<Vec<_>>(), {
+        (0..40).map(|n| (n, 5 * n, 5)).collect::<Vec<_>>()
+    });
+    for batch in &seen {
+        assert!(batch.nanos > 0);
+        let Some(measured) = &batch.measured else {
+            assert!(!batch.number.is_multiple_of(8));
+            continue;
+        };
+        assert!(batch.number.is_multiple_of(8));
+        assert_eq!(
+            measured.timings.iter().map(|t| (t.name, t.launches, t.items)).collect::<Vec<_>>(),
+            [("fake", 1, 5)]
+        );
+        let names: Vec<_> = measured.spans.iter().map(|s| s.name).collect();
+        assert_eq!(names, ["fake", "sample"]);
+        assert!(measured.spans.iter().all(|s| s.end() <= batch.nanos), "inside the batch");
+    }
+}
+
+#[test]
+fn two_backends_are_compared_step_by_step() {
+    use neuropil::{engine::parity::compare, sim::Progress};
+    let progress = Progress::default();
+    let parity = compare(&mut Fake::new(), &mut Fake::new(), (50, 10), &progress).unwrap();
+    assert!(parity.is_exact() && parity.steps == 50 && parity.fields[0].ulps == [5 * u64::from(LEN), 0, 0, 0]);
+    let mut other = Fake::new();
+    other.set(&Fake::change(4)).unwrap();
+    let parity = compare(&mut Fake::new(), &mut other, (50, 10), &progress).unwrap();
+    assert_eq!((parity.first, parity.fields[0].first), (Some(10), None), "different spikes, the same field");
+    let mut ahead = Fake::new();
+    ahead.advance(1, &mut Pass::default()).unwrap();
+    let parity = compare(&mut Fake::new(), &mut ahead, (50, 10), &progress).unwrap();
+    assert_eq!((parity.fields[0].first, parity.fields[0].max_abs, parity.fields[0].max_rel), (Some(10), 1.0, 0.1));
+    progress.cancel();
+    assert!(compare(&mut Fake::new(), &mut Fake::new(), (50, 10), &progress).is_err());
+}

@@ -1,0 +1,224 @@
+//! Every `.cu` file defines exactly the kernels that are declared, the generated headers and the embedded
+//! PTX are fresh, and with the compiler's wheels at hand (`python3 kernels/build.py --tools-only`) every
+//! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
+
+use neuropil::{
+    gpu::{
+        ModuleSpec, Target, ceilings,
+        compile::{self, DEVICES},
+        module,
+        nvrtc::Nvrtc,
+        selftest,
+    },
+    kinds::Model,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn kernels() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
+}
+
+fn modules() -> Vec<ModuleSpec> {
+    let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
+    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_kinds).collect()
+}
+
+fn declared(spec: &ModuleSpec) -> BTreeSet<String> {
+    spec.kernels.iter().map(|k| k.name.to_owned()).collect()
+}
+
+/// Names behind `.visible .entry`.
+fn entries(ptx: &str) -> BTreeSet<String> {
+    let names = ptx.split(".visible .entry ").skip(1).filter_map(|rest| rest.split('(').next());
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.flat_map(|p| if p.is_dir() { sources(&p) } else { vec![p] }).collect()
+}
+
+#[test]
+fn generated_headers_are_fresh() {
+    let folder = kernels().join("gen");
+    let headers = modules().into_iter().map(|spec| (spec.stem() + ".cuh", spec.header()));
+    let wanted: BTreeMap<String, String> =
+        headers.chain([("modules.txt".to_owned(), compile::list(&modules()))]).collect();
+    let found: BTreeMap<String, String> = sources(&folder)
+        .iter()
+        .map(|path| (path.strip_prefix(&folder).unwrap().display().to_string(), fs::read_to_string(path).unwrap()))
+        .collect();
+    let files: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
+    let stale: Vec<&str> = files.into_iter().filter(|f| wanted.get(*f) != found.get(*f)).map(String::as_str).collect();
+    if std::env::var_os("UPDATE").is_some() {
+        for file in &stale {
+            match wanted.get(*file) {
+                Some(text) => fs::write(folder.join(file), text).unwrap(),
+                None => fs::remove_file(folder.join(file)).unwrap(),
+            }
+        }
+        return;
+    }
+    assert!(
+        stale.is_empty(),
+        "kernels/gen/{} no longer says what Rust declares; run `UPDATE=1 cargo test --test floors kernels && python3 kernels/build.py`",
+        stale.join(", kernels/gen/")
+    );
+}
+
+#[test]
+fn embedded_ptx_is_fresh() {
+    let stale = module::STALE.join(", ");
+    assert!(stale.is_empty(), "{stale} changed since kernels/prebuilt was made; run `python3 kernels/build.py`");
+}
+
+#[test]
+fn every_file_defines_exactly_the_declared_kernels() {
+    let files: BTreeSet<String> = sources(&kernels())
+        .iter()
+        .filter(|p| p.extension().is_some_and(|x| x == "cu"))
+        .map(|p| p.strip_prefix(kernels()).unwrap().display().to_string())
+        .collect();
+    let declared_files: BTreeSet<String> = modules().iter().map(|m| m.file.to_owned()).collect();
+    assert_eq!(files, declared_files, "files under kernels/ (left) and declared modules (right)");
+    for spec in modules() {
+        assert!(module::choose(&spec.stem(), 75).is_some(), "{}: nothing embedded for compute_75", spec.file);
+        for built in module::PREBUILT.iter().filter(|p| p.stem == spec.stem()) {
+            let what = format!("{}, {}: kernels defined (left) and declared (right)", spec.file, built.target);
+            assert_eq!(entries(built.ptx), declared(&spec), "{what}");
+        }
+        let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+        let branches = source.contains("__CUDA_ARCH__") && spec.compile.targets.len() == 1;
+        assert!(!branches, "{} branches on __CUDA_ARCH__ and is compiled for one target only", spec.file);
+    }
+    let embedded: BTreeSet<(String, Target)> = module::PREBUILT.iter().map(|p| (p.stem.to_owned(), p.target)).collect();
+    let targets = |spec: ModuleSpec| spec.compile.targets.iter().map(move |target| (spec.stem(), *target));
+    let wanted: BTreeSet<(String, Target)> = modules().into_iter().flat_map(targets).collect();
+    assert_eq!(embedded, wanted, "embedded translations (left) and declared targets (right)");
+}
+
+#[test]
+fn every_kernel_has_a_tooltip_and_a_sane_block() {
+    for spec in modules() {
+        for kernel in spec.kernels {
+            assert!(!kernel.docs.trim().is_empty(), "{}: {} has no doc comment", spec.file, kernel.name);
+            let fine = kernel.block == 1 || (kernel.block.is_multiple_of(32) && kernel.block <= 1024);
+            assert!(fine, "{}: {} has blocks of {}", spec.file, kernel.name, kernel.block);
+        }
+    }
+}
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+/// The compiler and the assembler from the pinned wheels.
+struct Tools {
+    nvrtc: Nvrtc,
+    ptxas: PathBuf,
+}
+
+fn tools() -> Option<Tools> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cuda-tools");
+    let folder = std::env::var_os("CUDA_TOOLS").map_or_else(default, PathBuf::from).join("nvidia");
+    let ptxas = folder.join("cu13/bin/ptxas");
+    if !ptxas.exists() {
+        skipped("no kernel was compiled; run `python3 kernels/build.py --tools-only` to fetch the compiler");
+        return None;
+    }
+    let nvrtc = Nvrtc::open(&folder.join("cuda_nvrtc/lib/libnvrtc.so.12")).unwrap();
+    Some(Tools { nvrtc, ptxas })
+}
+
+#[test]
+fn every_kernel_compiles_and_no_register_spills() {
+    let Some(tools) = tools() else { return };
+    let mut faults = Vec::new();
+    for spec in modules() {
+        let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+        for target in spec.compile.targets {
+            let ptx = match tools.nvrtc.compile(spec.file, &source, &kernels(), *target, spec.compile.flags()) {
+                Ok(ptx) => ptx,
+                Err(log) => {
+                    faults.push(format!("{target}: {log}"));
+                    continue;
+                }
+            };
+            assert_eq!(entries(&ptx), declared(&spec), "{}: kernels defined (left) and declared (right)", spec.file);
+            let embedded = module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == *target);
+            let is_fresh = embedded.is_some_and(|p| p.ptx == ptx);
+            assert!(is_fresh, "{}, {target}: the embedded PTX is not what the pinned compiler makes of it", spec.file);
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.{target}.ptx", spec.stem()));
+            fs::write(&path, ptx).unwrap();
+            for sm in DEVICES.iter().filter(|sm| Target::best(spec.compile.targets, **sm) == Some(*target)) {
+                faults.extend(assemble(&tools, &path, &target.architecture(*sm)).err());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Prints what each kernel costs; `Err` names those that spill.
+fn assemble(tools: &Tools, ptx: &Path, arch: &str) -> Result<(), String> {
+    let run = Command::new(&tools.ptxas).args([&format!("-arch={arch}"), "-v", "-o", "/dev/null"]).arg(ptx).output();
+    let run = run.map_err(|e| format!("{}: {e}", tools.ptxas.display()))?;
+    let log = String::from_utf8_lossy(&run.stderr);
+    if !run.status.success() {
+        return Err(format!("{arch}: {log}"));
+    }
+    let mut spilled = Vec::new();
+    for part in log.split("entry function '").skip(1) {
+        let name = part.split('\'').next().unwrap_or_default();
+        let number_before = |what: &str| {
+            let words = part.split(what).next()?.split_whitespace();
+            words.last()?.parse::<u32>().ok()
+        };
+        let spill = number_before(" bytes spill stores").unwrap_or(0);
+        println!("{arch:<7} {name:<16} {:>3} registers", number_before(" registers").unwrap_or(0));
+        if spill > 0 {
+            spilled.push(format!("{arch}: {name} spills {spill} bytes per thread"));
+        }
+    }
+    if spilled.is_empty() { Ok(()) } else { Err(spilled.join("\n")) }
+}
+
+#[test]
+fn a_swapped_argument_does_not_compile() {
+    let Some(tools) = tools() else { return };
+    let spec = selftest::Kernels::SPEC;
+    let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+    let swapped = source.replace(
+        "unsigned int n, const unsigned int* __restrict__ words, unsigned int*",
+        "const unsigned int* __restrict__ words, unsigned int n, unsigned int*",
+    );
+    assert_ne!(source, swapped);
+    let flags = spec.compile.flags();
+    let log = tools.nvrtc.compile(spec.file, &swapped, &kernels(), Target::portable(75), flags).unwrap_err();
+    assert!(log.contains("apply_twins"), "{log}");
+}
+
+#[test]
+fn arch_specific_code_compiles_and_assembles() {
+    let Some(tools) = tools() else { return };
+    let (spec, target) = (selftest::Kernels::SPEC, Target::specific(90));
+    let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
+    let ptx = tools.nvrtc.compile(spec.file, &source, &kernels(), target, spec.compile.flags()).unwrap();
+    assert!(ptx.contains(".target sm_90a"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("specific.{target}.ptx"));
+    fs::write(&path, ptx).unwrap();
+    assemble(&tools, &path, &target.architecture(90)).unwrap();
+    assert!(assemble(&tools, &path, "sm_100").is_err(), "it runs on its own architecture only");
+}
+
+#[test]
+fn the_newest_known_target_is_taken() {
+    let Some(tools) = tools() else { return };
+    assert_eq!([75, 86, 90, 120].map(|capability| tools.nvrtc.target(capability)), [75, 86, 90, 90]);
+}

@@ -1,0 +1,8 @@
+//! What the texts of the repository must agree on: floors, licences, declarations, kernels and their twins.
+
+mod declarations;
+mod floors;
+mod kernels;
+mod licences;
+mod quantities;
+mod twins;

@@ -1,0 +1,170 @@
+//! Needs an NVIDIA GPU, and says so when there is none. The test binary needs no toolkit and no files, so
+//! it can be copied to a machine with a driver and run there:
+//! `cargo test --test kinds --no-run`, then `kinds-… gpu --nocapture`.
+
+use neuropil::{
+    gpu::{
+        Batch, Buf, Gpu, GpuError, Lane, OpenError, Pass, Pinned,
+        ceilings::{self, Limit},
+        selftest,
+    },
+    sim::{Device, Progress},
+};
+use std::{io::Write as _, sync::Arc};
+
+/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+fn gpu() -> Option<Arc<Gpu>> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
+            skipped(&format!("nothing ran on a GPU: {why}"));
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+#[test]
+fn both_backends_return_the_same_bits() {
+    let Some(gpu) = gpu() else { return };
+    let report = selftest::run(&gpu).unwrap();
+    println!("{report}");
+    assert!(report.passed(), "{report}");
+    assert!(report.timings.iter().all(|t| t.nanos > 0), "{:?}", report.timings);
+    assert!(report.facts.iter().all(|k| k.registers > 0 && k.local_bytes == 0), "{:?}", report.facts);
+}
+
+#[test]
+fn a_buffer_that_does_not_fit_says_what_is_free() {
+    let Some(gpu) = gpu() else { return };
+    let Err(GpuError::OutOfMemory { needed, free, total, .. }) = Buf::<u8>::zeros(&gpu, "synapses", 1 << 42) else {
+        panic!("4 TiB fitted");
+    };
+    assert_eq!(needed, 1 << 42);
+    assert!(0 < free && free <= total);
+    // One that fits the card but not what is free on it, so that the driver itself refuses.
+    let memory = gpu.memory().unwrap();
+    let half = (memory.total / 5 * 3) as usize;
+    let first = Buf::<u8>::zeros(&gpu, "first", half);
+    let second = Buf::<u8>::zeros(&gpu, "second", half);
+    assert!(first.is_err() || matches!(second, Err(GpuError::OutOfMemory { .. })), "1.2 times the memory fitted");
+}
+
+#[test]
+fn buffers_keep_what_they_are_given() {
+    let Some(gpu) = gpu() else { return };
+    let values: Vec<i32> = (0..100_003).collect();
+    let mut buffer = Buf::from_slice(&gpu, "values", &values).unwrap();
+    assert_eq!(buffer.read().unwrap(), values);
+    let mut pinned = Pinned::zeros(&gpu, 2_000).unwrap();
+    buffer.download(100_000..100_003, &mut pinned).unwrap();
+    assert_eq!(pinned.get().unwrap()[..4], [100_000, 100_001, 100_002, 0], "only what was asked for is copied");
+    buffer.download(500..2_500, &mut pinned).unwrap();
+    let mut other = Buf::zeros(&gpu, "other", values.len()).unwrap();
+    other.copy_from(&buffer).unwrap();
+    other.write_at(1, &[-5, -6]).unwrap();
+    assert_eq!(other.read().unwrap()[..4], [0, -5, -6, 3]);
+    assert!(other.write_at(100_002, &[1, 2]).is_err());
+    buffer.clear().unwrap();
+    assert_eq!(pinned.get().unwrap(), &values[500..2_500], "what comes later does not overtake the copy");
+    assert!(buffer.download(0..2_001, &mut pinned).is_err());
+    assert!(buffer.download(100_000..100_004, &mut pinned).is_err());
+    assert!(buffer.read().unwrap().iter().all(|v| *v == 0));
+    assert!(matches!(buffer.write(&[1, 2]), Err(GpuError::Length { device: 100_003, host: 2, .. })));
+    assert!(Buf::<f32>::zeros(&gpu, "nothing", 0).unwrap().read().unwrap().is_empty());
+}
+
+#[test]
+fn a_device_is_used_from_another_thread() {
+    let Some(gpu) = gpu() else { return };
+    let worker = std::thread::Builder::new().name("worker".into()).spawn(move || selftest::run(&gpu).unwrap().passed());
+    assert!(worker.unwrap().join().unwrap());
+}
+
+/// The project on the GPU, 60 batches; every eighth measured and looked at.
+fn profile(gpu: &Arc<Gpu>, project: &str) -> Vec<Batch> {
+    let (project, _) = neuropil::project::read(project).expect("it opens");
+    let scene = project.build_context(std::path::Path::new("."));
+    let device = Device::Cuda(gpu.clone());
+    let mut sim = project.model.build(&scene, &device, &Progress::default()).expect("it starts");
+    let mut pass = Pass::default();
+    for number in 0..60 {
+        pass.begin(number, sim.clock().step, number % 8 == 0, true);
+        let start = std::time::Instant::now();
+        sim.advance(200, &mut pass).expect("it runs");
+        pass.end(200, start.elapsed().as_nanos() as u64).expect("it measures");
+    }
+    gpu.synchronize().expect("it is idle");
+    pass.collect().expect("it measures");
+    std::mem::take(&mut pass.batches)
+}
+
+#[test]
+fn a_batch_of_a_gpu_is_told_launch_by_launch() {
+    let Some(gpu) = gpu() else { return };
+    let projects =
+        [("fly", include_str!("../../projects/fly.ron")), ("nuclei", include_str!("../../projects/nuclei.ron"))];
+    for (project, text) in projects {
+        let batches = profile(&gpu, text);
+        assert_eq!(batches.len(), 60, "{project}");
+        // The first one also warms up.
+        let measured: Vec<_> = batches.iter().filter_map(|b| Some((b, b.measured.as_ref()?))).skip(1).collect();
+        assert_eq!(measured.len(), 7);
+        for (batch, inside) in &measured {
+            let lanes: std::collections::BTreeSet<Lane> = inside.spans.iter().map(|s| s.lane).collect();
+            for lane in [Lane::Calls, Lane::Waits, Lane::Compute] {
+                assert!(lanes.contains(&lane), "{project}: no span on {lane:?}");
+            }
+            // Kernels of one stream follow each other; events are good to half a microsecond.
+            let kernels: Vec<_> = inside.spans.iter().filter(|s| s.lane == Lane::Compute).collect();
+            assert!(kernels.windows(2).all(|w| w[0].end() <= w[1].start + 1_000), "{project}: kernels overlap");
+            assert!(kernels.iter().any(|s| s.kernels == 0), "{project}: nothing was launched by itself");
+            let end = inside.spans.iter().map(|s| s.end()).max().expect("spans");
+            assert!(end <= batch.nanos + batch.nanos / 5 + 100_000, "{project}: {end} of {} ns", batch.nanos);
+        }
+        let of = |wanted: bool| {
+            let mut nanos: Vec<f64> =
+                batches.iter().skip(1).filter(|b| b.measured.is_some() == wanted).map(Batch::step_nanos).collect();
+            nanos.sort_by(f64::total_cmp);
+            nanos[nanos.len() / 2]
+        };
+        let (batch, inside) = measured[3];
+        println!("{project}: {:.2} us per step measured, {:.2} not", of(true) * 1e-3, of(false) * 1e-3);
+        println!(
+            "  batch {}: {} steps in {} us, {} spans",
+            batch.number,
+            batch.steps,
+            batch.nanos / 1000,
+            inside.spans.len()
+        );
+        for s in inside.spans.iter().take(60) {
+            let (start, long, queued) = (s.start as f64 * 1e-3, s.nanos as f64 * 1e-3, s.queued as f64 * 1e-3);
+            println!(
+                "  {:8} {:18} {start:9.1} +{long:8.1} us, {queued:8.1} after its call, graph of {}",
+                format!("{:?}", s.lane),
+                s.name,
+                s.kernels
+            );
+        }
+        let graphs = inside.spans.iter().filter(|s| s.kernels > 0 && s.lane == Lane::Compute).count();
+        println!("  {graphs} captured steps replayed");
+    }
+}
+
+#[test]
+fn a_gpu_has_plausible_ceilings() {
+    let Some(gpu) = gpu() else { return };
+    let ceilings = ceilings::measure_gpu(&gpu).expect("they are measured");
+    ceilings.list.iter().for_each(|c| println!("{:26} {:.4e}   {}", c.name, c.value, c.how));
+    let best = |limit| ceilings.best(limit).expect("measured").value;
+    assert!((1e11..2e13).contains(&best(Limit::Bytes)), "memory of 0.1 to 20 TB/s");
+    assert!((1e9..1e12).contains(&best(Limit::Updates)), "atomics");
+    let ops: Vec<f64> = ceilings.all(Limit::Ops).map(|c| c.value).collect();
+    assert!(ops[0] > 1e12 && ops[1] > 2.0 * ops[0], "tensor units are faster: {ops:?}");
+    let launches: Vec<f64> = ceilings.all(Limit::Launch).map(|c| c.value).collect();
+    assert!(launches[1] < launches[0] && launches[0] < 1e-4, "graphs are faster: {launches:?}");
+}

@@ -1,0 +1,10 @@
+//! The kinds and what they compute on: every backend against the definition, the references and itself.
+//! Tests with `cuda` or `gpu` in their path need an NVIDIA GPU: `cargo test --test kinds -- cuda gpu`.
+
+mod damaged;
+mod gpu;
+mod nuclei;
+mod spiking;
+
+#[global_allocator]
+static ALLOCATOR: neuropil_test_support::allocator::Counting = neuropil_test_support::allocator::Counting;

@@ -1,0 +1,89 @@
+//! Trials and long runs on the GPU: a restart with another seed gives the bits of a fresh start, and device memory does
+//! not grow. Needs an NVIDIA GPU, and says so when there is none.
+
+use crate::spiking::{device, small_network as network};
+use device::{advance, gpu, scene};
+use network::{busy, intervention, setup};
+use neuropil::{
+    gpu::Pass,
+    kinds::spiking::{
+        Effect, Intervention, Lif, NeuronModel, Params, Precision, SpikingKind,
+        cuda::{CudaSim, PersistentMode, Tuning},
+        probes,
+        setup::Setup,
+    },
+    sim::{BuildContext, Device, Frame, Kind, Simulation, Tap},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A network for the persistent kernel, with one kick source.
+fn plain() -> (Arc<Setup>, Params) {
+    let net = neuropil::data::generate::balanced(2_000, 20, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
+    let noise = Intervention { rate_hz: 800.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) };
+    (Arc::new(Setup::new(net).expect("a network")), Params { interventions: vec![noise], ..Params::default() })
+}
+
+#[test]
+fn a_restart_equals_a_fresh_start_with_its_seed() {
+    let Some(gpu) = gpu() else { return };
+    let mut leaky = busy();
+    leaky.network.model = NeuronModel::NoisyLeaky;
+    leaky.interventions.iter_mut().for_each(|v| v.weight_mv *= 0.01);
+    let mut quiet_leaky = Params::default();
+    quiet_leaky.network.model = NeuronModel::NoisyLeaky;
+    let cases = [(setup(6), busy()), plain(), (setup(6), leaky), (plain().0, quiet_leaky)];
+    let modes = [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3)];
+    for ((setup, params), persistent) in cases.iter().flat_map(|case| modes.map(|mode| (case, mode))) {
+        let tuning = Tuning { persistent, ..Tuning::default() };
+        let fresh = |seed| {
+            let context = BuildContext { seed, ..scene() };
+            CudaSim::<f32>::tuned(params, &context, setup.clone(), &gpu, tuning).expect("it starts")
+        };
+        let mut kept = fresh(3);
+        advance(&mut kept, 333, 100);
+        for seed in [4, 3, 5] {
+            assert!(kept.restart(seed).expect("restarts"));
+            let want = advance(&mut fresh(seed), 1500, 1500);
+            assert_eq!(advance(&mut kept, 1500, 700), want, "seed {seed}, {tuning:?}");
+        }
+    }
+}
+
+/// Runs for NEUROPIL_MINUTES (a second without it): device memory stays where it was.
+#[test]
+fn memory_does_not_grow() {
+    let Some(gpu) = gpu() else { return };
+    let minutes: f64 = std::env::var("NEUROPIL_MINUTES").ok().and_then(|m| m.parse().ok()).unwrap_or(1.0 / 60.0);
+    let setup = setup(11);
+    let mut sim = SpikingKind::start(
+        &Params { lif: Lif { precision: Precision::F32, ..Lif::default() }, ..busy() },
+        &scene(),
+        setup,
+        &Device::Cuda(gpu.clone()),
+    )
+    .expect("it starts");
+    let spikes = [Tap { probe: probes::SPIKES, elements: vec![] }, Tap { probe: probes::V_FIELD, elements: vec![] }];
+    sim.tap(&spikes).expect("tapped");
+    let mut batch = || {
+        sim.advance(5000, &mut Pass::default()).expect("runs");
+        sim.sample(&mut Frame::default()).expect("reads");
+    };
+    (0..10).for_each(|_| batch());
+    let before = gpu.memory().expect("memory").free;
+    let since = Instant::now();
+    let mut batches = 0;
+    while since.elapsed() < Duration::from_secs_f64(60.0 * minutes) {
+        batch();
+        batches += 1;
+    }
+    let after = gpu.memory().expect("memory").free;
+    println!(
+        "{batches} batches in {:.0} s, {} bytes of device memory taken",
+        since.elapsed().as_secs_f64(),
+        before.saturating_sub(after)
+    );
+    assert!(before.saturating_sub(after) < 1 << 20, "{before} bytes free before, {after} after");
+}

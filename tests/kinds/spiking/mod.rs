@@ -1,0 +1,11 @@
+//! Spiking networks.
+
+mod cuda;
+mod cuda_fly;
+mod cuda_trials;
+mod device;
+mod golden_spiking;
+mod leaky;
+mod non_finite;
+mod small_network;
+mod steps;

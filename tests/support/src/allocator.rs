@@ -1,0 +1,42 @@
+//! An allocator that counts. A test binary that needs the counts makes it its global allocator.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting.
+pub struct Counting;
+
+// SAFETY: all calls are forwarded to the system allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: as promised by the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: as promised by the caller.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+/// Bytes that the whole process holds.
+pub fn held() -> i64 {
+    HELD.load(Ordering::Relaxed)
+}
+
+/// Allocations of this thread so far.
+pub fn calls() -> u64 {
+    CALLS.with(Cell::get)
+}

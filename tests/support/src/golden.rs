@@ -1,0 +1,106 @@
+//! Reference data: NumPy archives in `tests/golden/<kind>`, or in `$NEUROPIL_GOLDEN/<kind>`.
+
+use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+/// Folder of a kind.
+pub fn folder(kind: &str) -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden");
+    std::env::var_os("NEUROPIL_GOLDEN").map_or(own, PathBuf::from).join(kind)
+}
+
+/// All archives whose names begin like that, at least one.
+pub fn all(kind: &str, start: &str) -> Vec<Golden> {
+    let found = some(kind, start);
+    assert!(!found.is_empty(), "no {start}*.npz in {}", folder(kind).display());
+    found
+}
+
+/// All archives whose names begin like that, perhaps none.
+pub fn some(kind: &str, start: &str) -> Vec<Golden> {
+    let entries = std::fs::read_dir(folder(kind)).expect("the folder of reference data");
+    let name = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(start));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(name).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "npz"));
+    paths.sort();
+    paths.iter().map(|path| Golden::open(path)).collect()
+}
+
+/// An archive in memory: every array as shape and doubles. 64-bit integers beyond 2^53 are not among them.
+pub struct Golden {
+    /// File name without its extension.
+    pub name: String,
+    arrays: HashMap<String, (Vec<u64>, Vec<f64>)>,
+}
+
+impl Golden {
+    fn open(path: &Path) -> Self {
+        let mut archive = NpzArchive::open(path).expect("it opens");
+        let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+        let mut read = |name: &String| {
+            let file = archive.by_name(name).expect("it reads").expect("it is there");
+            (name.clone(), (file.shape().to_vec(), values(file)))
+        };
+        let arrays = names.iter().map(&mut read).collect();
+        Self { name: path.file_stem().expect("a name").to_string_lossy().into_owned(), arrays }
+    }
+
+    /// Whether there is an array of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.arrays.contains_key(name)
+    }
+
+    fn array(&self, name: &str) -> &(Vec<u64>, Vec<f64>) {
+        self.arrays.get(name).unwrap_or_else(|| panic!("{} has no {name}", self.name))
+    }
+
+    /// Sizes of an array.
+    pub fn shape(&self, name: &str) -> Vec<usize> {
+        self.array(name).0.iter().map(|n| *n as usize).collect()
+    }
+
+    /// Values of an array, in row-major order.
+    pub fn get(&self, name: &str) -> &[f64] {
+        &self.array(name).1
+    }
+
+    /// First value of an array.
+    pub fn one(&self, name: &str) -> f64 {
+        self.get(name)[0]
+    }
+
+    /// Values of an array of integers.
+    pub fn whole(&self, name: &str) -> Vec<i64> {
+        self.get(name).iter().map(|x| *x as i64).collect()
+    }
+
+    /// A row of a matrix.
+    pub fn row(&self, name: &str, row: usize) -> &[f64] {
+        let columns = self.shape(name)[1];
+        &self.get(name)[row * columns..][..columns]
+    }
+}
+
+fn values<R: std::io::Read>(file: NpyFile<R>) -> Vec<f64> {
+    let kind = match file.dtype() {
+        DType::Plain(text) => (text.type_char(), text.size_field()),
+        other => panic!("{other:?}"),
+    };
+    macro_rules! read {
+        ($T:ty) => {
+            file.into_vec::<$T>().expect("numbers").into_iter().map(|x| x as f64).collect()
+        };
+    }
+    match kind {
+        (TypeChar::Float, 4) => read!(f32),
+        (TypeChar::Float, 8) => read!(f64),
+        (TypeChar::Int, 8) => read!(i64),
+        (TypeChar::Uint, 8) => read!(u64),
+        (TypeChar::Uint, 4) => read!(u32),
+        (TypeChar::Uint, 1) => read!(u8),
+        other => panic!("{other:?}"),
+    }
+}

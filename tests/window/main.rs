@@ -1,0 +1,27 @@
+//! The window, driven without a screen through its accessibility tree.
+
+mod inspector;
+mod latency;
+mod lineage;
+mod memory;
+mod newcomer;
+mod nuclei_window;
+mod panel_states;
+mod population_views;
+mod profile;
+mod rescue;
+mod safety;
+mod screenshots;
+mod selection;
+mod session;
+mod shaders;
+mod shell;
+mod shortcuts;
+mod software_painter;
+mod support;
+mod time;
+mod ui;
+mod views;
+
+#[global_allocator]
+static ALLOCATOR: neuropil_test_support::allocator::Counting = neuropil_test_support::allocator::Counting;

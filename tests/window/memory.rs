@@ -1,0 +1,68 @@
+//! What the window remembers has an end: once the rings are full, hours of running take no more memory.
+
+use crate::support::{fake_fly, stage};
+use fake_fly::schema;
+use neuropil::{
+    app::views,
+    sim::{Clock, Frame, Reading, Spike},
+};
+use neuropil_test_support::{allocator::held, alone};
+use stage::{Stage, graphics};
+/// More spikes than are kept.
+const SPIKES: u64 = 21_000_000;
+/// Frames until everything else is full as well: two seconds each.
+const UNTIL_FULL: usize = 270;
+/// Frames after that, over which nothing may grow.
+const MORE: usize = 60;
+
+/// Fills the history of spikes at a stroke; the first step after it.
+fn fill(stage: &mut Stage) -> u64 {
+    let (per_step, at_a_time) = (30, 3_000);
+    let mut step = 0;
+    while step * per_step < SPIKES {
+        let lane = |k: u64| (k.wrapping_mul(2_654_435_761) % 138_639) as u32;
+        let of = |s: u64| (0..per_step).map(move |k| Spike { step: s as u32, lane: lane(s * per_step + k) });
+        let spikes = (step..step + at_a_time).flat_map(of).collect();
+        step += at_a_time;
+        let clock = Clock { step, secs_per_step: 1e-4 };
+        stage.absorb(Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], epoch: 1, ..Frame::default() });
+    }
+    step
+}
+
+/// What is held after so many more frames, in megabytes, when all jobs are done.
+fn held_after(stage: &mut Stage, frames: usize) -> f64 {
+    for _ in 0..frames {
+        let frame = stage.activity.frame(20_000, 5);
+        stage.absorb(frame);
+        stage.run(1);
+    }
+    stage.settle();
+    held() as f64 * 1e-6
+}
+
+/// All views that take data while the simulation runs, with what all of them share: the history of spikes, of fields and of
+/// curves. In a process of its own, so that nothing else allocates meanwhile.
+#[test]
+fn what_is_remembered_is_bounded() {
+    if !alone("memory::what_is_remembered_is_bounded") {
+        return;
+    }
+    // Without a device the textures are never taken, and the memory of the test itself would grow.
+    let Some(graphics) = graphics() else { return };
+    let schema = schema();
+    let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();
+    let mut selection = views::Selection::default();
+    selection.replace("neurons", selected.clone());
+    let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&schema, &selection).is_empty());
+    for name in views::suggest(&schema).into_iter().filter(takes_data) {
+        let mut stage = Stage::new(name, schema.clone(), (900.0, 500.0)).on(&graphics, true);
+        stage.select(&selected);
+        let from = fill(&mut stage);
+        stage.activity.skip_to(from);
+        let (full, later) = (held_after(&mut stage, UNTIL_FULL), held_after(&mut stage, MORE));
+        println!("{name}: {full:.1} MB when full, {later:.1} MB two minutes of the simulation later");
+        // A tile of counts may be a little larger than the one it replaces.
+        assert!(later < full + 4.0, "{name} grows from {full:.1} to {later:.1} MB");
+    }
+}

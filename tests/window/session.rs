@@ -1,0 +1,412 @@
+//! The session: opening, playback, problems, visible times. The window and the engine agree: the parameters that the window shows as applied are those of the simulation, after
+//! any sequence of edits, undo and redo, valid or not; and a recording made then replays identically.
+
+use crate::support::{fake, window};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use neuropil::{
+    app::{Start, commands::UiCommand},
+    gpu::Pass,
+    kinds::Model,
+    num::rng::philox4x32,
+    params::{Apply, Change, ParamId, Value, ValueType},
+    project::{Project, RunFolder, replay::ReplayResult},
+    sim::*,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+use window::{Window, assign, open, set, start, until, value};
+
+/// A simulation whose applied changes are mirrored: the parameters of the engine.
+struct Mirrored {
+    sim: Box<dyn Simulation>,
+    model: Arc<Mutex<Model>>,
+}
+
+impl Simulation for Mirrored {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        self.sim.probes()
+    }
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.sim.lanes(probe)
+    }
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        self.sim.sets()
+    }
+    fn clock(&self) -> Clock {
+        self.sim.clock()
+    }
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        let effect = self.sim.set(change)?;
+        if effect == Effect::Applied {
+            assert!(self.model.lock().expect("lock").params_mut().set(change), "{change:?}");
+        }
+        Ok(effect)
+    }
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.sim.act(action)
+    }
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.sim.tap(taps)
+    }
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.sim.advance(steps, pass)
+    }
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        self.sim.sample(frame)
+    }
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        self.sim.save()
+    }
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        self.sim.load(state)
+    }
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.sim.rewind()
+    }
+    fn digest(&self) -> Digest {
+        self.sim.digest()
+    }
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        self.sim.memory()
+    }
+}
+
+struct Dice(u32, u32);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.1 += 1;
+        philox4x32([self.0, self.1, 0, 0], [3, 5])[0] as usize % sides
+    }
+}
+
+/// Texts a user may type into a name, a query or a target: some are valid.
+const TEXTS: [&str; 8] = ["a", "b", "index < 5", "in a", "in b or index = 3", "and and (", "", "nowhere = 7"];
+
+/// A random edit: a list push, removal or rename, or a live parameter. Any text may be invalid.
+fn edit(params: &mut dyn neuropil::params::Params, dice: &mut Dice) {
+    let lists: Vec<usize> = (0..params.groups().len()).filter(|g| params.groups()[*g].list).collect();
+    if !lists.is_empty() && dice.roll(3) == 0 {
+        let id = ParamId::list(lists[dice.roll(lists.len())]);
+        match params.get(id) {
+            Value::Rows(mut rows) if !rows.is_empty() && dice.roll(3) == 0 => {
+                rows.remove(dice.roll(rows.len()));
+                params.set(&Change { id, value: Value::Rows(rows) });
+            }
+            Value::Rows(rows) if rows.len() < 3 => drop(params.push(id.group)),
+            _ => {}
+        }
+        return;
+    }
+    let live = |id: &ParamId| params.spec(*id).is_some_and(|s| s.apply == Apply::Live);
+    let mut ids: Vec<ParamId> = params.ids().into_iter().filter(live).collect();
+    if dice.roll(3) > 0 && ids.iter().any(|id| lists.contains(&usize::from(id.group))) {
+        ids.retain(|id| lists.contains(&usize::from(id.group)));
+    }
+    let id = ids[dice.roll(ids.len())];
+    let Some(spec) = params.spec(id) else { return };
+    let x = spec.soft.0 + dice.roll(1001) as f64 / 1000.0 * (spec.soft.1 - spec.soft.0);
+    let value = match spec.kind {
+        ValueType::Bool => Value::Bool(dice.roll(2) == 0),
+        ValueType::Int => Value::Int(x as i64),
+        ValueType::Real => Value::Real(x),
+        ValueType::Choice(choices) => Value::Choice(dice.roll(choices.len()) as u16),
+        _ => Value::Text(TEXTS[dice.roll(TEXTS.len())].to_owned()),
+    };
+    params.set(&Change { id, value });
+}
+
+fn small(kind: &str) -> Project {
+    let mut project = Project { model: Model::by_name(kind).expect(kind), ..Project::default() };
+    let texts: &[&str] = match kind {
+        "spiking" => &["network.source=Balanced", "network.n_neurons=120", "network.in_degree=10"],
+        _ => &["population.n_start=64", "population.capacity=64"],
+    };
+    for text in texts.iter().chain(&["run.device=Cpu", "run.threads=1"]) {
+        project.set(text, Path::new(".")).expect(text);
+    }
+    let name = project.model.probes().iter().find(|p| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. }));
+    project.record = vec![name.expect("events").name.to_owned()];
+    project
+}
+
+/// Where the document and the engine differ, each with whether the window marks it as not applied.
+fn differences(w: &Window, engine: &Model) -> Vec<(String, bool)> {
+    let session = w.state().session();
+    let params = session.project.model.params();
+    let changes = params.changes_since(engine.params());
+    let waiting = session.live.waiting_for_rebuild(&session.project.model);
+    let is_marked = |id: ParamId| session.live.rejection(id).is_some() || waiting.contains(&id);
+    changes.into_iter().map(|c| (params.path(c.id), is_marked(c.id))).collect()
+}
+
+fn agree(w: &mut Window, engine: &Mutex<Model>, at: &str) {
+    w.step();
+    until(w, "all edits are answered", |w| !w.state().session().live.has_pending_edits());
+    let engine = engine.lock().expect("lock").clone();
+    assert_eq!(
+        w.state().session().live.accepted_model(),
+        Some(&engine),
+        "{at}: the window knows the engine's parameters"
+    );
+    let unmarked: Vec<String> =
+        differences(w, &engine).into_iter().filter(|(_, is_marked)| !is_marked).map(|(path, _)| path).collect();
+    assert_eq!(unmarked, [""; 0], "{at}: the document differs from the engine without a mark");
+}
+
+/// Returns the number of rejected edits seen.
+fn walk(kind: &'static str, seed: u32, rounds: usize) -> usize {
+    let folder = std::env::temp_dir().join(format!("neuropil-agree-{kind}-{seed}-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).ok();
+    std::fs::create_dir_all(&folder).expect("folder");
+    let (project, file) = (small(kind), folder.join("walk.ron"));
+    neuropil::project::save(&project, &file).expect("saved");
+    let engine = Arc::new(Mutex::new(project.model.clone()));
+    let mirror = engine.clone();
+    let builder = move |project: &Project, scene: &_, progress: &_| {
+        let sim = project.model.prepare(scene, progress)?.start(project.seed, &Device::Cpu { threads: 1 })?;
+        *mirror.lock().expect("lock") = project.model.clone();
+        Ok(Box::new(Mirrored { sim, model: mirror.clone() }) as Box<dyn Simulation>)
+    };
+    let mut w = open(Start { path: Some(file), project: None, builder: Some(Arc::new(builder)), ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    let ctx = w.ctx.clone();
+    let (mut dice, mut n_rejected) = (Dice(seed, 0), 0);
+    for round in 0..rounds {
+        if round == rounds / 2 {
+            w.state_mut().command(&ctx, UiCommand::Record);
+            until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
+        }
+        match dice.roll(8) {
+            0 => w.state_mut().command(&ctx, UiCommand::Undo),
+            1 => w.state_mut().command(&ctx, UiCommand::Redo),
+            2 => w.state_mut().command(&ctx, UiCommand::Step),
+            _ => edit(w.state_mut().session_mut().project.model.params_mut(), &mut dice),
+        }
+        w.step();
+        if round % 5 == 4 {
+            agree(&mut w, &engine, &format!("{kind}, seed {seed}, round {round}"));
+            n_rejected += w.state().session().live.acks.rejections().len();
+        }
+    }
+    until(&mut w, "all steps are taken", |w| !w.state().session().live.running);
+    agree(&mut w, &engine, &format!("{kind}, seed {seed}, at the end"));
+    w.state_mut().command(&ctx, UiCommand::Record);
+    until(&mut w, "the recording is closed", |w| w.state().session().live.recording.is_none());
+    for message in w.state().messages() {
+        assert!(!message.contains("ParamId {") && !message.contains("Change {"), "a sentence: {message}");
+    }
+    let runs = w.state().session().runs_folder();
+    drop(w);
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(runs).expect("runs").flatten().map(|e| e.path()).collect();
+    folders.sort();
+    let run = RunFolder::open(folders.last().expect("a run")).expect("readable");
+    let mut project = run.project().expect("project");
+    project.seed = run.manifest.setup_seed;
+    let progress = Progress::default();
+    let prepared = project.model.prepare(&project.build_context(&run.manifest.base), &progress).expect("prepared");
+    let mut sim = prepared.start(run.manifest.seed, &Device::Cpu { threads: 1 }).expect("started");
+    let verdict = neuropil::project::replay::replay(&run, &mut *sim, &progress).expect("replayed");
+    assert!(matches!(verdict, ReplayResult::Identical { .. }), "{kind}, seed {seed}: {verdict:?}");
+    std::fs::remove_dir_all(folder).ok();
+    n_rejected
+}
+
+#[test]
+fn spiking_edits_agree_and_replay() {
+    let n_rejected: usize = (0..3).map(|seed| walk("spiking", seed, 60)).sum();
+    assert!(n_rejected > 20, "invalid edits are among them: {n_rejected}");
+}
+
+#[test]
+fn nuclei_edits_agree_and_replay() {
+    for seed in 0..4 {
+        walk("nuclei", seed, 40);
+    }
+}
+
+/// A project file of the fake simulation in a folder of its own.
+fn saved(name: &str) -> (PathBuf, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("neuropil-session-{name}-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).ok();
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("kept.ron");
+    let project = Project { name: "Kept".into(), record: vec!["spikes".into()], ..Project::default() };
+    neuropil::project::save(&project, &file).expect("saved");
+    (folder, file)
+}
+
+fn command(w: &mut Window, command: UiCommand) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, command);
+    w.step();
+}
+
+/// Opens a project, runs and records 200 steps.
+fn record(file: &Path) -> Window {
+    let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
+    command(&mut w, UiCommand::Step);
+    command(&mut w, UiCommand::Step);
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step >= 100 && !w.state().session().live.running);
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
+    w
+}
+
+#[test]
+fn saving_before_a_run_is_opened_opens_the_run() {
+    let (folder, file) = saved("save-then-open");
+    let mut w = record(&file);
+    set(&mut w, "lif.tau_m=31");
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    w.run_steps(3);
+    w.get_by_label("Save").click();
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    let kept = neuropil::project::open(&file).expect("readable").0;
+    assert!(format!("{:?}", kept.model).contains("tau_m: 31"), "and the changes are saved");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_playback_is_read_only_and_says_so() {
+    let (folder, file) = saved("playback");
+    let mut w = record(&file);
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    w.state_mut().session_mut().selection.replace("neurons", vec![1, 2]);
+    w.run_steps(3);
+    assert!(w.query_by_label("PLAYBACK").is_some() && w.query_by_label("RECORDING").is_none());
+    let slider = w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m");
+    assert!(slider.accesskit_node().is_disabled(), "sliders are disabled");
+    assign(&mut w, "lif.tau_m=31");
+    w.run_steps(3);
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms", "an edit from elsewhere is reverted");
+    assert!(w.state().messages().iter().any(|m| m.contains("read-only")), "{:?}", w.state().messages());
+    assert!(!w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
+    let (folder, file) = saved("broken");
+    for (text, name) in [(None, "missing.ron"), (Some("(version: 1, nothing"), "broken.ron")] {
+        let path = folder.join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).expect("written");
+        }
+        let mut w = open(Start { path: Some(path.clone()), project: None, ..start(true) });
+        until(&mut w, "the error is on the page", |w| w.query_by_label(&format!("Could not open {name}")).is_some());
+        assert!(w.query_by_label_contains("Run this project").is_none(), "{name}: no other project is offered");
+        assert!(w.query_by_label("lif.tau_m value").is_none(), "{name}: no inspector of another project");
+        command(&mut w, UiCommand::RunPause);
+        w.run_steps(3);
+        assert!(w.state().session().live.progress().is_none() && !w.state().session().live.is_loaded());
+        assert_eq!(w.state().problems().len(), 1, "{name}: {:?}", w.state().problems());
+        assert!(w.query_by_label("Examples").is_some() && w.query_by_label("Open another…").is_some());
+        std::fs::copy(&file, &path).expect("mended");
+        w.get_by_label("Try again").click();
+        until(&mut w, "it is open", |w| w.state().session().path.as_deref() == Some(&*path));
+        assert_eq!(w.state().problems(), []);
+    }
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn problems_are_what_is_wrong_now() {
+    let failing = Arc::new(Mutex::new(true));
+    let fails = failing.clone();
+    let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
+        true => Err(SimError::Input("edges.csv is missing".into())),
+        false => Ok(Box::new(fake::Fake::new(scene.seed)) as Box<dyn Simulation>),
+    };
+    let mut w = open(Start { builder: Some(Arc::new(builder)), ..start(true) });
+    w.run();
+    command(&mut w, UiCommand::Stimulate);
+    assert!(w.state().messages().iter().any(|m| m.contains("Nothing is selected")));
+    assert_eq!(w.state().problems(), [], "a command that is not possible is no problem");
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "the build has failed", |w| w.state().session().live.error.is_some());
+    assert_eq!(w.state().problems().len(), 1, "{:?}", w.state().problems());
+    *failing.lock().expect("lock") = false;
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    w.run_steps(2);
+    assert_eq!(w.state().problems(), [], "mended");
+    assert!(!w.state().messages().iter().any(|m| m.contains("Could not build")), "{:?}", w.state().messages());
+}
+
+#[test]
+fn the_visible_times_belong_to_their_project() {
+    let mut w = open(start(true));
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    let span = |w: &Window| w.state().time().axis.line.span;
+    let usual = span(&w);
+    w.state_mut().zoom_time(20.0);
+    w.run_steps(3);
+    assert_eq!(span(&w), 20.0);
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is rebuilt", |w| w.state().session().live.progress().is_none());
+    w.run_steps(5);
+    assert_eq!(span(&w), 20.0, "a rebuild keeps the visible times");
+    let before = w.state().session().project.clone();
+    command(&mut w, UiCommand::New("spiking"));
+    assert_ne!(w.state().session().project, before, "the document is replaced at once");
+    until(&mut w, "the next project is loaded", |w| {
+        let live = &w.state().session().live;
+        live.progress().is_none() && !live.schema.probes.is_empty()
+    });
+    w.run_steps(5);
+    assert_eq!(span(&w), usual, "another project has its own");
+}
+
+#[test]
+fn toasts_leave_the_inspector_and_the_timeline_free() {
+    let mut w = open(start(true));
+    w.run();
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    command(&mut w, UiCommand::RunPause);
+    command(&mut w, UiCommand::Stimulate);
+    w.run_steps(3);
+    let toast = w.get_by_label("Close message").rect();
+    for panel in ["Inspector", "Timeline"] {
+        let area = w
+            .get_all_by_role(egui::accesskit::Role::Pane)
+            .find(|n| n.accesskit_node().label().as_deref() == Some(panel));
+        if let Some(area) = area {
+            assert!(!area.rect().intersects(toast), "{panel} is covered: {:?} by {toast:?}", area.rect());
+        }
+    }
+}
+
+#[test]
+fn files_outside_the_folder_of_a_project_are_asked_for_once() {
+    let (folder, file) = saved("outside");
+    let mut project = neuropil::project::open(&file).expect("readable").0;
+    project.set("network.path=/etc/hosts", &folder).expect("a path");
+    neuropil::project::save(&project, &file).expect("saved");
+    let state = folder.join("state");
+    let start = || Start { path: Some(file.clone()), project: None, state_dir: Some(state.clone()), ..start(false) };
+    let mut w = open(start());
+    until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
+    assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.state().session().path.is_none());
+    w.get_by_label("Do not open").click();
+    until(&mut w, "it is not opened", |w| w.query_by_label("Could not open kept.ron").is_some());
+    w.get_by_label("Try again").click();
+    until(&mut w, "it asks again", |w| w.query_by_label("Allow and open").is_some());
+    w.get_by_label("Allow and open").click();
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    until(&mut w, "the answer is saved", |_| state.join("consent.ron").exists());
+    drop(w);
+    let mut w = open(start());
+    until(&mut w, "it is open without a question", |w| w.state().session().path.is_some());
+    std::fs::remove_dir_all(folder).ok();
+}

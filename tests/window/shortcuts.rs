@@ -1,0 +1,368 @@
+//! Shortcuts, settings and window sizes: shortcuts of the focused panel, undo and autosave settings, low windows.
+
+use crate::support::window;
+use egui::{Event, Key, Modifiers};
+use egui_kittest::{Harness, kittest::Queryable};
+use neuropil::{
+    app::{App, Start, commands::UiCommand},
+    project::{self, Project},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+use window::{Window, assign, open, start, until, value};
+
+/// A window whose simulation has run and is paused.
+fn paused() -> Window {
+    has_run(open(start(true)))
+}
+
+fn has_run(mut w: Window) -> Window {
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 200);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    w.run_steps(3);
+    w
+}
+
+/// A window with an unsaved change.
+fn edited() -> Window {
+    let mut w = open(start(false));
+    w.run();
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    w
+}
+
+fn press(w: &mut Window, key: Key) {
+    w.key_press(key);
+    w.run_steps(4);
+}
+
+#[test]
+fn shortcuts_choose_colours_of_the_focused_panel() {
+    let mut w = paused();
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ShowView("brain"));
+    w.run_steps(4);
+    // A click into the panel: keys are for it from now on.
+    let at = w.get_by_label("3D view").rect().center();
+    w.hover_at(at);
+    w.drag_at(at);
+    w.drop_at(at);
+    w.run_steps(4);
+    assert!(w.query_by_label("map").is_none(), "categories have no colour map");
+    press(&mut w, Key::R);
+    assert!(w.state().messages().iter().any(|m| m.contains("no colour range")), "{:?}", w.state().messages());
+    press(&mut w, Key::C);
+    assert!(w.query_all_by_label("Colour by category (current)").next().is_some(), "C lists what there is");
+    w.event(Event::Text("rate".into()));
+    w.run_steps(4);
+    press(&mut w, Key::Enter);
+    assert!(w.query_by_label("map").is_some(), "the field has a colour map");
+    press(&mut w, Key::R);
+    assert!(w.state().messages().contains(&"Colour range locked"));
+    press(&mut w, Key::R);
+    assert!(w.state().messages().contains(&"Colour range follows the data"));
+}
+
+fn can_draw() -> bool {
+    let can = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| Path::new(p).exists());
+    if !can {
+        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
+    }
+    can
+}
+
+/// On a screen of 2880 × 1800 pixels: nothing is cut off, and everywhere something is drawn. The picture is written when
+/// `NEUROPIL_SCREENSHOTS` names a folder.
+#[test]
+fn the_window_is_drawn_at_300_percent() {
+    if !can_draw() {
+        return;
+    }
+    let builder = Harness::builder().with_size([960.0, 600.0]).with_pixels_per_point(3.0).with_max_steps(30);
+    let mut w = has_run(builder.build_eframe(|cc| App::new(cc, start(true)).expect("threads")));
+    let run = w.get_by_label("Run").rect();
+    let all = w.ctx.content_rect();
+    assert!(all.contains_rect(run) && run.height() > 14.0, "{run:?} in {all:?}");
+    let picture = w.render().expect("a graphics device");
+    assert_eq!(picture.dimensions(), (2880, 1800));
+    if let Some(folder) = std::env::var_os("NEUROPIL_SCREENSHOTS").map(PathBuf::from) {
+        picture.save(folder.join("300.png")).expect("a writable folder");
+    }
+    for (column, row) in (0..4).flat_map(|column| (0..3).map(move |row| (column, row))) {
+        let part = image::imageops::crop_imm(&picture, column * 720, row * 600, 720, 600).to_image();
+        let colors: std::collections::HashSet<_> = part.pixels().map(|p| p.0).collect();
+        assert!(colors.len() > 20, "part {column}, {row} is blank: {} colours", colors.len());
+    }
+}
+
+#[test]
+fn the_focused_panel_is_exported() {
+    if !can_draw() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("neuropil-figure-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    for name in ["rates.svg", "rates.png"] {
+        let mut w = paused();
+        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, UiCommand::ShowView("rates"));
+        w.run_steps(3);
+        let rect = w.get_by_label("Rates over time").rect();
+        w.hover_at(rect.center());
+        w.drag_at(rect.center());
+        w.drop_at(rect.center());
+        w.run_steps(3);
+        w.key_press_modifiers(Modifiers::COMMAND, Key::E);
+        w.run_steps(3);
+        assert!(w.query_all_by_label("Width").next().is_some(), "the dialog asks for the size on paper");
+        w.get_by_label("Export…").click();
+        until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
+        w.get_by_label("Path").focus();
+        w.run();
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        let file = folder.join(name);
+        w.event(Event::Text(file.display().to_string()));
+        w.run();
+        w.key_press(Key::Enter);
+        until(&mut w, "it is written", |w| w.state().messages().iter().any(|m| m.starts_with("Wrote")));
+        let bytes = std::fs::read(&file).expect("a file");
+        if name.ends_with("svg") {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{}", &text[..200]);
+            assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
+            for said in ["class rates (Hz)", "optic"] {
+                assert!(text.contains(said), "`{said}` is text");
+            }
+            assert!(!text.contains("lowest to highest per pixel"), "without the caption");
+            let canvas = neuropil::app::theme::Tokens::light().canvas;
+            let light = format!("#{:02x}{:02x}{:02x}", canvas.r(), canvas.g(), canvas.b());
+            assert!(text.contains(&light), "in the light theme");
+            assert_eq!(w.ctx.theme(), egui::Theme::Dark, "the window keeps its theme");
+            assert!(text.matches("<path").count() > 5, "curves are lines");
+        } else {
+            let picture = image::load_from_memory(&bytes).expect("a picture").to_rgb8();
+            let all = (picture.width() as f32, picture.height() as f32);
+            let is_near = |a: f32, b: f32| a > b - 2.0 && a < b + 80.0; // the panel has a toolbar and a caption
+            assert!(is_near(all.0, rect.width()) && is_near(all.1, rect.height()), "{all:?} of {rect:?}");
+            let head = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("its head");
+            let dims = head.info().pixel_dims.map(|d| (d.xppu, d.yppu, d.unit));
+            assert_eq!(dims, Some((3_780, 3_780, png::Unit::Meter)), "96 dpi");
+        }
+    }
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn comma_steps_back_and_full_stop_steps_forward() {
+    let mut w = paused();
+    let now = w.state().session().live.clock.step;
+    assert_eq!(w.state().time().axis.cursor(), None);
+    press(&mut w, Key::Comma);
+    let back = w.state().time().axis.cursor().expect("a cursor");
+    assert!(back < now as f64, "{back} of {now}");
+    press(&mut w, Key::End);
+    press(&mut w, Key::Period);
+    until(&mut w, "it has stepped", |w| w.state().session().live.clock.step > now);
+}
+
+#[test]
+fn a_new_project_is_of_the_same_kind_and_asks_first() {
+    let mut w = edited();
+    w.key_press_modifiers(Modifiers::COMMAND, Key::N);
+    w.run();
+    w.get_by_label("Discard changes").click();
+    w.run();
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("20 ms".into(), false));
+    assert_eq!(w.state().session().history.counts(), (0, 0));
+    assert_eq!(w.state().session().project.model.name(), Project::default().model.name());
+}
+
+#[test]
+fn quitting_by_shortcut_asks_about_unsaved_changes() {
+    let mut w = edited();
+    let key =
+        Event::Key { key: Key::Q, physical_key: None, pressed: true, repeat: false, modifiers: Modifiers::COMMAND };
+    w.event(key);
+    w.step();
+    let asked = &w.output().viewport_output[&egui::ViewportId::ROOT].commands;
+    let is_close = |c: &egui::ViewportCommand| *c == egui::ViewportCommand::Close;
+    assert!(asked.iter().any(is_close), "Ctrl+Q closes as the frame's button does, which is guarded: {asked:?}");
+}
+
+#[test]
+fn initial_conditions_are_pending_until_a_rewind() {
+    let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
+    let project = Project { model, ..Project::default() };
+    let mut w = open(Start { project: Some(project), ..start(true) });
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    w.get_by_label("Pause").click();
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    assert!(w.query_by_label("Rewind now").is_none());
+    assign(&mut w, "population.n_start=77");
+    until(&mut w, "it is said that it waits", |w| w.query_by_label("Rewind now").is_some());
+    assert!(w.query_by_label("Rebuild now").is_none(), "nothing has to be built anew for it");
+    w.get_by_label("Rewind now").click();
+    until(&mut w, "it has begun with it", |w| w.query_by_label("Rewind now").is_none());
+    assert_eq!(w.state().session().live.clock.step, 0);
+    assert_eq!(value(&w, "population.n_start"), "77");
+}
+
+#[test]
+fn selections_are_probed_without_named_groups() {
+    let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
+    let project = Project { model, ..Project::default() };
+    let mut w = open(Start { project: Some(project), builder: None, ..start(true) });
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it is built", |w| w.state().session().live.schema.set("nuclei").is_some());
+    assert_eq!(UiCommand::Probe.why_not(w.state()), Some("Nothing is selected"));
+    w.state_mut().session_mut().selection.replace("nuclei", vec![3, 5]);
+    assert_eq!(UiCommand::Probe.why_not(w.state()), None);
+    press(&mut w, Key::P);
+    let record = &w.state().session().project.record;
+    assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
+}
+
+fn set(w: &mut Window, field: &str, text: &str) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Settings);
+    w.run();
+    w.get_by_label(field).click();
+    w.run();
+    w.event(Event::Text(text.into()));
+    w.run();
+    w.key_press(Key::Enter);
+    w.run();
+    w.get_by_label("Done").click();
+    w.run();
+}
+
+#[test]
+fn undo_steps_follow_the_setting() {
+    let mut w = open(Start { config_dir: None, ..start(false) });
+    w.run();
+    set(&mut w, "work.undo_steps value", "12");
+    for n in 1..=30 {
+        assign(&mut w, &format!("lif.tau_m={n}"));
+        w.run();
+    }
+    assert_eq!(w.state().session().history.counts().0, 12);
+    set(&mut w, "work.undo_steps value", "5");
+    assert_eq!(w.state().session().history.counts().0, 5, "fewer are kept at once");
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Undo);
+    w.run();
+    assert_eq!(value(&w, "lif.tau_m"), "29 ms", "the newest are kept");
+}
+
+#[test]
+fn autosave_follows_the_setting() {
+    let folder = std::env::temp_dir().join(format!("neuropil-autosave-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file: PathBuf = folder.join("kept.ron");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), config_dir: None, ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=11");
+    w.run();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    w.run_steps(3);
+    assert!(w.state().session().is_dirty(), "autosave is off");
+    set(&mut w, "work.autosave_s value", "0.3");
+    until(&mut w, "it is saved", |w| !w.state().session().is_dirty());
+    let kept = project::open(&file).expect("readable").0;
+    assert_eq!(kept.model, w.state().session().project.model);
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn the_time_panel_is_hidden_in_a_low_window() {
+    for (height, is_low) in [(900.0, false), (800.0, true)] {
+        let start = start(true);
+        let mut w: Window = egui_kittest::Harness::builder()
+            .with_size([1280.0, height])
+            .with_max_steps(30)
+            .build_eframe(move |cc| App::new(cc, start).expect("threads"));
+        w.run();
+        w.get_by_label("Run").click();
+        until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+        assert_eq!(w.query_by_label("Expand the timeline").is_some(), is_low, "{height} points");
+        if is_low {
+            w.get_by_label("Expand the timeline").click();
+            w.run_steps(3);
+            assert!(w.query_by_label("Range of time").is_some(), "it opens when it is asked for, and stays");
+        }
+    }
+}
+
+/// What a second window was opened with.
+static SECOND: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+#[test]
+fn recovery_opens_both_versions() {
+    let folder = std::env::temp_dir().join(format!("neuropil-both-{}", std::process::id()));
+    let (file, state) = (folder.join("kept.ron"), folder.join("state"));
+    std::fs::create_dir_all(&state).expect("folder");
+    project::save(&Project::default(), &file).expect("saved");
+    let mut w = open(Start { path: Some(file.clone()), state_dir: Some(state.clone()), ..start(false) });
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    assign(&mut w, "lif.tau_m=17");
+    let mine = state.join(format!("journal-{}.ron", std::process::id()));
+    until(&mut w, "it is kept", |_| mine.metadata().is_ok_and(|m| m.len() > 0));
+    let kept = std::fs::read(&mine).expect("journal");
+    std::mem::forget::<App>(w.into_state());
+    std::fs::write(state.join("journal-4194998.ron"), kept).expect("a process that is gone");
+    std::fs::remove_file(&mine).ok();
+    let second_window = |path: &Path| {
+        *SECOND.lock().expect("lock") = Some(path.to_owned());
+        Ok(())
+    };
+    let mut w = open(Start { state_dir: Some(state), second_window, ..start(false) });
+    until(&mut w, "it is offered", |w| w.query_by_label("Open both").is_some());
+    w.get_by_label("Open both").click();
+    w.run();
+    let second = SECOND.lock().expect("lock").clone().expect("a second window");
+    assert_eq!(second.canonicalize().expect("there"), file.canonicalize().expect("there"), "it shows the file");
+    assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("17 ms".into(), true), "this one the work");
+    assert!(w.query_by_label("Open both").is_none());
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// A connection list with other column names and text ids becomes a network beside it.
+#[test]
+fn connectivity_is_imported_with_a_guessed_mapping() {
+    let folder = std::env::temp_dir().join(format!("neuropil-import-window-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("connections.csv");
+    std::fs::write(&file, "pre,post,syn_count,nt\nMN9,LC4,5,ACH\nLC4,MN9,3,GABA\nDNg1,MN9,1,ACH\n").expect("written");
+    let mut w = open(Start { builder: None, ..start(true) });
+    w.run();
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::ImportData);
+    w.run_steps(3);
+    w.get_by_label("Import files").focus();
+    w.run_steps(2);
+    w.event(Event::Text(file.display().to_string()));
+    until(&mut w, "it is read", |w| {
+        w.query_by_label_contains("3 neurons, 3 connections, 9 synapses, 1 inhibitory").is_some()
+    });
+    assert!(w.query_by_label_contains("First 3 rows").is_some());
+    w.run_steps(4); // the dialog is centred again
+    w.get_by_label("Build").click();
+    until(&mut w, "it is built", |w| w.state().session().live.schema.set("neurons").is_some_and(|s| s.len == 3));
+    let set = w.state().session().live.schema.set("neurons").cloned().expect("neurons");
+    assert_eq!(set.names, ["DNg1", "LC4", "MN9"]);
+    assert!(value(&w, "network.path").contains("connections-network"));
+    drop(w);
+    std::fs::remove_dir_all(folder).ok();
+}

@@ -1,0 +1,47 @@
+//! The window without a screen, for tests that drive it by the names of things.
+
+use super::fake;
+use super::harness;
+pub use harness::{Window, open};
+use neuropil::{app::Start, params::path, project::Project};
+use std::{sync::Arc, time::Duration};
+
+/// The default project with a simulation that costs nothing, or none.
+pub fn start(engine: bool) -> Start {
+    Start {
+        engine,
+        project: Some(Project::default()),
+        native_dialogs: false,
+        state_dir: None,
+        builder: Some(Arc::new(|_, scene, progress| {
+            progress.report("Wiring neurons", 0.5)?;
+            Ok(Box::new(fake::Fake::new(scene.seed)))
+        })),
+        ..Start::default()
+    }
+}
+
+/// As [`harness::until_within`]: everything a window does here is done soon.
+pub fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(20), w, what, holds);
+}
+
+/// A parameter as it is shown.
+pub fn value(w: &Window, name: &str) -> String {
+    let params = w.state().session().project.model.params();
+    let (id, spec) = path::find(params, name).expect("path");
+    path::show(spec, &params.get(id))
+}
+
+/// Sets a parameter as a widget would.
+pub fn assign(w: &mut Window, text: &str) {
+    let params = w.state_mut().session_mut().project.model.params_mut();
+    let change = path::parse(params, text).expect("assignment");
+    assert!(params.set(&change));
+}
+
+/// The same, taken up by the session.
+pub fn set(w: &mut Window, text: &str) {
+    assign(w, text);
+    w.run();
+}

@@ -1,0 +1,173 @@
+//! `app/time` and `app/time_panel` with a fake simulation of 138,639 elements: scrubbing, subscriptions, playback.
+
+use crate::support::{harness, many};
+use egui_kittest::kittest::Queryable;
+use harness::Window;
+use many::{Copies, LEN, Many};
+use neuropil::{
+    app::{Start, commands::UiCommand},
+    project::Project,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+fn open(start: Start) -> Window {
+    harness::open(Start { native_dialogs: false, state_dir: None, config_dir: None, ..start })
+}
+
+fn window() -> (Window, Arc<Copies>) {
+    let copies = Arc::new(Copies::default());
+    let counted = copies.clone();
+    let builder: neuropil::app::live::Builder =
+        Arc::new(move |_, _, _| Ok(Box::new(Many::new(counted.clone())) as Box<dyn neuropil::sim::Simulation>));
+    let project = Some(Project::default());
+    let mut w = open(Start { project, builder: Some(builder), run: true, ..Start::default() });
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    (w, copies)
+}
+
+fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
+    harness::until_within(Duration::from_secs(60), w, what, holds);
+}
+
+fn command(w: &mut Window, command: UiCommand) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, command);
+    w.run_steps(2);
+}
+
+/// Copies the engine makes over a number of steps.
+fn copies_over(w: &mut Window, copies: &Copies, steps: u64) -> [u64; 3] {
+    // Skip frames that were sent before the panels were hidden.
+    let from = w.state().session().live.clock.step + 200;
+    until(w, "the panels are hidden", |w| w.state().session().live.clock.step > from);
+    let (before, from) = (copies.all(), w.state().session().live.clock.step);
+    until(w, "it ran on", |w| w.state().session().live.clock.step > from + steps);
+    let after = copies.all();
+    std::array::from_fn(|i| after[i] - before[i])
+}
+
+#[test]
+fn what_is_switched_on_is_recorded_while_hidden() {
+    let (mut w, copies) = window();
+    let shown = copies_over(&mut w, &copies, 1_000);
+    assert!(shown[many::SPIKES] > 0 && shown[many::SINCE] > 0, "raster and 3D view are on screen: {shown:?}");
+    w.get_by_label("Collapse the timeline").click_accesskit();
+    for away in [UiCommand::Workspace(1), UiCommand::Home] {
+        command(&mut w, away);
+        assert!(copies_over(&mut w, &copies, 1_000)[many::SPIKES] > 0, "recorded while hidden");
+    }
+    command(&mut w, UiCommand::Workspace(0));
+    let gaps = |w: &Window| {
+        let past = &w.state().time().past;
+        past.gaps(many::SPIKES as u16, past.first() as f64, past.newest() as f64)
+    };
+    // The display started before the first subscription.
+    let began = gaps(&w);
+    assert!(began.len() <= 1 && began.iter().all(|(_, to)| *to < 1_000.0), "{began:?}");
+    command(&mut w, UiCommand::PauseDisplay);
+    assert_eq!(copies_over(&mut w, &copies, 1_000), [0; 3], "the display is paused");
+    command(&mut w, UiCommand::PauseDisplay);
+    until(&mut w, "it is recorded again", |w| w.state().time().past.is_indexed() && gaps(w).len() > began.len());
+    let pause = *gaps(&w).last().expect("a gap");
+    assert!(pause.1 - pause.0 >= 1_000.0, "{pause:?}");
+    assert!(w.query_all_by_label_contains("not recorded").count() > 0, "the raster's caption says so");
+}
+
+#[test]
+fn the_cursor_goes_back_and_returns() {
+    let (mut w, _) = window();
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step > 4_000);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    let now = w.state().time().past.newest() as f64;
+    command(&mut w, UiCommand::MoveCursor(-10));
+    assert_eq!(w.state().time().axis.cursor(), Some(now - 1_000.0));
+    let banner = |w: &Window| w.query_all_by_label_contains("Viewing ").count();
+    assert_eq!(banner(&w), 1);
+    command(&mut w, UiCommand::MoveCursor(1));
+    assert_eq!(w.state().time().axis.cursor(), Some(now - 900.0));
+    command(&mut w, UiCommand::GoStart);
+    assert_eq!(w.state().time().axis.cursor(), Some(w.state().time().past.oldest() as f64));
+    let from = w.state().time().axis.cursor().expect("scrubbed");
+    command(&mut w, UiCommand::PlayPast);
+    // The history is short: playback may already have reached the live edge.
+    until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_none_or(|at| at > from));
+    command(&mut w, UiCommand::GoLive);
+    assert!(w.state().time().axis.cursor().is_none() && banner(&w) == 0);
+    let train = w.state().time().past.trains().next().expect("spikes").1;
+    assert_eq!(train.counts.len(), LEN as usize);
+}
+
+/// Records a short run of the balanced network from the command line.
+fn run_folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = std::env::temp_dir().join(format!("neuropil-time-{}", std::process::id()));
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--device", "cpu", "--duration", "300ms", "--out"])
+        .arg(&out)
+        .arg(root.join("projects/balanced.ron"))
+        .output()
+        .expect("the program");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    out
+}
+
+/// `v` and `g` of three neurons, as the command line records them.
+#[test]
+fn recorded_traces_appear_when_a_run_is_opened() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let temp = std::env::temp_dir().join(format!("neuropil-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&temp).expect("a folder");
+    let mut project = neuropil::project::open(&root.join("projects/balanced.ron")).expect("an example").0;
+    project.record = vec!["spikes".into(), "v[3, 1, 20]".into(), "g[7, 8]".into()];
+    project.set("network.n_neurons=400", &temp).expect("a parameter");
+    neuropil::project::save(&project, &temp.join("a.ron")).expect("saved");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--device", "cpu", "--duration", "100ms", "--out"])
+        .arg(temp.join("run"))
+        .arg(temp.join("a.ron"))
+        .output()
+        .expect("the program");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    let run = neuropil::project::RunFolder::open(&temp.join("run")).expect("a run");
+    let n = 3 * run.n_records(&run.manifest.streams[1]);
+    assert!(n > 300);
+    let mut w = open(Start { path: Some(temp.join("run")), ..Start::default() });
+    let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    until(&mut w, "the run is read", read);
+    // Nothing is selected, and the panel is opened after the run was read.
+    command(&mut w, UiCommand::ShowView("traces"));
+    let thousands = |n: u64| if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) };
+    let caption = format!("3 lanes  |  {} samples", thousands(n));
+    until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
+    std::fs::remove_dir_all(temp).expect("own folder");
+}
+
+#[test]
+fn a_finished_run_is_scrubbed_in_the_same_views() {
+    let folder = run_folder();
+    let recorded = neuropil::project::RunFolder::open(&folder).expect("a run");
+    let n_spikes = recorded.spikes().expect("spikes").len();
+    assert!(n_spikes > 100);
+    let mut w = open(Start { path: Some(folder.clone()), ..Start::default() });
+    let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    until(&mut w, "the run is read", read);
+    until(&mut w, "its spikes are indexed", |w| w.state().time().past.is_indexed());
+    w.run_steps(4);
+    assert!(w.query_by_label("PLAYBACK").is_some());
+    assert_eq!(w.query_all_by_label_contains("Playback of neuropil-time").count(), 1);
+    let time = w.state().time();
+    assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
+    assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));
+    assert!(!w.state().session().live.schema.sets[0].columns.is_empty(), "categories come from the project");
+    w.get_by_label("Play").click_accesskit();
+    until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));
+    command(&mut w, UiCommand::GoLive);
+    assert!(w.state().time().axis.cursor().is_some(), "a recording has no present");
+    assert!(UiCommand::Record.why_not(w.state()).is_some());
+    std::fs::remove_dir_all(folder).expect("own folder");
+}
