@@ -2,6 +2,7 @@
 //! documents are not among them.
 
 use super::{App, commands::UiCommand};
+use crate::params::ParamWarning;
 
 /// A problem, and the command that may mend it.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,16 +11,27 @@ pub struct Problem {
     pub text: String,
     /// Label of the remedy, and its command.
     pub remedy: Option<(&'static str, UiCommand)>,
+    /// Path of the parameter it is about.
+    pub parameter: Option<&'static str>,
 }
 
 impl Problem {
     const fn plain(text: String) -> Self {
-        Self { text, remedy: None }
+        Self { text, remedy: None, parameter: None }
+    }
+
+    fn of_parameter(warning: ParamWarning) -> Self {
+        Self { text: warning.text, remedy: None, parameter: Some(warning.path) }
+    }
+
+    const fn with_remedy(text: String, remedy: (&'static str, UiCommand)) -> Self {
+        Self { text, remedy: Some(remedy), parameter: None }
     }
 }
 
 impl App {
-    /// The current problems: the file given at start, the build, the simulation, rejected edits, open error messages.
+    /// The current problems: the file given at start, the build, the simulation, rejected edits, warnings about
+    /// parameters, open error messages.
     pub fn problems(&self) -> Vec<Problem> {
         let (session, live) = (&self.session, &self.session.live);
         let mut all: Vec<Problem> = vec![];
@@ -27,19 +39,14 @@ impl App {
             all.push(Problem::plain(error.to_owned()));
         }
         if let Some(error) = &live.error {
-            all.push(Problem {
-                text: format!("{}: {error}", super::live::BUILD_FAILED),
-                remedy: Some(("Try again", UiCommand::Rebuild)),
-            });
+            let text = format!("{}: {error}", super::live::BUILD_FAILED);
+            all.push(Problem::with_remedy(text, ("Try again", UiCommand::Rebuild)));
         }
         if let Some(failure) = &live.checkpoints.failure {
-            let remedy = Some(("Continue on CPU", UiCommand::ContinueOnCpu));
-            all.push(Problem { text: failure.text.clone(), remedy });
+            all.push(Problem::with_remedy(failure.text.clone(), ("Continue on CPU", UiCommand::ContinueOnCpu)));
         } else if let Some(trouble) = &live.stop_reason {
-            all.push(Problem {
-                text: format!("{}: {}", super::live::STOPPED, trouble.why),
-                remedy: Some(trouble.remedy.clone()),
-            });
+            let text = format!("{}: {}", super::live::STOPPED, trouble.why);
+            all.push(Problem::with_remedy(text, trouble.remedy.clone()));
         }
         let params = session.project.model.params();
         all.extend(live.acks.rejections().iter().map(|rejection| {
@@ -50,6 +57,10 @@ impl App {
             };
             Problem::plain(format!("{place} is not applied: {}", rejection.why))
         }));
+        // A run cannot be edited, and without an open project its parameters are not on screen.
+        if live.playback.is_none() && self.opening.is_none() {
+            all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
+        }
         for error in self.toasts.errors() {
             if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {
                 all.push(Problem::plain(error.to_owned()));

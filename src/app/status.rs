@@ -147,7 +147,7 @@ fn memory_text(app: &mut App) -> (String, String) {
 }
 
 /// The current problems; a click lists them.
-fn problems_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let problems = app.problems();
     let (glyph, color) = if problems.is_empty() { (icons::CHECK, t.text_sub) } else { (icons::WARNING, t.warn) };
@@ -181,6 +181,13 @@ fn problems_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
                             && ui.button(label).clicked()
                         {
                             queue.push(command);
+                            ui.close();
+                        }
+                        if let Some(path) = problem.parameter
+                            && ui.button("Show parameter").clicked()
+                        {
+                            app.panels.inspector = true;
+                            app.inspector.find(path);
                             ui.close();
                         }
                     });

@@ -52,7 +52,7 @@ pub(super) fn prepare(
     force: bool,
     meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
-    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: {warning}"));
+    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
     load(project, base, force, meter)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     };
     let mut report = Report { memory: info::memory_lines(&project.model), ..Report::default() };
     report.warnings = warnings.iter().map(|w| (Some(w.line), w.what.clone())).collect();
-    report.warnings.extend(project.model.warnings().into_iter().map(|warning| (None, warning)));
+    report.warnings.extend(project.model.warnings().into_iter().map(|warning| (None, warning.text)));
     check(&project, path, args.allow_outside, &mut report)?;
     if args.json {
         out!("{:#}", json_of(path, &report));

@@ -2,7 +2,7 @@
 
 use crate::{
     gpu::{Memory, ModuleSpec},
-    params::Params,
+    params::{ParamWarning, Params},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
         SimError, Simulation, Tap,
@@ -141,8 +141,8 @@ macro_rules! kinds {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
-            /// Warnings about parameters that are valid but unusual, as sentences.
-            pub fn warnings(&self) -> Vec<String> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
+            /// Warnings about values that are valid but unusual.
+            pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {

@@ -30,6 +30,15 @@ pub enum Scale {
     Log,
 }
 
+/// A warning about a value that is valid but unusual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamWarning {
+    /// Path of the parameter, e.g. `lif.v_threshold`.
+    pub path: &'static str,
+    /// What is unusual, its effect, and what to do.
+    pub text: String,
+}
+
 /// When an edit takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apply {

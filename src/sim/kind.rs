@@ -1,7 +1,10 @@
 //! The contract of a simulation kind, and what it is built with.
 
 use super::{ActionSpec, ProbeSpec, SimError, Simulation, Tap};
-use crate::gpu::{Gpu, ModuleSpec};
+use crate::{
+    gpu::{Gpu, ModuleSpec},
+    params::ParamWarning,
+};
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -170,8 +173,8 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
-    /// Warnings about parameters that are valid but unusual, as sentences.
-    fn warnings(params: &Self::Params) -> Vec<String> {
+    /// Warnings about values that are valid but unusual.
+    fn warnings(params: &Self::Params) -> Vec<ParamWarning> {
         let _ = params;
         vec![]
     }

@@ -343,6 +343,28 @@ fn problems_are_what_is_wrong_now() {
 }
 
 #[test]
+fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
+    let mut w = open(start(true));
+    w.run();
+    assert_eq!(w.state().problems(), []);
+    assign(&mut w, "lif.v_threshold=-52");
+    w.run_steps(2);
+    let [problem] = &w.state().problems()[..] else { panic!("{:?}", w.state().problems()) };
+    assert!(problem.text.contains("not above lif.v_reset"), "{}", problem.text);
+    assert_eq!(problem.parameter, Some("lif.v_threshold"));
+    assert!(w.query_by_label_contains("is not above lif.v_reset").is_some(), "beside the parameter");
+    w.get_by_label("1 problem").click();
+    w.run_steps(3);
+    w.get_by_label("Show parameter").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("lif.v_threshold").is_some() && w.query_by_label("lif.tau_m").is_none(), "it is found");
+    assign(&mut w, "lif.v_threshold=-45");
+    w.run_steps(2);
+    assert_eq!(w.state().problems(), [], "mended");
+    assert!(w.query_by_label_contains("is not above lif.v_reset").is_none());
+}
+
+#[test]
 fn the_visible_times_belong_to_their_project() {
     let mut w = open(start(true));
     command(&mut w, UiCommand::Rebuild);

@@ -19,7 +19,7 @@ use super::{
     widgets,
 };
 use crate::{
-    params::{Apply, GroupSpec, ParamId, Params, link, link::Link},
+    params::{Apply, GroupSpec, ParamId, ParamWarning, Params, link, link::Link},
     project::PlanTree,
 };
 use egui::{
@@ -69,6 +69,8 @@ pub(super) struct Rows<'a> {
     cost: &'a str,
     /// Messages for the user.
     messages: Vec<(Level, String)>,
+    /// Warnings about the present values.
+    warnings: &'a [ParamWarning],
     /// The path parameter whose browse button was clicked.
     browse: Option<ParamId>,
     search: String,
@@ -169,6 +171,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
+    let warnings = session.project.model.warnings();
     let queries =
         query::QuerySource { schema: &session.live.schema, features: &features, selection: &session.selection };
     let mut rows = Rows {
@@ -180,6 +183,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
         live: Some(&session.live),
         cost: &cost,
         messages: vec![],
+        warnings: &warnings,
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
@@ -260,6 +264,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         live: None,
         cost: "",
         messages: vec![],
+        warnings: &[],
         browse: None,
         search,
         only_changed: false,
@@ -280,6 +285,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         live: None,
         cost: "",
         messages: vec![],
+        warnings: &[],
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,

@@ -88,6 +88,10 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
         let error = Tokens::of(ui.ctx()).error;
         ui.add(Label::new(RichText::new(why).small().color(error)).wrap());
     }
+    for warning in rows.warnings.iter().filter(|warning| warning.path == name) {
+        let color = Tokens::of(ui.ctx()).warn;
+        ui.add(Label::new(RichText::new(&warning.text).small().color(color)).wrap());
+    }
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
         hover_keys(ui, rows, id);
     }

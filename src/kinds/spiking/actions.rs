@@ -2,7 +2,7 @@
 
 use super::{NeuronModel, Params, probes::ACTIONS};
 use crate::{
-    params::Value,
+    params::{ParamWarning, Value},
     sim::{Action, SimError},
 };
 
@@ -15,26 +15,28 @@ impl Params {
 
 impl Params {
     /// Warnings about values that are valid but unusual.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<ParamWarning> {
         let lif = &self.lif;
-        let mut said = vec![];
-        if self.network.model == NeuronModel::ExponentialLif {
-            if lif.v_threshold <= lif.v_reset {
-                said.push(format!(
-                    "lif.v_threshold ({} mV) is not above lif.v_reset ({} mV): after its first spike a neuron fires \
-                     whenever it is not refractory. Raise the spike threshold or lower the reset potential",
-                    lif.v_threshold, lif.v_reset
-                ));
-            }
-            if lif.v_threshold < lif.v_rest {
-                said.push(format!(
-                    "lif.v_threshold ({} mV) is below lif.v_rest ({} mV): neurons fire without input. Raise the spike \
-                     threshold or lower the resting potential",
-                    lif.v_threshold, lif.v_rest
-                ));
-            }
+        if self.network.model != NeuronModel::ExponentialLif {
+            return vec![];
         }
-        said
+        let warning = |text| ParamWarning { path: "lif.v_threshold", text };
+        let mut warnings = vec![];
+        if lif.v_threshold <= lif.v_reset {
+            warnings.push(warning(format!(
+                "lif.v_threshold ({} mV) is not above lif.v_reset ({} mV): after its first spike a neuron fires \
+                 whenever it is not refractory. Raise the spike threshold or lower the reset potential",
+                lif.v_threshold, lif.v_reset
+            )));
+        }
+        if lif.v_threshold < lif.v_rest {
+            warnings.push(warning(format!(
+                "lif.v_threshold ({} mV) is below lif.v_rest ({} mV): neurons fire without input. Raise the spike \
+                 threshold or lower the resting potential",
+                lif.v_threshold, lif.v_rest
+            )));
+        }
+        warnings
     }
 }
 
@@ -58,18 +60,21 @@ pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::Params as _;
+    use crate::params::{Params as _, path};
 
     #[test]
     fn a_threshold_below_reset_or_rest_is_a_warning() {
         let mut params = Params::default();
-        assert_eq!(params.warnings(), Vec::<String>::new());
+        assert_eq!(params.warnings(), []);
         params.lif.v_threshold = -52.0;
-        assert!(params.warnings().iter().any(|w| w.contains("not above lif.v_reset")), "{:?}", params.warnings());
+        assert!(params.warnings().iter().any(|w| w.text.contains("not above lif.v_reset")), "{:?}", params.warnings());
         params.lif.v_threshold = -53.0;
         assert_eq!(params.warnings().len(), 2);
+        for warning in params.warnings() {
+            assert!(path::find(&params, warning.path).is_ok(), "{} is a parameter", warning.path);
+        }
         params.network.model = NeuronModel::NoisyLeaky;
-        assert_eq!(params.warnings(), Vec::<String>::new(), "of the other model");
+        assert_eq!(params.warnings(), [], "of the other model");
     }
 
     #[test]

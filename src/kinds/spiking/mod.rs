@@ -56,6 +56,7 @@ pub use params::*;
 
 use crate::{
     gpu::{Gpu, ModuleSpec},
+    params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
         SimError, Simulation, Tap,
@@ -112,7 +113,7 @@ impl Kind for SpikingKind {
         predict::scratch(params)
     }
 
-    fn warnings(params: &Params) -> Vec<String> {
+    fn warnings(params: &Params) -> Vec<ParamWarning> {
         params.warnings()
     }
 
