@@ -130,7 +130,7 @@ impl Import {
     fn ui(&mut self, ui: &mut Ui) -> Option<Choice> {
         let mut choice = None;
         ui.label(RichText::new("Import connectivity").size(16.0).family(widgets::semibold()));
-        ui.label(widgets::sub(ui, "A text table with one connection per row, plain or as .gz"));
+        ui.label(widgets::sub(ui, "A table with one connection per row: text, plain or as .gz, or Parquet"));
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             ui.label("Files");
@@ -181,16 +181,21 @@ impl Import {
         let mut mapping = self.spec(preview).mapping;
         let before = mapping.clone();
         Grid::new("import columns").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
+            let is_text =
+                !self.files().iter().all(|f| f.extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet")));
             ui.label("Delimiter");
             let name = |d: u8| DELIMITERS.iter().find(|(known, _)| *known == d).map_or("Other", |(_, name)| *name);
-            let shown = ComboBox::from_id_salt("delimiter").selected_text(name(preview.delimiter)).show_ui(ui, |ui| {
-                for (delimiter, name) in DELIMITERS {
-                    if ui.selectable_label(preview.delimiter == delimiter, name).clicked() {
-                        (self.delimiter, self.mapping) = (Some(delimiter), None);
+            ui.add_enabled_ui(is_text, |ui| {
+                let shown = if is_text { name(preview.delimiter) } else { "None" };
+                let shown = ComboBox::from_id_salt("delimiter").selected_text(shown).show_ui(ui, |ui| {
+                    for (delimiter, name) in DELIMITERS {
+                        if ui.selectable_label(preview.delimiter == delimiter, name).clicked() {
+                            (self.delimiter, self.mapping) = (Some(delimiter), None);
+                        }
                     }
-                }
+                });
+                shown.response.accessible_name("Delimiter");
             });
-            shown.response.accessible_name("Delimiter");
             ui.label("Inhibitory transmitters");
             let field = TextEdit::singleline(&mut self.inhibitory).desired_width(180.0);
             ui.add_enabled(mapping.transmitter.is_some(), field).accessible_name("Inhibitory transmitters");

@@ -1,12 +1,17 @@
-//! Import of connection lists in other layouts: any delimiter, any column names, ids as text or numbers, signs from a
+//! Import of connection lists in other layouts, text or Parquet: any delimiter, any column names, ids as text or numbers, signs from a
 //! neurotransmitter column. The result is a folder with `edges.csv`, `neurons.csv` and `import.txt`, which
 //! [`read`](super::read) reads.
 
-use super::{DataError, MAX_NEURONS, ProgressFn, data_table::ending, gzip::GzReader, messages};
+use super::{
+    DataError, MAX_NEURONS, ProgressFn,
+    import_rows::{RowSource, is_parquet, open_text},
+    messages,
+};
+use csv::StringRecord;
 use std::{
     collections::{BTreeMap, HashMap},
     fs::File,
-    io::{BufReader, BufWriter, Read, Write},
+    io::{BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -52,7 +57,7 @@ pub struct Preview {
     pub columns: Vec<String>,
     /// Cells of the first rows.
     pub rows: Vec<Vec<String>>,
-    /// Delimiter of the file.
+    /// Delimiter of a text file.
     pub delimiter: u8,
     /// Columns guessed from their names.
     pub mapping: Mapping,
@@ -104,47 +109,30 @@ pub fn guess_mapping(columns: &[String]) -> Mapping {
     Mapping { source, target, weight: find(WEIGHTS), transmitter: find(TRANSMITTERS) }
 }
 
-fn open(path: &Path) -> Result<Box<dyn Read>, DataError> {
-    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
-    match ending(path).as_str() {
-        "gz" => Ok(Box::new(GzReader::new(BufReader::new(file)).map_err(|e| DataError::io(path, e))?)),
-        "parquet" => Err(DataError::format(path, "Parquet files are read without import: choose the source Files")),
-        _ => Ok(Box::new(BufReader::new(file))),
-    }
-}
-
-fn reader(path: &Path, delimiter: u8) -> Result<csv::Reader<Box<dyn Read>>, DataError> {
-    Ok(csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).trim(csv::Trim::All).from_reader(open(path)?))
-}
-
 /// Reads the first rows; guesses the delimiter where none is given.
 pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError> {
     let delimiter = match delimiter {
         Some(delimiter) => delimiter,
+        None if is_parquet(path) => b',',
         None => {
             let mut head = Vec::new();
-            open(path)?.take(1 << 16).read_to_end(&mut head).map_err(|e| DataError::io(path, e))?;
+            open_text(path)?.take(1 << 16).read_to_end(&mut head).map_err(|e| DataError::io(path, e))?;
             let head = String::from_utf8_lossy(&head);
             guess_delimiter(head.lines().next().unwrap_or_default())
         }
     };
-    let mut reader = reader(path, delimiter)?;
-    let columns: Vec<String> = reader.headers().map_err(|e| wrong(path, &e))?.iter().map(clean).collect();
+    let mut source = RowSource::open(path, delimiter, None)?;
+    let columns = source.columns()?;
     if columns.len() < 2 {
-        return Err(DataError::format(path, "only one column: choose another delimiter. Expected source and target"));
+        let hint = if is_parquet(path) { "" } else { ": choose another delimiter" };
+        return Err(DataError::format(path, format!("only one column{hint}. Expected source and target")));
     }
-    let rows = reader.records().take(PREVIEW_ROWS).collect::<Result<Vec<_>, _>>().map_err(|e| wrong(path, &e))?;
-    let rows = rows.iter().map(|row| row.iter().map(|cell| messages::truncated_to(cell, 40)).collect()).collect();
+    let (mut rows, mut row) = (vec![], StringRecord::new());
+    while rows.len() < PREVIEW_ROWS && source.next(&mut row)? {
+        rows.push(row.iter().map(|cell| messages::truncated_to(cell, 40)).collect());
+    }
     let mapping = guess_mapping(&columns);
     Ok(Preview { columns, rows, delimiter, mapping })
-}
-
-fn clean(name: &str) -> String {
-    name.trim_start_matches('\u{feff}').to_owned()
-}
-
-fn wrong(path: &Path, error: &csv::Error) -> DataError {
-    DataError::at_line(path, error.position().map_or(1, csv::Position::line), error.to_string())
 }
 
 /// Reads all connections. Rows of the same pair are added up.
@@ -180,35 +168,16 @@ struct Rows {
 
 impl Rows {
     fn read_file(&mut self, path: &Path, spec: &ImportSpec, watch: &dyn Fn(f32) -> bool) -> Result<(), DataError> {
-        let n_bytes = std::fs::metadata(path).map_or(1, |m| m.len()).max(1);
-        let mut reader = reader(path, spec.delimiter)?;
-        let mut row = csv::StringRecord::new();
+        let Mapping { source: pre, target: post, weight, transmitter } = spec.mapping;
+        let wanted: Vec<usize> = [Some(pre), Some(post), weight, transmitter].into_iter().flatten().collect();
+        let mut rows = RowSource::open(path, spec.delimiter, Some(&wanted))?;
+        let mut row = StringRecord::new();
         let mut n = 0_u64;
-        while reader.read_record(&mut row).map_err(|e| wrong(path, &e))? {
-            let line = row.position().map_or(0, csv::Position::line);
-            let cell = |at: usize| row.get(at).ok_or_else(|| missing(path, line, at));
-            let pre = self.neuron(path, line, cell(spec.mapping.source)?)?;
-            let post = self.neuron(path, line, cell(spec.mapping.target)?)?;
-            let mut count = match spec.mapping.weight {
-                Some(at) => count(path, line, cell(at)?)?,
-                None => 1,
-            };
-            if let Some(at) = spec.mapping.transmitter {
-                let name = cell(at)?;
-                if self.is_inhibitory(name) {
-                    count = -count.abs();
-                }
-                if let Some(n) = self.transmitters.get_mut(name) {
-                    *n += 1;
-                } else if self.transmitters.len() < MAX_TRANSMITTERS {
-                    self.transmitters.insert(name.to_owned(), 1);
-                }
-            }
-            self.edges.push((pre, post, count));
+        while rows.next(&mut row)? {
+            self.add(&row, &spec.mapping).map_err(|what| rows.error(&row, &what))?;
             n += 1;
             if n.is_multiple_of(REPORT_EVERY) {
-                let done = reader.position().byte() as f32 / n_bytes as f32;
-                if !watch(done.min(1.0)) {
+                if !watch(rows.done()) {
                     return Err(DataError::Cancelled);
                 }
                 if self.edges.len() as u64 > MAX_ROWS {
@@ -222,22 +191,45 @@ impl Rows {
         Ok(())
     }
 
+    /// Adds one row; the error says what is wrong with it.
+    fn add(&mut self, row: &StringRecord, mapping: &Mapping) -> Result<(), String> {
+        let cell = |at: usize| row.get(at).ok_or_else(|| format!("column {} is missing", at + 1));
+        let pre = self.neuron(cell(mapping.source)?)?;
+        let post = self.neuron(cell(mapping.target)?)?;
+        let mut count = match mapping.weight {
+            Some(at) => count(cell(at)?)?,
+            None => 1,
+        };
+        if let Some(at) = mapping.transmitter {
+            let name = cell(at)?;
+            if self.is_inhibitory(name) {
+                count = -count.abs();
+            }
+            if let Some(n) = self.transmitters.get_mut(name) {
+                *n += 1;
+            } else if self.transmitters.len() < MAX_TRANSMITTERS {
+                self.transmitters.insert(name.to_owned(), 1);
+            }
+        }
+        self.edges.push((pre, post, count));
+        Ok(())
+    }
+
     fn is_inhibitory(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.inhibitory.contains(&name) || name.starts_with('-') && name.parse::<f64>().is_ok()
     }
 
-    fn neuron(&mut self, path: &Path, line: u64, id: &str) -> Result<u32, DataError> {
+    fn neuron(&mut self, id: &str) -> Result<u32, String> {
         if id.is_empty() {
-            return Err(DataError::at_line(path, line, "an id is empty"));
+            return Err("an id is empty".to_owned());
         }
         if let Some(known) = self.index.get(id) {
             return Ok(*known);
         }
         let at = self.ids.len() as u32;
         if at >= MAX_NEURONS {
-            let most = messages::group_digits(u64::from(MAX_NEURONS));
-            return Err(DataError::at_line(path, line, format!("more than {most} neurons")));
+            return Err(format!("more than {} neurons", messages::group_digits(u64::from(MAX_NEURONS))));
         }
         self.ids.push(id.to_owned());
         self.index.insert(id.to_owned(), at);
@@ -275,16 +267,10 @@ impl Rows {
     }
 }
 
-fn missing(path: &Path, line: u64, at: usize) -> DataError {
-    DataError::at_line(path, line, format!("column {} is missing", at + 1))
-}
-
-fn count(path: &Path, line: u64, text: &str) -> Result<i32, DataError> {
+fn count(text: &str) -> Result<i32, String> {
     let whole = text.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX));
-    whole.map(|x| x as i32).ok_or_else(|| {
-        let text = messages::truncated(text);
-        DataError::at_line(path, line, format!("weight '{text}' is not an integer. Expected a synapse count"))
-    })
+    let wrong = || format!("weight '{}' is not an integer. Expected a synapse count", messages::truncated(text));
+    whole.map(|x| x as i32).ok_or_else(wrong)
 }
 
 /// Neurons in the order of their ids, numbers by value; the new place of each. Small integers are places themselves.

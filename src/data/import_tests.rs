@@ -89,3 +89,57 @@ fn errors_name_file_line_and_expectation() {
 fn spec_of(file: &Path) -> ImportSpec {
     ImportSpec { files: vec![file.to_owned()], ..ImportSpec::default() }
 }
+
+/// Writes a Parquet file with integer, text, real and unsupported columns.
+fn write_parquet(path: &Path, pre: &[i64], post: &[i64], counts: &[f64], transmitters: &[&str]) {
+    use parquet::{
+        data_type::{BoolType, ByteArrayType, DoubleType, Int64Type},
+        file::{properties::WriterProperties, writer::SerializedFileWriter},
+        schema::parser::parse_message_type,
+    };
+    let schema = "message m { required int64 pre_root_id; required int64 post_root_id; required double syn_count; \
+                  required binary nt_type (UTF8); required boolean proofread; }";
+    let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, WriterProperties::default().into()).unwrap();
+    for rows in [0..2, 2..pre.len()] {
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = |write: &dyn Fn(&mut parquet::file::writer::SerializedColumnWriter<'_>) -> usize| {
+            let mut column = group.next_column().unwrap().unwrap();
+            write(&mut column);
+            column.close().unwrap();
+        };
+        column(&|c| c.typed::<Int64Type>().write_batch(&pre[rows.clone()], None, None).unwrap());
+        column(&|c| c.typed::<Int64Type>().write_batch(&post[rows.clone()], None, None).unwrap());
+        column(&|c| c.typed::<DoubleType>().write_batch(&counts[rows.clone()], None, None).unwrap());
+        let names: Vec<_> = transmitters[rows.clone()].iter().map(|t| (*t).into()).collect();
+        column(&|c| c.typed::<ByteArrayType>().write_batch(&names, None, None).unwrap());
+        column(&|c| c.typed::<BoolType>().write_batch(&vec![true; rows.len()], None, None).unwrap());
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn parquet_files_are_previewed_and_read() {
+    let folder = folder("parquet");
+    let file = folder.join("connections.parquet");
+    let (a, b, c) = (720_575_940, 720_575_941, 720_575_942);
+    write_parquet(&file, &[c, b, c, a], &[b, c, b, c], &[5.0, 3.0, 2.0, 1.0], &["ACH", "GABA", "ACH", "GLUT"]);
+    let seen = preview(&file, None).unwrap();
+    assert_eq!(seen.columns, ["pre_root_id", "post_root_id", "syn_count", "nt_type", "proofread"]);
+    assert_eq!(seen.mapping, Mapping { source: 0, target: 1, weight: Some(2), transmitter: Some(3) });
+    assert_eq!(seen.rows[1], ["720575941", "720575942", "3", "GABA", ""], "booleans are not decoded");
+    assert_eq!(seen.rows.len(), 4, "of both row groups");
+    let spec = spec(&file, INHIBITORY);
+    let imported = read(&spec, &|_, _| true).unwrap();
+    assert_eq!(imported.ids, [a, b, c].map(|id| id.to_string()));
+    assert_eq!(imported.connections, [(0, 2, -1), (1, 2, -3), (2, 1, 7)]);
+    let wrong = ImportSpec { mapping: Mapping { weight: Some(4), ..spec.mapping }, ..spec.clone() };
+    let error = read(&wrong, &|_, _| true).unwrap_err().to_string();
+    assert!(error.contains("\"proofread\" has type BOOLEAN; numbers or text expected"), "{error}");
+    write_parquet(&file, &[a, a, a], &[b, b, b], &[1.0, 1.0, 0.5], &["ACH"; 3]);
+    let error = read(&spec, &|_, _| true).unwrap_err().to_string();
+    assert!(error.contains("row 3: weight '0.5' is not an integer"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

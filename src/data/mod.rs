@@ -20,6 +20,7 @@ mod edges_csv;
 mod edges_parquet;
 mod fingerprint;
 mod gzip;
+mod import_rows;
 mod limited;
 mod messages;
 mod neurons;
