@@ -1,25 +1,34 @@
-//! Consent to files outside the folder of a project: asked once per project and file, and remembered.
+//! Consent to files outside the folder of a project or run: asked once per project and file, and remembered.
 
-use super::{App, dialogs::Dialog, settings};
+use super::{App, dialogs::Dialog, log::Level, settings};
 use crate::project::{self, OutsidePath, Project, Warning};
 use std::path::{Path, PathBuf};
 
 /// Projects remembered.
 const MAX: usize = 64;
 
-/// A project that was read and waits for consent.
+/// A project or run that waits for consent.
 pub struct Received {
-    /// Its file.
+    /// The project file or the run folder.
     pub path: PathBuf,
-    /// The project.
-    pub project: Box<Project>,
-    /// What was corrected when it was read.
-    pub warnings: Vec<Warning>,
-    /// The files outside its folder that it names.
+    /// The files outside its folder that it reads.
     pub outside: Vec<OutsidePath>,
+    /// What is done once they are allowed.
+    pub purpose: ReceivedPurpose,
 }
 
-/// The files outside their folder that projects may read, and the file this is saved in.
+/// What a received project or run is opened for.
+pub enum ReceivedPurpose {
+    /// Opening the project, read with these corrections.
+    OpenProject(Box<Project>, Vec<Warning>),
+    /// Opening the run.
+    OpenRun,
+    /// Replaying the run.
+    ReplayRun,
+}
+
+/// The files outside their folder that projects and runs may read, and the file this is saved in.
+#[derive(Clone)]
 pub struct Consent {
     allowed: Vec<(PathBuf, Vec<String>)>,
     file: Option<PathBuf>,
@@ -40,7 +49,19 @@ impl Consent {
         outside.iter().all(|one| known.contains(&one.path))
     }
 
-    /// Allows a project to read these files and no others.
+    /// Whether a run may read these files: allowed for the run, or for any project.
+    pub fn allows_run(&self, run: &Path, outside: &[OutsidePath]) -> bool {
+        let is_allowed = |wanted: &OutsidePath| {
+            let file = Path::new(&wanted.path);
+            self.allowed.iter().any(|(of, files)| {
+                let folder = of.parent().unwrap_or(Path::new("."));
+                files.iter().any(|known| folder.join(known) == file)
+            })
+        };
+        self.allows(run, outside) || outside.iter().all(is_allowed)
+    }
+
+    /// Allows a project or run to read these files and no others.
     pub fn allow(&mut self, path: &Path, outside: &[OutsidePath]) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let files: Vec<String> = outside.iter().map(|one| one.path.clone()).collect();
@@ -64,19 +85,30 @@ impl App {
         if self.consent.allows(&path, &outside) {
             return self.open_project(path, *project, &warnings);
         }
-        self.open_dialog(Dialog::OutsideFiles(Received { path, project, warnings, outside }));
+        let purpose = ReceivedPurpose::OpenProject(project, warnings);
+        self.open_dialog(Dialog::OutsideFiles(Received { path, outside, purpose }));
     }
 
-    /// The user allowed a project to read its files.
+    /// The user allowed a project or run to read its files.
     pub(super) fn allow_outside(&mut self, received: Received) {
-        self.consent.allow(&received.path, &received.outside);
-        self.open_project(received.path, *received.project, &received.warnings);
+        let Received { path, outside, purpose } = received;
+        self.consent.allow(&path, &outside);
+        match purpose {
+            ReceivedPurpose::OpenProject(project, warnings) => self.open_project(path, *project, &warnings),
+            ReceivedPurpose::OpenRun => self.open_run(path),
+            ReceivedPurpose::ReplayRun => self.replay(&path),
+        }
     }
 
-    /// The user did not allow it: the project is not opened.
+    /// The user did not allow it: nothing is read.
     pub(super) fn deny_outside(&mut self, received: &Received) {
         let name = received.path.display();
-        self.open_failed(format!("{name} was not opened: it reads files outside its folder"));
+        match received.purpose {
+            ReceivedPurpose::ReplayRun => {
+                self.notify(Level::Info, format!("{name} was not replayed: it reads files outside its folder"));
+            }
+            _ => self.open_failed(format!("{name} was not opened: it reads files outside its folder")),
+        }
     }
 
     /// The user's own project may read the files it names when it is saved.
@@ -99,5 +131,10 @@ mod tests {
         consent.allow(project, &[file("/data/a.csv")]);
         assert!(consent.allows(project, &[file("/data/a.csv")]) && !consent.allows(project, &[file("/data/b.csv")]));
         assert!(!consent.allows(Path::new("/tmp/other.ron"), &[file("/data/a.csv")]));
+        let run = Path::new("/tmp/received/runs/0001-x");
+        assert!(consent.allows_run(run, &[file("/data/a.csv")]), "allowed for the project");
+        assert!(!consent.allows_run(run, &[file("/data/a.csv"), file("/data/b.csv")]));
+        consent.allow(run, &[file("/data/b.csv")]);
+        assert!(consent.allows_run(run, &[file("/data/b.csv")]));
     }
 }

@@ -142,7 +142,7 @@ impl Devices {
     fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
         project.seed = run.manifest.setup_seed;
-        let prepared = project.model.prepare(&project.build_context(&run.manifest.base), progress)?;
+        let prepared = project.model.prepare(&project.build_context(&run.base()), progress)?;
         let mut sim = prepared.start(run.manifest.seed, &self.in_use().0)?;
         replay(run, &mut *sim, progress)
     }

@@ -2,6 +2,8 @@
 
 use super::{
     App,
+    consent::{Received, ReceivedPurpose},
+    dialogs::Dialog,
     jobs::{JobResult, Purpose},
     log::Level,
     text,
@@ -59,6 +61,10 @@ impl App {
             JobResult::Ceilings(ceilings) => self.take_ceilings(ceilings),
             JobResult::RunOpened(Ok(opened)) => self.show_playback(*opened),
             JobResult::RunOpened(Err(e)) => self.open_failed(format!("Could not open the run: {e}")),
+            JobResult::RunNeedsConsent(path, outside) => {
+                let received = Received { path, outside, purpose: ReceivedPurpose::OpenRun };
+                self.open_dialog(Dialog::OutsideFiles(received));
+            }
             JobResult::Found(query, found) => {
                 if let Some(palette) = &mut self.palette {
                     palette.set_hits(query, found);

@@ -52,6 +52,8 @@ pub enum JobResult {
     Journal(Option<super::journal::UnsavedWork>),
     /// A run folder was opened.
     RunOpened(Result<Box<super::playback::OpenedRun>, String>),
+    /// A run reads files outside its folder, which are not allowed yet.
+    RunNeedsConsent(PathBuf, Vec<crate::project::OutsidePath>),
     /// The newest unread crash report.
     Crash(Option<(PathBuf, String)>),
     /// The project's file was written, and its content.

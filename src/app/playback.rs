@@ -3,7 +3,7 @@
 use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
-    project::{Project, RunFolder, playback::PlaybackReader},
+    project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
     sim::{ElementSet, Frame, ProbeSpec, Shape},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
@@ -32,20 +32,32 @@ pub struct OpenedRun {
     pub notes: Vec<String>,
 }
 
-/// Opens a run. Positions and categories of its elements come from its project, which is built again.
-pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
+/// The outcome of opening a run.
+pub enum Opening {
+    /// It is open.
+    Opened(Box<OpenedRun>),
+    /// It reads files outside its folder, which are not allowed yet.
+    NeedsConsent(Vec<OutsidePath>),
+}
+
+/// Opens a run. Positions and categories of its elements come from its project, which is built again if it `allows` the
+/// files outside the run folder.
+pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) -> bool) -> Result<Opening, String> {
     let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
     let project = run.project().map_err(|e| e.to_string())?;
+    let outside = outside_paths_of_run(&run, &project);
+    if !allows(&outside) {
+        return Ok(Opening::NeedsConsent(outside));
+    }
     let mut notes = run.notes.clone();
     let log = run.commands().unwrap_or_else(|e| {
         notes.push(format!("the command log is unreadable: {e}"));
         vec![]
     });
     let probes = project.model.probes();
-    let base = if run.manifest.base.as_os_str().is_empty() { run.path.clone() } else { run.manifest.base.clone() };
     let mut on_cpu = project.clone();
     on_cpu.run.device = crate::project::DeviceChoice::Cpu;
-    let built = builder(&on_cpu, &project.build_context(&base), &crate::sim::Progress::default());
+    let built = builder(&on_cpu, &project.build_context(&run.base()), &crate::sim::Progress::default());
     let sets = match built {
         Ok(sim) => sim.sets().to_vec(),
         Err(why) => {
@@ -57,7 +69,7 @@ pub fn open(folder: &Path, builder: &Builder) -> Result<OpenedRun, String> {
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
     let schema = SimSchema { lanes, recorded, probes, sets, ..SimSchema::default() };
-    Ok(OpenedRun { run, project, log, schema, notes })
+    Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, notes })))
 }
 
 /// The sets stored in the run folder: sizes and ids.

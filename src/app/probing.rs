@@ -21,12 +21,10 @@ impl App {
         let counts = events.and_then(|id| self.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
         let probed = session.selection.most_active(set, counts, MAX_PROBED);
         let list: Vec<String> = probed.iter().map(u32::to_string).collect();
-        for probe in session.live.schema.probes {
-            if probe.shape == (Shape::Series { of: set }) {
-                let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
-                session.project.record.retain(is_other);
-                session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
-            }
+        for (_, probe) in views::probes_where(&session.live.schema, |s| *s == Shape::Series { of: set }) {
+            let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
+            session.project.record.retain(is_other);
+            session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
         }
         if n > MAX_PROBED {
             let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));

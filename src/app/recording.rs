@@ -3,15 +3,17 @@
 use super::{
     App,
     commands::UiCommand,
+    consent::{Received, ReceivedPurpose},
+    dialogs::Dialog,
     jobs::JobResult,
     library::{Library, Replaying},
     log::Level,
-    playback::{self, OpenedRun},
+    playback::{self, OpenedRun, Opening},
     text,
 };
 use crate::{
     export::{self, Format},
-    project::{RunFolder, RunStart, RunWriter, replay::ReplayResult},
+    project::{RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
     sim::Progress,
 };
 use std::{
@@ -21,12 +23,19 @@ use std::{
 };
 
 impl App {
-    /// Replays a recorded run on a thread and compares it.
+    /// Replays a recorded run on a thread and compares it. Asks first whether it may read files outside its folder.
     pub(super) fn replay(&mut self, folder: &Path) {
-        let run = match RunFolder::open(folder) {
-            Ok(run) => run,
-            Err(e) => return self.notify(Level::Error, e.to_string()),
+        let read = RunFolder::open(folder).map_err(|e| e.to_string());
+        let read = read.and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+        let (run, project) = match read {
+            Ok(read) => read,
+            Err(why) => return self.notify(Level::Error, why),
         };
+        let outside = outside_paths_of_run(&run, &project);
+        if !self.consent.allows_run(folder, &outside) {
+            let received = Received { path: folder.to_owned(), outside, purpose: ReceivedPurpose::ReplayRun };
+            return self.open_dialog(Dialog::OutsideFiles(received));
+        }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let (devices, progress) = (self.devices.clone(), Arc::new(Progress::default()));
         let (shared, called) = (progress.clone(), name.clone());
@@ -106,8 +115,12 @@ impl App {
 
     /// Opens a run folder, on a thread. Its elements come from its project, which is built again.
     pub(super) fn open_run(&mut self, folder: PathBuf) {
-        let builder = self.session.live.builder();
-        let job = move || JobResult::RunOpened(playback::open(&folder, &builder).map(Box::new));
+        let (builder, consent) = (self.session.live.builder(), self.consent.clone());
+        let job = move || match playback::open(&folder, &builder, &|outside| consent.allows_run(&folder, outside)) {
+            Ok(Opening::Opened(run)) => JobResult::RunOpened(Ok(run)),
+            Ok(Opening::NeedsConsent(outside)) => JobResult::RunNeedsConsent(folder, outside),
+            Err(why) => JobResult::RunOpened(Err(why)),
+        };
         match self.jobs.spawn("open run", job) {
             Ok(()) => self.log.add(Level::Info, "Opening a run: building its network for positions and categories"),
             Err(e) => self.notify(Level::Error, e),

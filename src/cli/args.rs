@@ -155,6 +155,12 @@ pub(super) struct ReplayArgs {
     /// Result as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Try a model whose predicted memory is more than what is available.
+    #[arg(long)]
+    pub force: bool,
+    /// Accept a run from another folder that reads files outside its folder.
+    #[arg(long)]
+    pub allow_outside: bool,
 }
 
 #[derive(Group, Debug)]

@@ -1,6 +1,6 @@
 //! `neuropil bench`: the only code outside `kinds` that depends on the kind.
 
-use super::{args::BenchArgs, device, error::CliError, progress::ProgressLine, say::out, signal};
+use super::{args::BenchArgs, device, error::CliError, progress::ProgressLine, signal, stdout::print_line};
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
@@ -34,9 +34,9 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     let rows = watched(job)?;
     if args.json {
         let list: Vec<Json> = rows.into_iter().map(|(row, _)| row).collect();
-        out!("{:#}", json!({ "kind": args.kind, "app": crate::project::run::app_version(), "cases": list }));
+        print_line!("{:#}", json!({ "kind": args.kind, "app": crate::project::run::app_version(), "cases": list }));
     } else {
-        rows.iter().for_each(|(_, line)| out!("{line}"));
+        rows.iter().for_each(|(_, line)| print_line!("{line}"));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `neuropil check`.
 
-use super::{error::CliError, say::out};
+use super::{error::CliError, stdout::print_line};
 use crate::{
     project::{
         RunFolder,
@@ -18,11 +18,14 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
     if as_json {
         let list: Vec<_> = files.iter().map(file_json).collect();
         let (status, notes) = (run.manifest.status.word(), &run.notes);
-        out!("{:#}", json!({ "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list }));
+        print_line!(
+            "{:#}",
+            json!({ "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list })
+        );
     } else {
-        files.iter().for_each(|file| out!("{file}"));
-        run.notes.iter().for_each(|note| out!("{note}"));
-        out!("{}: {}, {}", path.display(), run.manifest.status.word(), summary(&files));
+        files.iter().for_each(|file| print_line!("{file}"));
+        run.notes.iter().for_each(|note| print_line!("{note}"));
+        print_line!("{}: {}, {}", path.display(), run.manifest.status.word(), summary(&files));
     }
     match damaged {
         0 => Ok(()),

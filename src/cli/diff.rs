@@ -1,6 +1,6 @@
 //! `neuropil diff`: the differences of two projects.
 
-use super::{error::CliError, say::out};
+use super::{error::CliError, stdout::print_line};
 use crate::project;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ pub(super) fn diff(a: &Path, b: &Path) -> Result<(), CliError> {
     let (old, new) = (project::open(a)?.0, project::open(b)?.0);
     let differences = project::diff(&old, &new);
     for difference in &differences {
-        out!("{difference}");
+        print_line!("{difference}");
     }
     match differences.len() {
         0 => Ok(()),

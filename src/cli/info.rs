@@ -1,10 +1,10 @@
 //! `neuropil info` and `params`.
 
-use super::{error::CliError, say::out};
+use super::{error::CliError, run, stdout::print_line};
 use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
-    project::{self, Project, RunFolder, Status, check::check, run::MANIFEST},
+    project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
     sim::{DeviceKind, MemoryByOwner, Progress},
 };
 use serde_json::{Value as Json, json};
@@ -23,11 +23,13 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     for warning in &warnings {
         eprintln!("{}: {warning}", path.display());
     }
-    project_info(&project, as_json);
+    let base = run::base_of(path);
+    let outside = if run::is_own(&base) { vec![] } else { project::outside_paths(&project, &base) };
+    project_info(&project, &outside, as_json);
     Ok(())
 }
 
-fn project_info(project: &Project, as_json: bool) {
+fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     let model = &project.model;
     let changed = changed_from_default(model);
     if as_json {
@@ -41,19 +43,30 @@ fn project_info(project: &Project, as_json: bool) {
                 (place.to_owned(), Json::Object(owners.collect()))
             }).collect::<serde_json::Map<_, _>>(),
             "changed": changed,
+            "outside": outside.iter().map(|file| json!({ "parameter": file.parameter, "path": file.path })).collect::<Vec<_>>(),
         });
-        out!("{out:#}");
+        print_line!("{out:#}");
         return;
     }
-    out!("{}: {} ({})", project.name, model.title(), model.name());
+    print_line!("{}: {} ({})", project.name, model.title(), model.name());
     if !project.notes.is_empty() {
-        out!("{}", project.notes);
+        print_line!("{}", project.notes);
     }
-    out!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
-    out!("records {}", project.record.join(", "));
-    memory_lines(model).iter().for_each(|line| out!("{line}"));
-    out!("{} parameters differ from the default:", changed.len());
-    changed.iter().for_each(|line| out!("  {line}"));
+    print_line!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
+    print_line!("records {}", project.record.join(", "));
+    memory_lines(model).iter().for_each(|line| print_line!("{line}"));
+    print_outside(outside, "run", "project");
+    print_line!("{} parameters differ from the default:", changed.len());
+    changed.iter().for_each(|line| print_line!("  {line}"));
+}
+
+/// Lists the files that a command reads with consent only.
+fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
+    for OutsidePath { parameter, path } in outside {
+        print_line!(
+            "{parameter} is {path}, which is outside the {of}'s folder; `{command}` reads it with --allow-outside"
+        );
+    }
 }
 
 /// Predicted memory by owner on each kind of device, from the parameters alone.
@@ -107,36 +120,40 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         let mut out = serde_json::to_value(m).map_err(|e| CliError::Failed(e.to_string()))?;
         out["notes"] = json!(run.notes);
         out["path"] = json!(run.path);
-        out!("{out:#}");
+        print_line!("{out:#}");
         return Ok(());
     }
-    out!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
-    out!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
+    print_line!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
+    print_line!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
     let secs = |step: u64| step as f64 * m.secs_per_step;
-    out!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
+    print_line!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
     for stream in &m.streams {
         let n = match run.n_records(stream) {
             0 => format!("{} bytes", run.n_bytes(stream)),
             n => format!("{n} records"),
         };
-        out!("  {:12} {:8} {n:>14} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
+        print_line!("  {:12} {:8} {n:>14} {} {}", stream.probe, stream.shape, stream.file, stream.dtype);
     }
     for (name, n) in &m.digest.totals {
-        out!("  {n} {} since step 0", name.replace('_', " "));
+        print_line!("  {n} {} since step 0", name.replace('_', " "));
     }
     if m.trials > 0 {
-        out!("  {} trials", m.trials);
+        print_line!("  {} trials", m.trials);
     }
     if !m.digest.hash.is_empty() {
-        out!("hash {}", m.digest.hash);
+        print_line!("hash {}", m.digest.hash);
     }
-    out!("{} live edits", run.commands()?.len());
-    out!("{}", m.status.word());
-    run.notes.iter().for_each(|note| out!("{note}"));
+    print_line!("{} live edits", run.commands()?.len());
+    print_line!("{}", m.status.word());
+    run.notes.iter().for_each(|note| print_line!("{note}"));
+    if !run::is_own(&run.path) {
+        let outside = run.project().map(|project| outside_paths_of_run(run, &project)).unwrap_or_default();
+        print_outside(&outside, "replay", "run");
+    }
     if !matches!(m.status, Status::Running | Status::Unclosed) {
         let files = check(run, &Progress::default())?;
-        files.iter().filter(|f| f.is_damaged()).for_each(|file| out!("{file}"));
-        out!("{}", super::check::summary(&files));
+        files.iter().filter(|f| f.is_damaged()).for_each(|file| print_line!("{file}"));
+        print_line!("{}", super::check::summary(&files));
     }
     Ok(())
 }
@@ -156,10 +173,10 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     }
     if as_json {
         let list: Vec<Json> = all.iter().map(|(path, group, spec)| spec_json(&model, path, group, spec)).collect();
-        out!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
+        print_line!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
         return Ok(());
     }
-    out!("{}: {}", model.title(), model.about());
+    print_line!("{}: {}", model.title(), model.about());
     for (path, group, spec) in all {
         let rebuild = match spec.apply {
             Apply::Live => "",
@@ -167,8 +184,8 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
             Apply::Rebuild => ", rebuilds",
         };
         let default = path::show(spec, &default_of(&model, group, spec));
-        out!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
-        spec.docs.lines().for_each(|line| out!("    {}", line.trim()));
+        print_line!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
+        spec.docs.lines().for_each(|line| print_line!("    {}", line.trim()));
     }
     Ok(())
 }

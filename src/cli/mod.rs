@@ -15,9 +15,9 @@ mod progress;
 mod replay;
 mod reused_simulation;
 mod run;
-mod say;
 mod session;
 mod signal;
+mod stdout;
 mod suggest;
 mod trials;
 mod validate;
@@ -95,7 +95,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Completions { shell } => {
             let mut script = vec![];
             clap_complete::generate(shell, &mut Args::command(), "neuropil", &mut script);
-            say::line(String::from_utf8_lossy(&script).trim_end());
+            stdout::line(String::from_utf8_lossy(&script).trim_end());
             Ok(())
         }
     }

@@ -1,9 +1,17 @@
 //! `neuropil replay`.
 
-use super::{args::ReplayArgs, device, error::CliError, progress::ProgressLine, say::out, session, signal};
+use super::{
+    args::ReplayArgs,
+    device,
+    error::CliError,
+    progress::ProgressLine,
+    run::{is_own, refuse_outside},
+    session, signal,
+    stdout::print_line,
+};
 use crate::{
     project::{
-        RunFolder, provenance,
+        RunFolder, outside_paths_of_run, provenance,
         replay::{ReplayResult, replay as compare},
     },
     sim::{Progress, SimError, Simulation},
@@ -22,6 +30,9 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
     let run = RunFolder::open(&args.run)?;
     for note in run.notes.iter().chain(&provenance::changed(&run.manifest.data)) {
         eprintln!("neuropil: {note}");
+    }
+    if !args.allow_outside && !is_own(&args.run) {
+        refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
     }
     let trials = run.trials()?;
     if run.manifest.trials as usize > trials.len() {
@@ -45,13 +56,17 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     project.seed = run.manifest.setup_seed;
     let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
     let meter = ProgressLine::new();
-    let prepared = session::prepare(&project, &run.manifest.base, false, &meter)?;
+    let prepared = session::prepare(&project, &run.base(), args.force, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
-    watched(run.clone(), sim, &meter)
+    compare_on_thread(run.clone(), sim, &meter)
 }
 
 /// Compares on a separate thread, so that interrupts are handled.
-fn watched(run: RunFolder, mut sim: Box<dyn Simulation>, meter: &ProgressLine) -> Result<ReplayResult, CliError> {
+fn compare_on_thread(
+    run: RunFolder,
+    mut sim: Box<dyn Simulation>,
+    meter: &ProgressLine,
+) -> Result<ReplayResult, CliError> {
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let (sender, receiver) = channel::<Result<ReplayResult, SimError>>();
@@ -87,11 +102,11 @@ fn print(run: &RunFolder, results: &[(Option<u32>, ReplayResult)], as_json: bool
             })
             .collect();
         let identical = results.iter().all(|(_, result)| matches!(result, ReplayResult::Identical { .. }));
-        out!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
+        print_line!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
         return;
     }
     for (trial, result) in results {
         let which = trial.map_or_else(String::new, |k| format!("trial {k}: "));
-        out!("{which}{}", result.text());
+        print_line!("{which}{}", result.text());
     }
 }

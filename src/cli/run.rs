@@ -5,12 +5,13 @@ use super::{
     device,
     error::CliError,
     progress::ProgressLine,
-    say::out,
     session::{self, Outcome, Pacing},
-    signal, trials,
+    signal,
+    stdout::print_line,
+    trials,
 };
 use crate::{
-    project::{self, Project, RunStart, run::next_folder},
+    project::{self, OutsidePath, Project, RunStart, run::next_folder},
     sim::{Clock, Device},
 };
 use serde_json::{Value as Json, json};
@@ -106,14 +107,24 @@ pub(super) fn base_of(project: &Path) -> PathBuf {
 /// Rejects a project from another folder that names files outside its own. Projects in or below the working directory are
 /// the user's own.
 pub(super) fn check_outside(project: &Project, base: &Path, allow_outside: bool) -> Result<(), CliError> {
-    let is_own = std::fs::canonicalize(here()).is_ok_and(|here| base.starts_with(here));
-    if allow_outside || is_own {
+    if allow_outside || is_own(base) {
         return Ok(());
     }
-    match project::outside_paths(project, base).first() {
+    refuse_outside(&project::outside_paths(project, base), "project")
+}
+
+/// Whether a folder is in or below the working directory.
+pub(super) fn is_own(folder: &Path) -> bool {
+    let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    std::fs::canonicalize(here()).is_ok_and(|here| real.starts_with(here))
+}
+
+/// An error about the first file outside the folder of a project or run.
+pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), CliError> {
+    match outside.first() {
         None => Ok(()),
         Some(outside) => Err(CliError::Usage(format!(
-            "{} is {}, which is outside the project's folder; --allow-outside accepts it",
+            "{} is {}, which is outside the {of}'s folder; --allow-outside accepts it",
             outside.parameter, outside.path
         ))),
     }
@@ -238,13 +249,13 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
             outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
         out["timings"] = json!(outcome.timings);
         out["interrupted"] = json!(outcome.interrupted);
-        out!("{out:#}");
+        print_line!("{out:#}");
         return;
     }
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
-    out!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
-    out!("{}; hash {}", totals.join(", "), digest.hash);
-    out!("{}", folder.display());
+    print_line!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
+    print_line!("{}; hash {}", totals.join(", "), digest.hash);
+    print_line!("{}", folder.display());
 }
 
 /// What every result says about its run.
@@ -271,24 +282,24 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
-    out!("{}", project::write(&job.project)?.trim_end());
-    out!("// runs on {}", chosen.name);
+    print_line!("{}", project::write(&job.project)?.trim_end());
+    print_line!("// runs on {}", chosen.name);
     for set in sim.sets() {
-        out!("// {} {}", set.len, set.name);
+        print_line!("// {} {}", set.len, set.name);
     }
     for (owner, n_bytes) in sim.memory() {
-        out!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
+        print_line!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
     }
     let predicted: u64 = predicted.iter().map(|(_, n)| n).sum();
     if predicted > 0 {
-        out!("// {:9.1} MB was predicted", predicted as f64 * 1e-6);
+        print_line!("// {:9.1} MB was predicted", predicted as f64 * 1e-6);
     }
     match job.project.planned_steps() {
-        Some(steps) => out!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
-        None => out!("// until it is interrupted"),
+        Some(steps) => print_line!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
+        None => print_line!("// until it is interrupted"),
     }
     if let Device::Cuda(_) = chosen.device {
-        out!("// memory is on the device");
+        print_line!("// memory is on the device");
     }
     Ok(())
 }

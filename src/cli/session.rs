@@ -108,24 +108,24 @@ pub(super) fn record(
     engine.send(Command::Record(taps, Box::new(writer)));
     let began = Instant::now();
     engine.send(pacing.until.map_or(Command::Play, Command::RunTo));
-    let mut watched =
-        Watched { engine: &engine, secs_per_step, tick, failed: None, interrupted: false, timings: vec![] };
-    watched.until_paused().map_err(|error| closed(error, folder, &engine))?;
+    let mut events =
+        EngineEvents { engine: &engine, secs_per_step, tick, failed: None, interrupted: false, timings: vec![] };
+    events.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
     let stalled_s = EngineCounters::read(&engine.counters.stalled_nanos) as f64 * 1e-9;
-    engine.send(if watched.interrupted { Command::InterruptRecording } else { Command::StopRecording });
-    let (digest, clock) = watched.until_closed()?;
-    watched.take_timings();
+    engine.send(if events.interrupted { Command::InterruptRecording } else { Command::StopRecording });
+    let (digest, clock) = events.until_closed()?;
+    events.take_timings();
     Ok(Outcome {
         digest,
         clock,
         wall_s,
         stalled_s,
-        interrupted: watched.interrupted,
-        recording_failed: watched.failed,
+        interrupted: events.interrupted,
+        recording_failed: events.failed,
         n_elements: schema.sets.iter().map(|s| (s.name, s.len)).collect(),
         memory: schema.memory,
-        timings: timing::report(&watched.timings, &schema.kernels),
+        timings: timing::report(&events.timings, &schema.kernels),
     })
 }
 
@@ -156,7 +156,7 @@ fn gone() -> CliError {
     CliError::Failed("the engine stopped without a word; this is a fault inside the program".into())
 }
 
-struct Watched<'a> {
+struct EngineEvents<'a> {
     engine: &'a Engine,
     secs_per_step: f64,
     tick: &'a dyn Fn(Clock),
@@ -166,7 +166,7 @@ struct Watched<'a> {
     timings: Vec<Timing>,
 }
 
-impl Watched<'_> {
+impl EngineEvents<'_> {
     fn until_paused(&mut self) -> Result<(), CliError> {
         loop {
             match self.engine.events.recv_timeout(LOOK_EVERY) {

@@ -11,9 +11,9 @@ use super::{
     progress::ProgressLine,
     reused_simulation::ReusedSimulation,
     run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
-    say::out,
     session::{self, Outcome},
     signal,
+    stdout::print_line,
 };
 use crate::{
     engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
@@ -88,11 +88,11 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     out["realtime_factor"] = json!(realtime(model_s, wall_s));
     out["n_active"] = json!(active);
     if args.json {
-        out!("{out:#}");
+        print_line!("{out:#}");
     } else {
         let factor = realtime(model_s, wall_s);
-        out!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
-        out!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
+        print_line!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
+        print_line!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
     }
     Ok(())
 }

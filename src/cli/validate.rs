@@ -1,6 +1,8 @@
 //! `neuropil validate`: every check that `run` makes, without allocating the simulation.
 
-use super::{args::ValidateArgs, error::CliError, info, progress::ProgressLine, run, say::out, session, signal};
+use super::{
+    args::ValidateArgs, error::CliError, info, progress::ProgressLine, run, session, signal, stdout::print_line,
+};
 use crate::{
     project::{self, DeviceChoice, Project},
     sim::DeviceKind,
@@ -26,7 +28,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
         Ok(opened) => opened,
         Err(error) if args.json => {
             let report = Report { errors: vec![error.to_string()], ..Report::default() };
-            out!("{:#}", json_of(path, &report));
+            print_line!("{:#}", json_of(path, &report));
             return Err(error.into());
         }
         Err(error) => return Err(error.into()),
@@ -36,7 +38,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), CliError> {
     report.warnings.extend(project.model.warnings().into_iter().map(|warning| (None, warning.text)));
     check(&project, path, args.allow_outside, &mut report)?;
     if args.json {
-        out!("{:#}", json_of(path, &report));
+        print_line!("{:#}", json_of(path, &report));
     } else {
         print(path, &report);
     }
@@ -81,16 +83,16 @@ fn print(path: &Path, report: &Report) {
     let place = path.display();
     for (line, what) in &report.warnings {
         match line {
-            Some(line) => out!("{place}:{line}: warning: {what}"),
-            None => out!("{place}: warning: {what}"),
+            Some(line) => print_line!("{place}:{line}: warning: {what}"),
+            None => print_line!("{place}: warning: {what}"),
         }
     }
-    report.errors.iter().for_each(|what| out!("{place}: error: {what}"));
-    report.memory.iter().for_each(|line| out!("{place}: {line}"));
+    report.errors.iter().for_each(|what| print_line!("{place}: error: {what}"));
+    report.memory.iter().for_each(|line| print_line!("{place}: {line}"));
     match (report.errors.len(), report.warnings.len()) {
-        (0, 0) => out!("{place}: valid"),
-        (0, n) => out!("{place}: opens with {n} warnings"),
-        (n, _) => out!("{place}: {n} errors"),
+        (0, 0) => print_line!("{place}: valid"),
+        (0, n) => print_line!("{place}: opens with {n} warnings"),
+        (n, _) => print_line!("{place}: {n} errors"),
     }
 }
 

@@ -67,6 +67,8 @@ pub struct SimSchema {
     pub since_step: u64,
     /// What can be tapped.
     pub probes: &'static [ProbeSpec],
+    /// Probes without meaning for the present parameters: views do not offer them.
+    pub unused: Vec<ProbeId>,
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
     /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
@@ -88,6 +90,7 @@ impl SimSchema {
             generation: 0,
             since_step: sim.clock().step,
             probes: sim.probes(),
+            unused: vec![],
             lanes: lanes_of(sim),
             recorded: vec![],
             sets: sim.sets().to_vec(),

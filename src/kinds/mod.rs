@@ -4,7 +4,7 @@ use crate::{
     gpu::{Memory, ModuleSpec},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress, RooflineWork,
         SimError, Simulation, Tap,
     },
 };
@@ -143,6 +143,9 @@ macro_rules! kinds {
 
             /// Warnings about values that are valid but unusual.
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
+
+            /// Probes without meaning for the model that the parameters choose.
+            pub fn unused_probes(&self) -> Vec<ProbeId> { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::unused_probes(p), )* } }
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {

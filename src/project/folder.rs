@@ -135,6 +135,12 @@ impl RunFolder {
             .then(|| format!("{} is damaged: {} bytes were written, it has {n_bytes}", stream.file, stream.n_bytes))
     }
 
+    /// The folder that relative paths of its project start from.
+    pub fn base(&self) -> PathBuf {
+        let base = &self.manifest.base;
+        if base.as_os_str().is_empty() { self.path.clone() } else { base.clone() }
+    }
+
     /// Whether the run reached its end.
     pub fn is_complete(&self) -> bool {
         self.manifest.status == Status::Complete

@@ -37,7 +37,7 @@ pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_li
 pub use folder::RunFolder;
 pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};
 pub use new::new_project;
-pub use outside::{OutsidePath, outside_paths};
+pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
 pub use replace::{exports, list_exports};
 pub use writer::{RunStart, RunWriter};
 

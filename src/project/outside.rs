@@ -1,6 +1,6 @@
 //! Files that a project names outside its own folder. A received project must not read them without consent.
 
-use super::Project;
+use super::{Project, RunFolder};
 use crate::{
     kinds::query_files::files_of_query,
     params::{Value, ValueType},
@@ -19,6 +19,24 @@ pub struct OutsidePath {
 /// The files outside `base`, the folder of the project file, that the project names: in parameters and in queries
 /// (`file = …`).
 pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
+    named_files(project).into_iter().filter(|file| is_outside(&file.path, base)).collect()
+}
+
+/// The files outside a run that building its project again reads: outside the run folder and, for a run at its default
+/// place, outside the folder of its project. Their paths are those that are read.
+pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePath> {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (base, folder) = (absolute(&run.base()), absolute(&run.path));
+    // A manifest may name any folder as its project's; only the one that holds the run, or its runs, is accepted.
+    let is_at_default_place = folder.parent().is_some_and(|runs| runs == base || runs == base.join("runs"));
+    let inside = if is_at_default_place { &base } else { &folder };
+    let read = |file: OutsidePath| OutsidePath { path: base.join(&file.path).display().to_string(), ..file };
+    let named = named_files(project).into_iter().filter(|file| !file.path.is_empty());
+    named.map(read).filter(|file| is_outside(&file.path, inside)).collect()
+}
+
+/// All files that a project names.
+fn named_files(project: &Project) -> Vec<OutsidePath> {
     let params = project.model.params();
     let mut out = vec![];
     for id in params.ids() {
@@ -28,8 +46,7 @@ pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
             ValueType::Query => files_of_query(&text),
             _ => continue,
         };
-        let outside = files.into_iter().filter(|file| is_outside(file, base));
-        out.extend(outside.map(|path| OutsidePath { parameter: params.path(id), path }));
+        out.extend(files.into_iter().map(|path| OutsidePath { parameter: params.path(id), path }));
     }
     out
 }

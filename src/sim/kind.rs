@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, ProbeSpec, SimError, Simulation, Tap};
+use super::{ActionSpec, ProbeId, ProbeSpec, SimError, Simulation, Tap};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -175,6 +175,11 @@ pub trait Kind {
     }
     /// Warnings about values that are valid but unusual.
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {
+        let _ = params;
+        vec![]
+    }
+    /// Probes without meaning for the model that the parameters choose: the window does not offer them. They can be tapped.
+    fn unused_probes(params: &Self::Params) -> Vec<ProbeId> {
         let _ = params;
         vec![]
     }

@@ -149,6 +149,40 @@ fn files_outside_a_received_project_need_consent() {
     }
 }
 
+/// A run from elsewhere reads files outside its folder only with consent.
+#[test]
+fn files_outside_a_received_run_need_consent() {
+    let temp = Temp::new("outside-run");
+    let edges = temp.write("edges.csv", "pre,post,w\n0,1,5\n1,2,5\n");
+    fs::create_dir(temp.0.join("received")).expect("a folder");
+    let text = format!(
+        "(version: 1, name: \"x\", model: Spiking((network: (source: Files, path: {:?}))), record: [\"spikes\"])",
+        edges.to_str().expect("UTF-8")
+    );
+    let project = temp.write("received/project.ron", &text);
+    let (project, out) = (project.to_str().expect("UTF-8"), temp.0.join("received/run"));
+    let run = out.to_str().expect("UTF-8");
+    let made = neuropil(&["run", project, "--duration", "10ms", "--device", "cpu", "--allow-outside", "--out", run]);
+    assert!(made.status.success(), "{}", both(&made));
+    let info = both(&neuropil(&["info", project]));
+    assert!(info.contains("outside the project's folder; `run` reads it with --allow-outside"), "{info}");
+    let info = both(&neuropil(&["info", run]));
+    assert!(info.contains("outside the run's folder; `replay` reads it with --allow-outside"), "{info}");
+    let refused = neuropil(&["replay", run, "--device", "cpu"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(both(&refused).contains("which is outside the run's folder; --allow-outside accepts it"));
+    let allowed = neuropil(&["replay", run, "--device", "cpu", "--allow-outside"]);
+    assert!(allowed.status.success() && both(&allowed).contains("identical"), "{}", both(&allowed));
+    let exported = neuropil(&["export", run, "--format", "csv"]);
+    assert!(exported.status.success(), "an export reads the run folder only: {}", both(&exported));
+    let own = Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .current_dir(&temp.0)
+        .args(["replay", "received/run", "--device", "cpu"])
+        .output()
+        .expect("the program");
+    assert!(own.status.success(), "{}", both(&own));
+}
+
 /// A series that was cut short: the trials that exist are exported and replayed under their numbers.
 #[test]
 fn a_series_with_gaps_is_exported_and_replayed() {

@@ -432,3 +432,31 @@ fn files_outside_the_folder_of_a_project_are_asked_for_once() {
     until(&mut w, "it is open without a question", |w| w.state().session().path.is_some());
     std::fs::remove_dir_all(folder).ok();
 }
+
+#[test]
+fn files_outside_the_folder_of_a_run_are_asked_for_once() {
+    let folder = std::env::temp_dir().join(format!("neuropil-outside-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut project = Project::default();
+    project.set("network.path=/etc/hosts", &folder).expect("a path");
+    neuropil::project::save(&project, &folder.join("project.ron")).expect("saved");
+    let manifest = "(format: 1, kind: \"spiking\", status: Complete, base: \"/etc\")";
+    std::fs::write(folder.join("run.ron"), manifest).expect("written");
+    let mut w = open(start(true));
+    w.run();
+    command(&mut w, UiCommand::Replay(folder.clone()));
+    w.run_steps(3);
+    assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.query_by_label("Do not replay").is_some());
+    w.get_by_label("Allow and replay").click();
+    w.run_steps(3);
+    command(&mut w, UiCommand::Replay(folder.clone()));
+    w.run_steps(3);
+    assert!(w.query_by_label("Do not replay").is_none(), "asked once");
+    drop(w);
+    let mut w = open(Start { path: Some(folder.clone()), project: None, ..start(true) });
+    until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
+    assert!(w.query_by_label_contains("The run reads files outside its folder").is_some());
+    w.get_by_label("Allow and open").click();
+    until(&mut w, "it is open", |w| w.state().session().live.playback.is_some());
+    std::fs::remove_dir_all(folder).ok();
+}

@@ -1,7 +1,12 @@
 //! Dialogs that prevent loss of work: unsaved changes, crash recovery, a file changed by another program.
 
 use super::{Answer, Intent, title_ui};
-use crate::app::{consent::Received, journal::UnsavedWork, theme::Tokens, widgets};
+use crate::app::{
+    consent::{Received, ReceivedPurpose},
+    journal::UnsavedWork,
+    theme::Tokens,
+    widgets,
+};
 use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
 use std::path::Path;
 
@@ -110,7 +115,12 @@ pub fn file_changed_ui(ui: &mut Ui, path: &Path, differences: &[String], unsaved
 pub fn outside_files_ui(ui: &mut Ui, received: &Received) -> Option<Answer> {
     let name = received.path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     title_ui(ui, &format!("Allow {name} to read these files?"));
-    ui.label("The project reads files outside its folder. Allow this only if you trust its source.");
+    let (what, deny, allow) = match received.purpose {
+        ReceivedPurpose::OpenProject(..) => ("project", "Do not open", "Allow and open"),
+        ReceivedPurpose::OpenRun => ("run", "Do not open", "Allow and open"),
+        ReceivedPurpose::ReplayRun => ("run", "Do not replay", "Allow and replay"),
+    };
+    ui.label(format!("The {what} reads files outside its folder. Allow this only if you trust its source."));
     ui.label(widgets::sub(ui, received.path.display().to_string()));
     ui.add_space(8.0);
     let line = |one: &crate::project::OutsidePath| format!("{}: {}", one.parameter, one.path);
@@ -118,8 +128,8 @@ pub fn outside_files_ui(ui: &mut Ui, received: &Received) -> Option<Answer> {
     differences_ui(ui, "Files", &lines);
     ui.add_space(14.0);
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        let cancel = widgets::primary(ui, "Do not open").clicked();
-        let allow = ui.button("Allow and open").clicked();
+        let cancel = widgets::primary(ui, deny).clicked();
+        let allow = ui.button(allow).clicked();
         if allow { Some(Answer::Restore) } else { cancel.then_some(Answer::Cancel) }
     })
     .inner

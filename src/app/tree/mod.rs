@@ -139,12 +139,17 @@ fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
 fn probes_ui(ui: &mut Ui, app: &mut App) {
     let live = app.session.live.schema.probes;
     let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
+    let unused = app.session.project.model.unused_probes();
     let record = &mut app.session.project.record;
     let is = |entry: &String, name: &str| entry.split('[').next().map(str::trim) == Some(name);
     let n = probes.iter().filter(|p| record.iter().any(|w| is(w, p.name))).count();
     section(ui, "Probes", &format!("{n} recorded"), |ui| {
-        for probe in probes {
+        for (id, probe) in probes.iter().enumerate() {
             let mut on = record.iter().any(|w| is(w, probe.name));
+            // A recorded one stays, so that it can be switched off.
+            if !on && unused.iter().any(|unused| usize::from(*unused) == id) {
+                continue;
+            }
             let before = on;
             let name = probe.label();
             let response = leaf(ui, glyph_of(probe.shape), &name, true, |ui| {

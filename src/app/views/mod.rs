@@ -251,7 +251,7 @@ struct Fit {
 }
 
 fn has(schema: &SimSchema, wanted: fn(&Shape) -> bool) -> bool {
-    schema.probes.iter().any(|p| wanted(&p.shape))
+    probes_where(schema, wanted).next().is_some()
 }
 
 /// Whether elements have phases.
@@ -354,13 +354,14 @@ pub fn by_name(name: &str) -> Option<Box<dyn View>> {
     all().into_iter().find(|v| v.name() == name)
 }
 
-/// The probes of a shape, with their ids.
+/// The probes of a shape that the model uses, with their ids.
 pub(crate) fn probes_where(
     schema: &SimSchema,
     wanted: impl Fn(&Shape) -> bool,
 ) -> impl Iterator<Item = (ProbeId, &'static crate::sim::ProbeSpec)> {
-    let chosen: Vec<_> = schema.probes.iter().enumerate().filter(|(_, p)| wanted(&p.shape)).collect();
-    chosen.into_iter().map(|(i, p)| (i as ProbeId, p))
+    let all = schema.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p));
+    let chosen: Vec<_> = all.filter(|(i, p)| wanted(&p.shape) && !schema.unused.contains(i)).collect();
+    chosen.into_iter()
 }
 
 /// A tap of all elements of a probe.

@@ -59,7 +59,7 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress, RooflineWork,
         SimError, Simulation, Tap,
     },
 };
@@ -100,6 +100,15 @@ impl Kind for NucleiKind {
             DeviceKind::Cpu { .. } => predict::cpu(params, setup),
             DeviceKind::Cuda => cuda::predict::predict(params, setup),
         }
+    }
+
+    fn unused_probes(params: &Params) -> Vec<ProbeId> {
+        let population = &params.population;
+        let is_fixed = !population.can_fuse() && !population.can_decay() && population.death_rate <= 0.0;
+        let of_turnover = is_fixed.then_some([probes::LINEAGE, probes::BARRIER, probes::P_FIELD]);
+        let has_no_task = params.task.source == TaskSource::Nothing;
+        let of_task = has_no_task.then_some([probes::FITNESS, probes::FITNESS_OF, probes::FITNESS_FIELD]);
+        of_turnover.into_iter().chain(of_task).flatten().collect()
     }
 
     fn check(

@@ -58,7 +58,7 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, RooflineWork,
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress, RooflineWork,
         SimError, Simulation, Tap,
     },
 };
@@ -115,6 +115,13 @@ impl Kind for SpikingKind {
 
     fn warnings(params: &Params) -> Vec<ParamWarning> {
         params.warnings()
+    }
+
+    fn unused_probes(params: &Params) -> Vec<ProbeId> {
+        match params.network.model {
+            NeuronModel::ExponentialLif => vec![],
+            NeuronModel::NoisyLeaky => vec![probes::G],
+        }
     }
 
     fn check(

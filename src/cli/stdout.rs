@@ -1,12 +1,12 @@
 //! Results on stdout. A closed pipe (`| head`) ends the program without an error.
 
 /// Prints a line.
-macro_rules! out {
-    ($($arg:tt)*) => { $crate::cli::say::line(&format!($($arg)*)) };
+macro_rules! print_line {
+    ($($arg:tt)*) => { $crate::cli::stdout::line(&format!($($arg)*)) };
 }
-pub(super) use out;
+pub(super) use print_line;
 
-/// Prints a line; see [`out!`].
+/// Prints a line; see [`print_line!`].
 pub(super) fn line(text: &str) {
     use std::io::Write;
     if let Err(error) = writeln!(std::io::stdout(), "{text}") {
