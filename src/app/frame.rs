@@ -5,7 +5,9 @@ use super::{App, checkpoints, live, log::Level, time, time_panel};
 impl App {
     pub(super) fn process_inbox(&mut self) {
         self.log.drain();
-        for event in self.session.live.poll() {
+        let events = self.session.live.poll();
+        self.session.live.schema.unused = self.session.project.model.unused_probes();
+        for event in events {
             match event {
                 live::LiveEvent::Loaded => {
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);

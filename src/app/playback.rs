@@ -68,7 +68,8 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
     let stream_of = |p: &ProbeSpec| run.manifest.streams.iter().rfind(|s| s.probe == p.name);
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
-    let schema = SimSchema { lanes, recorded, probes, sets, ..SimSchema::default() };
+    let unused = project.model.unused_probes();
+    let schema = SimSchema { lanes, recorded, probes, sets, unused, ..SimSchema::default() };
     Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, notes })))
 }
 

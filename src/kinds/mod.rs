@@ -4,8 +4,8 @@ use crate::{
     gpu::{Memory, ModuleSpec},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress, RooflineWork,
-        SimError, Simulation, Tap,
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
+        RooflineWork, SimError, Simulation, Tap,
     },
 };
 use std::sync::Arc;

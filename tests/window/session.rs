@@ -460,3 +460,28 @@ fn files_outside_the_folder_of_a_run_are_asked_for_once() {
     until(&mut w, "it is open", |w| w.state().session().live.playback.is_some());
     std::fs::remove_dir_all(folder).ok();
 }
+
+/// The Lineage view of a model without turnover, and the synaptic drive of leaky units, are not offered.
+#[test]
+fn what_a_model_does_not_use_is_not_offered() {
+    let model = |changes: &[&str], kind: &str| {
+        let mut project =
+            Project { model: neuropil::kinds::Model::by_name(kind).expect("a kind"), ..Project::default() };
+        changes.iter().for_each(|change| drop(project.set(change, std::path::Path::new("."))));
+        project
+    };
+    let fixed = ["population.k_worst=0", "population.m_fuse=0", "population.death_rate=0", "population.n_start=16"];
+    for (project, absent, present) in [
+        (model(&fixed, "nuclei"), "Record Lineage", "Record Population"),
+        (model(&["population.n_start=16"], "nuclei"), "", "Record Lineage"),
+        (model(&["network.model=NoisyLeaky"], "spiking"), "Record Synaptic drive (traces)", "Record Spikes"),
+        (model(&[], "spiking"), "", "Record Synaptic drive (traces)"),
+    ] {
+        let mut project = project;
+        project.record.clear();
+        let mut w = open(Start { project: Some(project), ..start(true) });
+        w.run_steps(3);
+        assert!(w.query_by_label(present).is_some(), "{present}");
+        assert!(absent.is_empty() || w.query_by_label(absent).is_none(), "{absent}");
+    }
+}

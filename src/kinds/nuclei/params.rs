@@ -325,7 +325,11 @@ impl Population {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Params as _, path};
+    use crate::{
+        kinds::nuclei::{NucleiKind, probes},
+        params::{Params as _, path},
+        sim::Kind as _,
+    };
 
     fn shown(params: &Params, name: &str) -> bool {
         let id = params.ids().into_iter().find(|id| params.path(*id) == name);
@@ -347,6 +351,9 @@ mod tests {
         for name in phases {
             assert!(shown(&default, name) && shown(&kuramoto, name) && !shown(&births, name), "{name}");
         }
+        let lineage = |params: &Params| NucleiKind::unused_probes(params).contains(&probes::LINEAGE);
+        assert!(!lineage(&default) && !lineage(&births) && lineage(&kuramoto));
+        assert!(NucleiKind::unused_probes(&default).is_empty());
         let mut with_decay = kuramoto;
         assert!(with_decay.set(&path::parse(&with_decay, "population.k_worst=2").unwrap()), "hidden ones are settable");
         assert!(shown(&with_decay, "population.c_new") && !shown(&with_decay, "population.fuse_key"));

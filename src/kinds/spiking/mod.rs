@@ -58,8 +58,8 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress, RooflineWork,
-        SimError, Simulation, Tap,
+        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
+        RooflineWork, SimError, Simulation, Tap,
     },
 };
 use cpu::{CpuSim, leaky::LeakySim};
