@@ -58,9 +58,13 @@ impl App {
             UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if self.session.live.playback.is_some() => {
                 self.move_in_playback(&command);
             }
-            UiCommand::Step => self.session.live.step(self.step_steps()),
+            UiCommand::Step => {
+                self.workspace.is_home = false;
+                self.session.live.step(self.step_steps());
+            }
             UiCommand::RunToEnd => {
                 if let Some(end) = self.planned_end() {
+                    self.workspace.is_home = false;
                     self.session.live.run_to(end);
                 }
             }
@@ -227,6 +231,7 @@ impl App {
     }
 
     fn run_pause(&mut self) {
+        self.workspace.is_home &= self.session.live.running; // a run that starts is shown
         let live = &mut self.session.live;
         if live.playback.is_some() {
             self.toggle_playback();

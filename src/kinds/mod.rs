@@ -145,7 +145,7 @@ macro_rules! kinds {
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 
             /// Probes without meaning for the model that the parameters choose.
-            pub fn unused_probes(&self) -> Vec<ProbeId> { match self { $( Self::$Variant(p) => <$module::$Kind as Kind>::unused_probes(p), )* } }
+            pub fn unused_probes(&self) -> Vec<ProbeId> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::unused_probes(p), )* } }
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {

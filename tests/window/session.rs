@@ -461,6 +461,19 @@ fn files_outside_the_folder_of_a_run_are_asked_for_once() {
     std::fs::remove_dir_all(folder).ok();
 }
 
+/// The first of the README's first steps.
+#[test]
+fn space_on_the_home_page_runs_and_shows_the_project() {
+    let mut w = open(Start { project: None, ..start(true) });
+    w.run();
+    assert!(w.query_by_label_contains("Click an example").is_some(), "the home page");
+    w.key_press(egui::Key::Space);
+    until(&mut w, "it runs", |w| w.state().session().live.running);
+    w.run_steps(2);
+    assert!(w.query_by_label_contains("Click an example").is_none(), "the run is shown");
+    assert!(w.query_by_label("lif.tau_m").is_some());
+}
+
 /// The Lineage view of a model without turnover, and the synaptic drive of leaky units, are not offered.
 #[test]
 fn what_a_model_does_not_use_is_not_offered() {
