@@ -89,7 +89,7 @@ impl Selection {
         let mut elements = self.of(set).to_vec();
         if elements.len() > n {
             let count = |e: &u32| counts.get(*e as usize).copied().unwrap_or(0);
-            elements.sort_by_key(|e| (std::cmp::Reverse(count(e)), *e));
+            elements.select_nth_unstable_by_key(n, |e| (std::cmp::Reverse(count(e)), *e));
             elements.truncate(n);
             elements.sort_unstable();
         }

@@ -38,6 +38,8 @@ pub struct Traces {
     pinned: Vec<u32>,
     is_pinned: bool,
     wanted: Vec<u32>,
+    /// Of a selection with more elements than lanes: its generation and its most active elements at that time.
+    most_active: Option<(u64, Vec<u32>)>,
     lanes: BTreeMap<u32, Lane>,
     link: TimeLink,
     menu_element: Option<u32>,
@@ -65,7 +67,11 @@ impl Traces {
 
     /// The traced elements. Of a finished run only recorded ones: those that are selected, else all.
     fn elements(&self, schema: &SimSchema, set: &str, selection: &Selection) -> Vec<u32> {
-        let all = if self.is_pinned { &self.pinned[..] } else { selection.of(set) };
+        let all = match &self.most_active {
+            _ if self.is_pinned => &self.pinned[..],
+            Some((generation, elements)) if *generation == selection.generation => elements,
+            _ => selection.of(set),
+        };
         let recorded = self.probe(schema).map_or(&[][..], |(id, _)| schema.recorded(id));
         if recorded.is_empty() {
             return all[..all.len().min(LANES)].to_vec();
@@ -113,7 +119,7 @@ impl Traces {
         let scope = if self.is_pinned {
             format!("{} pinned", self.pinned.len())
         } else if n > LANES {
-            format!("first {LANES} of {} selected", kit::thousands(n as u64))
+            format!("{LANES} most active of {} selected", kit::thousands(n as u64))
         } else {
             format!("{n} selected")
         };
@@ -359,6 +365,12 @@ impl View for Traces {
             Some(elements) => self.pin(elements.to_vec()),
             None if is_key => self.pin(Self::to_pin(ctx, name)),
             None => {}
+        }
+        let generation = ctx.selection.generation;
+        if ctx.selection.of(name).len() <= LANES {
+            self.most_active = None;
+        } else if self.most_active.as_ref().is_none_or(|(of, _)| *of != generation) {
+            self.most_active = Some((generation, Self::to_pin(ctx, name)));
         }
         let wanted = self.elements(ctx.schema, name, ctx.selection);
         if wanted != self.wanted {
