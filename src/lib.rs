@@ -15,10 +15,10 @@
 //!         project    |             the document and the run folder
 //!            |       |
 //!          kinds     |             one folder each, one shape
-//!          / | \     |             (query: the language of sets of elements)
-//!       data     sim ┘             input files of kinds; the contract of every kind
-//!        |      /   \
-//!       num  params  gpu           arithmetic equal on both backends; declarations; the device
+//!        / |  | \    |             (query: the language of sets of elements)
+//!      nn data   sim ┘             operations on tensors; input files of kinds; the contract of every kind
+//!       |   |   /   \
+//!       └─ num params gpu          arithmetic equal on both backends; declarations; the device (nn uses it too)
 //! ```
 //!
 //! A module names only the floors below it; `tests/floors/floors.rs` holds the table and fails with file and line.
@@ -27,6 +27,7 @@
 //! - [`num`] and [`params`] use no GPU, file or window.
 //! - [`gpu`] is the only module that names the CUDA binding, and it contains no simulation. There is no cargo
 //!   feature for CUDA: it is always compiled in; the driver is looked for at start.
+//! - [`nn`] multiplies matrices; it contains no model and no automatic differentiation.
 //! - [`kinds`] open no window and read no wall clock; a kind's time is its step count.
 //! - [`engine`] uses `dyn Simulation`, no kind and no window.
 //! - `view3d` draws points and is independent of element sets.
@@ -83,6 +84,7 @@ pub mod engine;
 pub mod export;
 pub mod gpu;
 pub mod kinds;
+pub mod nn;
 pub mod num;
 pub mod params;
 pub mod project;

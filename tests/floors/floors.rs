@@ -11,18 +11,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("params", &[]),
     // The self-test compares the device with `num`, which is the definition.
     ("gpu", &["num"]),
+    ("nn", &["num", "gpu"]),
     ("view3d", &[]),
     ("data", &["num"]),
     ("sim", &["num", "params", "gpu"]),
     // One language for targets, named sets and filters.
     ("query", &["num", "params", "sim"]),
-    ("kinds", &["num", "params", "gpu", "data", "query", "sim"]),
+    ("kinds", &["num", "params", "gpu", "nn", "data", "query", "sim"]),
     ("engine", &["params", "gpu", "sim"]),
     // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
     ("project", &["num", "params", "gpu", "data", "sim", "kinds", "engine"]),
     ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
     ("app", &["num", "params", "gpu", "view3d", "data", "query", "sim", "kinds", "engine", "project", "export"]),
-    ("cli", &["num", "params", "gpu", "data", "sim", "kinds", "engine", "project", "export"]),
+    ("cli", &["num", "params", "gpu", "nn", "data", "sim", "kinds", "engine", "project", "export"]),
     ("main", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export", "app", "cli"]),
 ];
 

@@ -3,6 +3,7 @@
 
 mod damaged;
 mod gpu;
+mod nn;
 mod nuclei;
 mod spiking;
 

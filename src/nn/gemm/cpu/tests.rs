@@ -1,0 +1,205 @@
+use super::*;
+use crate::nn::gemm::Order;
+
+/// In (-1, 1), from a linear congruential generator.
+fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// The definition in its plainest form.
+fn plain<E: Element>(g: &Gemm<E::Sum>, a: &[E], b: &[E], c: &mut [E::Sum], epilogue: Epilogue<&[E::Sum]>) {
+    let at = |layout: &Layout, z: usize, i: usize, j: usize| {
+        let (down, across) = layout.steps();
+        z * layout.stride + i * down + j * across
+    };
+    for (z, i, j) in (0..g.batch * g.m * g.n).map(|x| (x / (g.m * g.n), x / g.n % g.m, x % g.n)) {
+        let mut total = E::Sum::ZERO;
+        for block in (0..g.k).step_by(K_BLOCK) {
+            let product = |k: usize| (a[at(&g.a, z, i, k)].widen(), b[at(&g.b, z, k, j)].widen());
+            let ks = block..g.k.min(block + K_BLOCK);
+            let sum = ks.map(product).fold(E::Sum::ZERO, |sum, (a, b)| E::Sum::fma(a, b, sum));
+            total = if block == 0 { sum } else { total.plus(sum) };
+        }
+        let place = &mut c[at(&g.c, z, i, j)];
+        let x = g.alpha.times(total);
+        let x = if g.beta == E::Sum::ZERO { x } else { E::Sum::fma(g.beta, *place, x) };
+        *place = match epilogue {
+            Epilogue::None => x,
+            Epilogue::Bias(bias) => x.plus(bias[j]),
+            Epilogue::BiasGelu(bias) => x.plus(bias[j]).by_f64(gelu),
+            Epilogue::Residual(residual) => x.plus(residual[at(&g.c, z, i, j)]),
+        };
+    }
+}
+
+/// Ragged sizes around the microkernels' and the blocks' edges: m, n, k.
+const SIZES: [(usize, usize, usize); 11] = [
+    (1, 1, 1),
+    (1, 33, 7),
+    (3, 5, 7),
+    (14, 32, 256),
+    (15, 31, 257),
+    (17, 33, 65),
+    (37, 70, 129),
+    (64, 128, 64),
+    (113, 65, 300),
+    (5, 1100, 40),
+    (2, 3, 600),
+];
+
+/// Every order of the three matrices, with gaps between rows and between matrices.
+fn layouts((m, n, k): (usize, usize, usize)) -> Vec<Gemm<f32>> {
+    let layout = |order: Order, rows: usize, columns: usize| {
+        let (ld, lines) = if order == Order::RowMajor { (columns + 3, rows) } else { (rows + 3, columns) };
+        Layout { order, ld, stride: ld * lines + 5 }
+    };
+    let order = |bit: u32| if bit == 0 { Order::RowMajor } else { Order::ColMajor };
+    let with = |bits: u32| Gemm {
+        batch: 2,
+        a: layout(order(bits & 1), m, k),
+        b: layout(order(bits & 2), k, n),
+        c: layout(order(bits & 4), m, n),
+        ..Gemm::new(m, n, k)
+    };
+    (0..8).map(with).collect()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn every_instruction_set_returns_the_bits_of_the_definition() {
+    for size in SIZES {
+        for mut g in layouts(size) {
+            if size.0 * size.1 * size.2 > 200_000 && g.a.order != g.b.order {
+                continue; // unoptimised tests are slow, and the large sizes test blocks, not orders
+            }
+            let len = |l: &Layout| 2 * l.stride;
+            let (a, b, c) = (numbers(len(&g.a), 1), numbers(len(&g.b), 2), numbers(len(&g.c), 3));
+            let (bias, residual) = (numbers(g.n, 4), numbers(len(&g.c), 5));
+            let epilogues =
+                [Epilogue::None, Epilogue::Bias(&bias[..]), Epilogue::BiasGelu(&bias), Epilogue::Residual(&residual)];
+            let (scale, epilogue) = match size.1 % 4 {
+                0 => ((1.0, 0.0), epilogues[0]),
+                1 => ((0.7, 1.0), epilogues[1]),
+                2 => ((1.0, -0.3), epilogues[2]),
+                _ => ((-2.0, 0.5), epilogues[3]),
+            };
+            (g.alpha, g.beta) = scale;
+            let mut want = c.clone();
+            plain(&g, &a, &b, &mut want, epilogue);
+            for isa in Isa::available() {
+                let mut got = c.clone();
+                gemm_with(isa, &g, &a, &b, &mut got, epilogue).expect("it fits");
+                assert_eq!(bits(&got), bits(&want), "{isa:?}, {g:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_number_of_threads_returns_the_same_bits() {
+    let g = Gemm::new(150, 90, 270).transposed_b().batch(3);
+    let (a, b) = (numbers(3 * 150 * 270, 1), numbers(3 * 90 * 270, 2));
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let mut c = vec![f32::NAN; 3 * 150 * 90];
+        pool.install(|| gemm(&g, &a, &b, &mut c, Epilogue::None)).expect("it fits");
+        bits(&c)
+    };
+    let one = with(1);
+    assert!([2, 3, 8].into_iter().all(|threads| with(threads) == one));
+}
+
+#[test]
+fn transposes_agree() {
+    let (m, n, k) = (19, 21, 23);
+    let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+    let flip = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
+        (0..rows * columns).map(|i| x[i % rows * columns + i / rows]).collect()
+    };
+    let (at, bt) = (flip(&a, m, k), flip(&b, k, n));
+    let run = |g: Gemm, a: &[f32], b: &[f32]| {
+        let mut c = vec![0.0; m * n];
+        gemm(&g, a, b, &mut c, Epilogue::None).expect("it fits");
+        bits(&c)
+    };
+    let g = Gemm::new(m, n, k);
+    let want = run(g, &a, &b);
+    assert_eq!(run(g.transposed_a(), &at, &b), want);
+    assert_eq!(run(g.transposed_b(), &a, &bt), want);
+    assert_eq!(run(g.transposed_a().transposed_b(), &at, &bt), want);
+}
+
+#[test]
+fn f64_is_exact_on_small_integers_and_f32_is_near_it() {
+    let (m, n, k) = (20, 30, 700);
+    let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+    let wide = |x: &[f32]| -> Vec<f64> { x.iter().map(|x| f64::from(*x)).collect() };
+    let (mut c, mut reference) = (vec![0.0_f32; m * n], vec![0.0_f64; m * n]);
+    gemm(&Gemm::new(m, n, k), &a, &b, &mut c, Epilogue::None).expect("it fits");
+    gemm(&Gemm::new(m, n, k), &wide(&a), &wide(&b), &mut reference, Epilogue::None).expect("it fits");
+    let square = |x: f64| x * x;
+    let error: f64 = c.iter().zip(&reference).map(|(c, r)| square(f64::from(*c) - r)).sum();
+    let size: f64 = reference.iter().map(|r| square(*r)).sum();
+    assert!((error / size).sqrt() < 1e-6, "{}", (error / size).sqrt());
+    let whole: Vec<f64> = (0..m * k).map(|i| (i % 17) as f64 - 8.0).collect();
+    let mut plainly = reference.clone();
+    plain(&Gemm::new(m, n, k), &whole, &whole.repeat(2), &mut plainly, Epilogue::None);
+    for isa in Isa::available() {
+        gemm_with(isa, &Gemm::new(m, n, k), &whole, &whole.repeat(2), &mut reference, Epilogue::None).expect("it fits");
+        assert_eq!(reference, plainly);
+    }
+}
+
+#[test]
+fn bytes_are_summed_exactly() {
+    let g = Gemm::<i32>::new(15, 33, 300).transposed_b().scaled(3, -2);
+    let bytes = |len: usize, by: usize| -> Vec<i8> { (0..len).map(|i| (i * by % 256) as u8 as i8).collect() };
+    let (a, b) = (bytes(15 * 300, 77), bytes(33 * 300, 131));
+    let c: Vec<i32> = (0..15 * 33).collect();
+    let mut want = c.clone();
+    plain(&g, &a, &b, &mut want, Epilogue::None);
+    for isa in Isa::available() {
+        let mut got = c.clone();
+        gemm_with(isa, &g, &a, &b, &mut got, Epilogue::None).expect("it fits");
+        assert_eq!(got, want);
+    }
+    let refused = gemm(&g, &a, &b, &mut want, Epilogue::BiasGelu(&c));
+    assert_eq!(refused, Err(GemmError::IntegerGelu));
+}
+
+#[test]
+fn with_beta_0_the_old_values_are_not_read() {
+    let mut c = vec![f32::NAN; 4];
+    gemm::<f32>(&Gemm::new(2, 2, 0), &[], &[], &mut c, Epilogue::Bias(&[1.0, 2.0])).expect("an empty sum is 0");
+    assert_eq!(c, [1.0, 2.0, 1.0, 2.0]);
+    gemm(&Gemm::new(2, 0, 3), &[0.0_f32; 6], &[], &mut [], Epilogue::None).expect("nothing to do");
+    // One matrix for a whole batch.
+    let g = Gemm { b: Layout::rows(1), ..Gemm::new(1, 1, 1).batch(3) };
+    gemm(&g, &[1.0_f32, 2.0, 3.0], &[10.0], &mut c[..3], Epilogue::None).expect("it fits");
+    assert_eq!(c[..3], [10.0, 20.0, 30.0]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let g = Gemm::<f32>::new(2, 3, 4);
+    let run = |g: &Gemm, a: usize, c: usize, epilogue: Epilogue<&[f32]>| {
+        gemm(g, &vec![0.0_f32; a], &[0.0; 12], &mut vec![0.0; c], epilogue).expect_err("it does not fit").to_string()
+    };
+    assert_eq!(run(&g, 7, 6, Epilogue::None), "matrix A needs 8 elements, and its buffer has 7");
+    assert!(run(&g, 8, 5, Epilogue::None).starts_with("matrix C needs 6"));
+    let narrow = Gemm { a: Layout::rows(3), ..g };
+    assert!(run(&narrow, 8, 6, Epilogue::None).contains("leading dimension 3, and at least 4"));
+    assert!(run(&g, 8, 6, Epilogue::Bias(&[0.0; 2])).contains("the bias needs 3"));
+    let overlapping = Gemm { batch: 2, c: Layout::rows(3).stride(5), ..g };
+    assert!(run(&overlapping, 8, 11, Epilogue::None).contains("overlap"));
+    let huge = Gemm { batch: usize::MAX, a: Layout::rows(4).stride(usize::MAX), ..g };
+    assert!(run(&huge, 8, 6, Epilogue::None).starts_with("matrix A needs"));
+}

@@ -1,0 +1,33 @@
+//! What networks of layers are made of: operations on tensors, forward and backward, on the CPU and with CUDA.
+//!
+//! # One folder per operation
+//!
+//! - `mod.rs` declares the operation: sizes, layouts, options, errors. It runs nothing.
+//! - `cpu` is the definition: generic over f32 and f64, its order of summation stated, the same bits for any number of
+//!   threads and on any processor.
+//! - `cuda` is the same made fast, with own kernels under `kernels/nn/`; where NVIDIA has a library for it
+//!   (found at run time, never needed), that is one more backend of the same declaration.
+//! - Tests are written once against the declaration and run on every backend that is present.
+//!
+//! | operation | |
+//! | --- | --- |
+//! | [`gemm`] | matrix multiplication with alpha, beta, batches and epilogues |
+//!
+//! # No automatic differentiation
+//!
+//! Each operation has its backward pass written out beside the forward one, with the formula in the comment. The
+//! gradients of a matrix multiplication are two more of them: `dA = dC Bᵀ` and `dB = Aᵀ dC`.
+//!
+//! # Parameters
+//!
+//! The weights of a model are one flat buffer with named views, see [`parameters`]. Gradients, optimiser moments and
+//! master weights are buffers with the same views, so that an optimiser, a norm, a checkpoint and a copy run over one
+//! buffer each.
+//!
+//! # Precision
+//!
+//! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), of integers i32. Operands of 16 bits
+//! are exact in f32, so a 16-bit multiplication is defined as the f32 one over the rounded operands.
+
+pub mod gemm;
+pub mod parameters;

@@ -1,0 +1,70 @@
+//! Operations of `nn` against a NumPy reference in double precision. Every file of a pattern is a case. A part of the
+//! cases is committed; `NEUROPIL_GOLDEN=../shared/golden` reads all of them.
+
+use neuropil::{
+    nn::gemm::{
+        Epilogue, Gemm,
+        cpu::{Element, gemm},
+    },
+    num::halves::{bf16, f16},
+};
+use neuropil_test_support::golden::{self, Golden};
+
+/// Root of the mean squared difference, relative to that of `want`.
+fn relative_rms(got: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let square: f64 = got.iter().zip(want).map(|(g, w)| (g - w) * (g - w)).sum();
+    (square / want.iter().map(|w| w * w).sum::<f64>()).sqrt()
+}
+
+/// `C = A Bᵀ` with operands and results converted.
+fn product<E: Element>(g: &Gemm<E::Sum>, a: &[f64], b: &[f64], convert: impl Fn(f64) -> E) -> Vec<f64>
+where
+    E::Sum: Into<f64>,
+{
+    let [a, b] = [a, b].map(|x| x.iter().map(|x| convert(*x)).collect::<Vec<E>>());
+    let mut c = vec![E::Sum::default(); g.batch * g.m * g.n];
+    gemm(g, &a, &b, &mut c, Epilogue::None).expect("the shapes fit");
+    c.into_iter().map(Into::into).collect()
+}
+
+/// Tolerances (relative RMS) of `C`: f64 1e-14, f32 1e-6, 16-bit operands with exact references 1e-6 as well, since
+/// f32 holds them and their products exactly.
+fn check(golden: &Golden, (a, b, c): (&str, &str, &str), batch: usize) {
+    let (left, right) = (golden.shape(a), golden.shape(b));
+    let [m, k] = left[left.len() - 2..] else { panic!("{a} is no matrix") };
+    let n = right[right.len() - 2];
+    let (a, b, want) = (golden.get(a), golden.get(b), golden.get(c));
+    let error = |got: Vec<f64>, want: &[f64]| relative_rms(&got, want);
+    let in_f64 = error(product(&Gemm::<f64>::new(m, n, k).transposed_b().batch(batch), a, b, |x| x), want);
+    let g = Gemm::<f32>::new(m, n, k).transposed_b().batch(batch);
+    let in_f32 = error(product(&g, a, b, |x| x as f32), want);
+    println!("{} {c}, {m} × {n} × {k}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
+    assert!(in_f64 < 1e-14 && in_f32 < 1e-6, "{} {c}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
+    let rounded: [(&str, fn(f32) -> f32); 2] = [("fp16in", f16), ("bf16in", bf16)];
+    for (format, round) in rounded {
+        let name = format!("{c}_{format}");
+        if golden.has(&name) {
+            let e = error(product(&g, a, b, |x| round(x as f32)), golden.get(&name));
+            assert!(e < 1e-6, "{} {name}: {e:.1e}", golden.name);
+        }
+    }
+    if k > 64 {
+        // A kernel that loses the last k passes no test here.
+        let short = Gemm { k: k - 1, ..g };
+        assert!(error(product(&short, a, b, |x| x as f32), want) > 1e-3);
+    }
+}
+
+#[test]
+fn golden_transformer_gemm() {
+    for golden in golden::all("transformer", "gemm") {
+        let names = |i: usize| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")];
+        let cases: Vec<_> = (0..64).map(names).filter(|[a, ..]| golden.has(a)).collect();
+        assert!(cases.len() >= 4, "{}", golden.name);
+        for [a, b, c] in &cases {
+            check(&golden, (a, b, c), 1);
+        }
+        check(&golden, ("Ab", "Btb", "Cb"), golden.shape("Ab")[..2].iter().product());
+    }
+}

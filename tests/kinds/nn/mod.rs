@@ -1,0 +1,3 @@
+//! Operations on tensors.
+
+mod golden_transformer;
