@@ -15,6 +15,8 @@ use std::{
 pub const RATES: [f64; 2] = [1e6, 30e6];
 /// A display of 60 frames per second.
 const FRAME: Duration = Duration::from_micros(16_667);
+/// UI-thread time a frame may take, ms.
+const BUDGET_MS: f64 = 8.0;
 /// Time before measuring.
 const WARM_UP: Duration = Duration::from_secs(2);
 const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
@@ -30,6 +32,10 @@ pub struct WindowRow {
     pub ui_median_ms: f64,
     /// The same, 99th percentile.
     pub ui_p99_ms: f64,
+    /// 99th percentiles of its parts, ms: update, layout, tessellation.
+    pub parts_p99_ms: [f64; 3],
+    /// Frames over the budget of [`BUDGET_MS`].
+    pub over_budget: usize,
     /// Spikes that arrived in the window per second.
     pub received_per_s: f64,
     /// Spikes the window did not take in time.
@@ -52,11 +58,15 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
     }
     let line = |row: &WindowRow| {
         format!(
-            "{:5.1} M spikes/s  UI thread median {:6.2} ms  p99 {:6.2} ms  {} frames  received {:5.1} M/s  lost {}  \
-             density {:.1} s  single spikes {:.1} s",
+            "{:5.1} M spikes/s  UI thread median {:6.2} ms  p99 {:6.2} ms (update {:.2}, layout {:.2}, tessellation {:.2})  \
+             {} of {} frames over {BUDGET_MS} ms  received {:5.1} M/s  lost {}  density {:.1} s  single spikes {:.1} s",
             row.spikes_per_s * 1e-6,
             row.ui_median_ms,
             row.ui_p99_ms,
+            row.parts_p99_ms[0],
+            row.parts_p99_ms[1],
+            row.parts_p99_ms[2],
+            row.over_budget,
             row.frames,
             row.received_per_s * 1e-6,
             row.lost,
@@ -81,7 +91,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     let ctx = egui::Context::default();
     let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let mut frame = eframe::Frame::_new_kittest();
-    let (begin, mut ms) = (Instant::now(), vec![]);
+    let (begin, mut ms) = (Instant::now(), Vec::new());
     let mut first = None;
     while begin.elapsed() < WARM_UP + length {
         let due = Instant::now() + FRAME;
@@ -94,16 +104,23 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     }
     let (since, n) = first.ok_or("the measurement was too short")?;
     let received_per_s = (spikes(&app) - n) as f64 / since.elapsed().as_secs_f64();
-    ms.sort_by(f64::total_cmp);
-    let quantile = |q: f64| ms[((ms.len() as f64 * q) as usize).min(ms.len() - 1)];
+    let sorted = |of: fn(&[f64; 3]) -> f64| {
+        let mut all: Vec<f64> = ms.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let quantile = |all: &[f64], q: f64| all[((all.len() as f64 * q) as usize).min(all.len() - 1)];
+    let total = sorted(|parts| parts.iter().sum());
     let past = &app.time.past;
     let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.secs_per_step;
     let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
     Ok(WindowRow {
         spikes_per_s: rate,
         frames: ms.len(),
-        ui_median_ms: quantile(0.5),
-        ui_p99_ms: quantile(0.99),
+        ui_median_ms: quantile(&total, 0.5),
+        ui_p99_ms: quantile(&total, 0.99),
+        parts_p99_ms: [sorted(|p| p[0]), sorted(|p| p[1]), sorted(|p| p[2])].map(|part| quantile(&part, 0.99)),
+        over_budget: total.iter().filter(|ms| **ms > BUDGET_MS).count(),
         received_per_s,
         lost: skipped + past.n_lost(),
         density_s: secs(past.first()),
@@ -116,8 +133,8 @@ fn spikes(app: &App) -> u64 {
     app.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
 }
 
-/// One frame: update, layout and tessellation; ms.
-fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: Instant) -> f64 {
+/// One frame: update, layout and tessellation, ms each.
+fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
     let input = egui::RawInput {
         screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
         time: Some(begin.elapsed().as_secs_f64()),
@@ -125,8 +142,10 @@ fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: In
     };
     let start = Instant::now();
     eframe::App::logic(app, ctx, frame);
+    let updated = Instant::now();
     let mut output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
     output.textures_delta.clear(); // nothing is painted
+    let laid_out = Instant::now();
     drop(ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point));
-    start.elapsed().as_secs_f64() * 1e3
+    [updated - start, laid_out - updated, laid_out.elapsed()].map(|part| part.as_secs_f64() * 1e3)
 }
