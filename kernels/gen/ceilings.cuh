@@ -1,5 +1,6 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
+#include "common/elements.cuh"
 
 // A grid of threads sums a buffer, 16 bytes at a time. Items: words.
 extern "C" __global__ void __launch_bounds__(256, 1) read_all(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ sums);

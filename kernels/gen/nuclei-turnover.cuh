@@ -1,5 +1,6 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
+#include "common/elements.cuh"
 
 // Population size and event totals. Only kernels write them while a simulation runs.
 struct alignas(8) PopulationCounts {

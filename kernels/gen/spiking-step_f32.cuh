@@ -1,5 +1,6 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
 #pragma once
+#include "common/elements.cuh"
 
 // Layout of ring buffers, tables and connection words; constant for the life of a network.
 struct alignas(4) RingLayout {

@@ -1,5 +1,6 @@
 //! Device errors: each message names the place and what to do.
 
+use super::Shape;
 use cudarc::driver::DriverError;
 
 /// A failure of the device after it was opened.
@@ -69,6 +70,16 @@ pub enum GpuError {
         device: usize,
         /// Elements on the host.
         host: usize,
+    },
+    /// A part or a shape that a buffer does not have.
+    #[error("{what} has the shape {has} on the GPU and was used {asked}")]
+    Shape {
+        /// Which buffer.
+        what: &'static str,
+        /// Its shape.
+        has: Shape,
+        /// What was asked for.
+        asked: String,
     },
     /// Any other error of the driver.
     #[error("{doing}: {why}; try again, or run on the CPU")]

@@ -4,14 +4,22 @@
 //! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
 use super::{
-    Buf, Compile, Gpu, GpuError, Pass,
+    Compile, Gpu, GpuError, Pass, Slice,
     error::Doing as _,
+    grid::{self, Grid},
     layout::{CudaType, comment},
     module::Module,
     trace,
 };
 use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
-use std::{marker::PhantomData, sync::Arc, time::Instant};
+use std::{
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
+};
 
 /// The declaration of a kernel, available without a GPU.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +28,7 @@ pub struct KernelSpec {
     pub name: &'static str,
     /// Doc comment: the row's tooltip.
     pub docs: &'static str,
-    /// Threads per block.
+    /// Threads per block, and the most that a launch may ask for.
     pub block: u32,
     /// The prototype `gen/<module>.cuh` declares.
     pub prototype: fn() -> String,
@@ -50,7 +58,8 @@ impl ModuleSpec {
     /// disagrees with its declaration does not compile.
     pub fn header(&self) -> String {
         let mut out = String::from(
-            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n",
+            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n\
+             #include \"common/elements.cuh\"\n",
         );
         for text in (self.structs)() {
             out += "\n";
@@ -97,31 +106,31 @@ pub trait Arg {
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>);
 }
 
-/// A buffer the kernel only reads.
+/// Memory the kernel only reads: `&buf`, or a part of one.
 pub struct In<T>(PhantomData<T>);
-/// A buffer the kernel writes.
+/// Memory the kernel writes: `&mut buf`, or a part of one.
 pub struct InOut<T>(PhantomData<T>);
 /// A scalar passed by value. Frozen inside a captured graph, so sizes only: values that change between
 /// steps are in buffers.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
-    type Host<'h> = &'h Buf<T>;
+    type Host<'h> = &'h Slice<T>;
     fn c() -> String {
         format!("const {}* __restrict__", T::C)
     }
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
-        args.arg(host.slice());
+        args.arg(&host.ptr);
     }
 }
 
 impl<T: CudaType> Arg for InOut<T> {
-    type Host<'h> = &'h mut Buf<T>;
+    type Host<'h> = &'h mut Slice<T>;
     fn c() -> String {
         format!("{}* __restrict__", T::C)
     }
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
-        args.arg(host.slice());
+        args.arg(&host.ptr);
     }
 }
 
@@ -135,51 +144,21 @@ impl<T: CudaType> Arg for Size<T> {
     }
 }
 
-/// The launch grid of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grid {
-    /// At least that many, in blocks of the declared size.
-    Threads(u32),
-    /// Blocks that synchronise with each other and must be resident at the same time: see [`Kernel::fits_at_once`].
-    Meeting {
-        /// How many.
-        blocks: u32,
-        /// Threads of each, at most the declared number.
-        block: u32,
-        /// Shared memory of each beyond what the kernel declares.
-        shared_bytes: u32,
-    },
-}
-
-impl From<u32> for Grid {
-    fn from(threads: u32) -> Self {
-        Self::Threads(threads)
-    }
-}
-
-impl Grid {
-    fn config(self, declared: u32) -> LaunchConfig {
-        let (blocks, block, shared_mem_bytes) = match self {
-            Self::Threads(threads) => (threads.div_ceil(declared).max(1), declared, 0),
-            Self::Meeting { blocks, block, shared_bytes } => (blocks, block, shared_bytes),
-        };
-        LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes }
-    }
-}
-
 /// A loaded kernel.
 pub struct Kernel {
     /// Its declaration.
     pub spec: &'static KernelSpec,
     gpu: Arc<Gpu>,
     function: CudaFunction,
+    /// Dynamic shared memory that its blocks may have, as far as it was asked for.
+    reserved: AtomicU32,
 }
 
 impl Kernel {
     /// Looks the kernel up in a loaded module and stores its registers and occupancy.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
-        let kernel = Self { spec, gpu: module.gpu.clone(), function };
+        let kernel = Self { spec, gpu: module.gpu.clone(), function, reserved: AtomicU32::new(0) };
         kernel.gpu.remember(kernel.facts(module.spec.file)?);
         Ok(kernel)
     }
@@ -205,14 +184,36 @@ impl Kernel {
     /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
-        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        if self.function.set_attribute(most, config.shared_mem_bytes.cast_signed()).is_err() {
+        if self.reserve(config.shared_mem_bytes).is_err() {
             return Ok(false); // more than a multiprocessor has
         }
-        let (block, bytes) = (config.block_dim.0, config.shared_mem_bytes as usize);
+        let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
         let blocks = blocks.doing(|| format!("asking for the occupancy of {}", self.spec.name))?;
         Ok(config.grid_dim.0 <= blocks * self.gpu.multiprocessors)
+    }
+
+    /// Allows blocks that much dynamic shared memory: beyond 48 KiB the driver wants to be asked first.
+    fn reserve(&self, bytes: u32) -> Result<(), cudarc::driver::DriverError> {
+        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        if bytes > self.reserved.load(Ordering::Relaxed) {
+            self.function.set_attribute(most, bytes.cast_signed())?;
+            self.reserved.fetch_max(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// A launch that cannot work is refused before the driver sees it.
+    fn check(&self, config: &LaunchConfig) -> Result<(), GpuError> {
+        let (block, bytes) = (grid::block_of(config), config.shared_mem_bytes);
+        let why = if block == 0 || block > self.spec.block {
+            format!("it is compiled for blocks of at most {}", self.spec.block)
+        } else if self.reserve(bytes).is_err() {
+            format!("{bytes} B of shared memory per block; this GPU has {} B", self.gpu.shared_per_block)
+        } else {
+            return Ok(());
+        };
+        Err(GpuError::Launch { kernel: self.spec.name, threads: grid::threads_of(config), block, why })
     }
 
     /// Launches a grid. Private to the macro: its arguments are already checked.
@@ -224,6 +225,7 @@ impl Kernel {
         fill: impl FnOnce(&mut LaunchArgs<'a>),
     ) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
+        self.check(&config)?;
         let mut args = self.gpu.compute.launch_builder(&self.function);
         fill(&mut args);
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
@@ -238,11 +240,11 @@ impl Kernel {
         // kernel's own `Size` arguments say.
         let events = unsafe {
             match grid {
-                Grid::Threads(_) => args.launch(config),
-                Grid::Meeting { .. } => args.launch_cooperative(config),
+                Grid::Cooperative { .. } => args.launch_cooperative(config),
+                _ => args.launch(config),
             }
         };
-        let (threads, block) = (config.grid_dim.0 * config.block_dim.0, config.block_dim.0);
+        let (threads, block) = (grid::threads_of(&config), grid::block_of(&config));
         let events = events.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
         if let (Some(events), Some(called)) = (events, called) {
             pass.launched(self.spec.name, events, base, called);
@@ -267,7 +269,8 @@ impl Kernel {
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
 /// method `kernels.integrate(pass, threads, &k, n, &mut v)`, whose size may also be a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second
 /// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` in
-/// front of `using` sets flags and targets; without it they are [`Compile::EXACT`].
+/// front of `using` sets flags and targets; without it they are [`Compile::EXACT`]. `#[block(256, 2)]` asks the compiler
+/// for few enough registers that 2 blocks are resident on a multiprocessor.
 #[macro_export]
 macro_rules! kernels {
     (
@@ -276,7 +279,7 @@ macro_rules! kernels {
         $(compiled ($compile:expr))? $(using [$($Struct:ty),* $(,)?])? {
             $(
                 $(#[doc = $docs:literal])*
-                #[block($block:literal)]
+                #[block($block:literal $(, $resident:literal)?)]
                 fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? );
             )*
         }
@@ -294,9 +297,10 @@ macro_rules! kernels {
                     block: $block,
                     prototype: || {
                         let args: &[String] = &[ $( format!("{} {}", <$ty as $crate::gpu::kernel::Arg>::c(), stringify!($arg)) ),* ];
+                        let resident = [1 $(, $resident)?];
                         format!(
-                            "extern \"C\" __global__ void __launch_bounds__({}, 1) {}({});",
-                            $block, stringify!($name), args.join(", ")
+                            "extern \"C\" __global__ void __launch_bounds__({}, {}) {}({});",
+                            $block, resident[resident.len() - 1], stringify!($name), args.join(", ")
                         )
                     },
                 } ),* ],
@@ -338,7 +342,7 @@ macro_rules! kernels {
                 pub fn $name(
                     &self,
                     pass: &mut $crate::gpu::Pass,
-                    grid: impl Into<$crate::gpu::kernel::Grid>,
+                    grid: impl Into<$crate::gpu::Grid>,
                     $($arg: <$ty as $crate::gpu::kernel::Arg>::Host<'_>),*
                 ) -> Result<(), $crate::gpu::GpuError> {
                     self.$name.go(pass, grid.into(), |args| { $( <$ty as $crate::gpu::kernel::Arg>::push(&$arg, args); )* })

@@ -5,6 +5,7 @@
 //! size on the CUDA side; same scalars, same order, same size and no padding keep both in agreement.
 
 use super::{DeviceRepr, ValidAsZeroBits};
+use crate::num::elements::{Bf16, E4m3, E5m2, F16};
 use std::fmt::Write as _;
 
 /// A type that is stored in device memory or passed to a kernel.
@@ -28,6 +29,18 @@ scalar!(
     i64 = "long long",
     u64 = "unsigned long long",
 );
+
+/// Element types of `kernels/common/elements.cuh`.
+macro_rules! element {
+    ($($ty:ty = $c:literal),* $(,)?) => { $(
+        // SAFETY: `Pod`, `repr(transparent)` over an integer; the CUDA struct holds the same integer.
+        unsafe impl DeviceRepr for $ty {}
+        // SAFETY: `Zeroable`.
+        unsafe impl ValidAsZeroBits for $ty {}
+        impl CudaType for $ty { const C: &'static str = $c; }
+    )* };
+}
+element!(F16 = "f16", Bf16 = "bf16", E4m3 = "e4m3", E5m2 = "e5m2");
 
 /// One field of a device struct.
 #[derive(Clone, Copy, Debug)]

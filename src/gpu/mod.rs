@@ -13,26 +13,34 @@ pub mod ceilings;
 pub mod compile;
 mod error;
 mod graph;
+pub mod grid;
 pub mod kernel;
 pub mod layout;
 pub mod module;
 pub mod nvrtc;
 pub mod nvtx;
 mod pass;
+mod pinned;
 pub mod probe;
 pub mod selftest;
+mod shape;
+mod slice;
 pub mod source;
 pub mod timing;
 pub mod trace;
 
-pub use buffer::{Buf, Cell, Mark, Pinned};
+pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;
+pub use grid::Grid;
 pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
 pub use pass::{Follow, Pass};
+pub use pinned::{Mark, Pinned};
 pub use probe::OpenError;
+pub use shape::Shape;
+pub use slice::{Slice, View, ViewMut};
 pub use timing::Timing;
 pub use trace::{Batch, Lane, Measured, Span};
 
@@ -57,6 +65,8 @@ pub struct Gpu {
     pub multiprocessors: u32,
     /// Threads one multiprocessor holds at most.
     pub threads_per_multiprocessor: u32,
+    /// Shared memory one block can have at most, bytes.
+    pub shared_per_block: u32,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copy: Arc<CudaStream>,
@@ -105,6 +115,7 @@ impl Gpu {
             capability: (major * 10 + minor).unsigned_abs(),
             driver,
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             threads_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
             compute: context.new_stream()?,
             copy: context.new_stream()?,
@@ -123,6 +134,12 @@ impl Gpu {
     /// Allocations so far, on the device and page-locked. A running simulation must not allocate.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
+    }
+
+    /// The compute stream, with the device's context bound to this thread.
+    fn bound(&self, doing: impl FnOnce() -> String) -> Result<&Arc<CudaStream>, GpuError> {
+        self.context.bind_to_thread().doing(doing)?;
+        Ok(&self.compute)
     }
 
     fn count_allocation(&self) {

@@ -2,12 +2,13 @@
 //! also a captured graph, an updated [`Cell`] and a copy concurrent with kernels.
 
 use super::{
-    Buf, Cell, Gpu, GpuError, Graph, KernelFacts, Pass, Pinned, Timing,
+    Buf, Cell, Gpu, GpuError, Graph, Grid, KernelFacts, Pass, Pinned, Timing,
     kernel::{In, InOut, Size},
 };
 use crate::{
     device_struct, kernels,
     num::{
+        elements::{Bf16, E4m3, E5m2, Element, F16},
         exact,
         fixed::Q16,
         rng::{Draw, Purpose},
@@ -43,6 +44,17 @@ kernels! {
         /// One thread per word: adds a Q16.16 term to one of a few sums, by integer atomics.
         #[block(256)]
         fn sum_fixed(n: Size<u32>, n_sums: Size<u32>, words: In<u32>, sums: InOut<i32>);
+
+        /// One thread per word: a number of wide range rounded to f16, bf16, e4m3 and e5m2, and back.
+        #[block(256)]
+        fn round_elements(
+            n: Size<u32>, words: In<u32>, halves: InOut<F16>, brains: InOut<Bf16>, fours: InOut<E4m3>,
+            fives: InOut<E5m2>, back: InOut<f32>
+        );
+
+        /// A grid of tiles transposes every matrix of a stack by way of dynamic shared memory, from word `spare` on.
+        #[block(1024)]
+        fn transpose_stack(rows: Size<u32>, columns: Size<u32>, spare: Size<u32>, from: In<u32>, to: InOut<u32>);
 
         /// One thread: advances the clock.
         #[block(1)]
@@ -129,6 +141,8 @@ pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let mut checks = vec![compare("draws", &drawn, &expected_words(START))];
     checks.push(check_twins(gpu, &kernels, &mut pass, &words, &drawn)?);
     checks.push(check_sums(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_elements(gpu, &kernels, &mut pass, &words, &drawn)?);
+    checks.push(check_grid(gpu, &kernels, &mut pass, &words, &drawn)?);
     checks.push(check_graph(gpu, &kernels, &mut clock, &mut words)?);
     gpu.synchronize()?;
     pass.collect()?;
@@ -164,6 +178,69 @@ fn check_sums(
         *sum = sum.wrapping_add(term_of(*word));
     }
     Ok(compare("order-free sums", &sums.read()?, &expected))
+}
+
+fn check_elements(
+    gpu: &Arc<Gpu>,
+    kernels: &Kernels,
+    pass: &mut Pass,
+    words: &Buf<u32>,
+    drawn: &[u32],
+) -> Result<Check, GpuError> {
+    let n = WORDS as u32;
+    let mut halves = Buf::zeros(gpu, "f16", WORDS)?;
+    let mut brains = Buf::zeros(gpu, "bf16", WORDS)?;
+    let mut fours = Buf::zeros(gpu, "e4m3", WORDS)?;
+    let mut fives = Buf::zeros(gpu, "e5m2", WORDS)?;
+    let mut back = Buf::<f32>::zeros(gpu, "back", 4 * WORDS)?;
+    kernels.round_elements(pass, n, n, words, &mut halves, &mut brains, &mut fours, &mut fives, &mut back)?;
+    let numbers: Vec<f32> = drawn.iter().map(|w| signed_unit(*w) * 2_f32.powi((*w % 60) as i32 - 30)).collect();
+    fn bits<T: Element>(numbers: &[f32], of: impl Fn(T) -> u32) -> Vec<u32> {
+        numbers.iter().map(|x| of(T::from_f32(*x))).collect()
+    }
+    let mut expected = bits::<F16>(&numbers, |x| x.0.into());
+    expected.extend(bits::<Bf16>(&numbers, |x| x.0.into()));
+    expected.extend(bits::<E4m3>(&numbers, |x| x.0.into()));
+    expected.extend(bits::<E5m2>(&numbers, |x| x.0.into()));
+    let values = |x: &f32| {
+        let all = [F16::from_f32(*x).to_f32(), Bf16::from_f32(*x).to_f32()];
+        let eight = [E4m3::from_f32(*x).to_f32(), E5m2::from_f32(*x).to_f32()];
+        all.into_iter().chain(eight).map(f32::to_bits)
+    };
+    expected.extend(numbers.iter().flat_map(values));
+    let mut found: Vec<u32> = halves.read()?.iter().map(|x| x.0.into()).collect();
+    found.extend(brains.read()?.iter().map(|x| u32::from(x.0)));
+    found.extend(fours.read()?.iter().map(|x| u32::from(x.0)));
+    found.extend(fives.read()?.iter().map(|x| u32::from(x.0)));
+    found.extend(back.read()?.iter().map(|x| x.to_bits()));
+    Ok(compare("f16, bf16, fp8", &found, &expected))
+}
+
+/// Stacked matrices, transposed by a three-dimensional grid, with more shared memory than a block has unasked.
+fn check_grid(
+    gpu: &Arc<Gpu>,
+    kernels: &Kernels,
+    pass: &mut Pass,
+    words: &Buf<u32>,
+    drawn: &[u32],
+) -> Result<Check, GpuError> {
+    let [layers, rows, columns, x, y] = [5_u32, 300, 217, 32, 16];
+    let shape = [layers, rows, columns].map(|n| n as usize);
+    let len: usize = shape.iter().product();
+    let mut to = Buf::shaped(gpu, "transposed", [shape[0], shape[2], shape[1]])?;
+    let spare = 12_500; // words: beyond 48 KiB
+    let blocks = [columns.div_ceil(x), rows.div_ceil(y), layers];
+    let grid = Grid::Blocks { blocks, threads: [x, y, 1], shared_bytes: 4 * (spare + y * (x + 1)) };
+    kernels.transpose_stack(pass, grid, rows, columns, spare, &*words.part(0..len)?, &mut to)?;
+    let cell = |l: usize, c: usize, r: usize| drawn[(l * shape[1] + r) * shape[2] + c];
+    let matrix = |l| (0..shape[2]).flat_map(move |c| (0..shape[1]).map(move |r| cell(l, c, r)));
+    let expected: Vec<u32> = (0..shape[0]).flat_map(matrix).collect();
+    // Matrix by matrix, as views of the stack.
+    let mut found = Vec::new();
+    for layer in 0..shape[0] {
+        found.extend(to.at(layer)?.read()?);
+    }
+    Ok(compare("3-D grid, shared memory", &found, &expected))
 }
 
 /// A graph of one step, replayed; then the clock is set back under the same graph.

@@ -4,10 +4,11 @@
 
 use neuropil::{
     gpu::{
-        Batch, Buf, Gpu, GpuError, Lane, OpenError, Pass, Pinned,
+        Batch, Buf, Gpu, GpuError, Grid, Lane, OpenError, Pass, Pinned,
         ceilings::{self, Limit},
         selftest,
     },
+    num::elements::{Bf16, E4m3, E5m2, Element, F16},
     sim::{Device, Progress},
 };
 use std::{io::Write as _, sync::Arc};
@@ -76,6 +77,66 @@ fn buffers_keep_what_they_are_given() {
     assert!(buffer.read().unwrap().iter().all(|v| *v == 0));
     assert!(matches!(buffer.write(&[1, 2]), Err(GpuError::Length { device: 100_003, host: 2, .. })));
     assert!(Buf::<f32>::zeros(&gpu, "nothing", 0).unwrap().read().unwrap().is_empty());
+}
+
+#[test]
+fn elements_of_every_type_go_up_and_come_down() {
+    let Some(gpu) = gpu() else { return };
+    fn check<T: Element + neuropil::gpu::layout::CudaType>(gpu: &Arc<Gpu>) {
+        let values: Vec<T> = (0..10_007).map(|i| T::from_f32((i as f32 - 5_000.0) * 0.11)).collect();
+        let mut buffer = Buf::<T>::shaped(gpu, T::NAME, [10_007, 1]).unwrap();
+        buffer.write(&values).unwrap();
+        assert_eq!(buffer.read().unwrap(), values);
+        let mut pinned = Pinned::zeros(gpu, 3).unwrap();
+        buffer.download(7..10, &mut pinned).unwrap();
+        assert_eq!(pinned.get().unwrap(), &values[7..10]);
+        assert_eq!(buffer.bytes() as usize, size_of_val(&values[..]));
+    }
+    check::<f32>(&gpu);
+    check::<F16>(&gpu);
+    check::<Bf16>(&gpu);
+    check::<E4m3>(&gpu);
+    check::<E5m2>(&gpu);
+    let levels: Vec<i8> = (-128..=127).collect();
+    assert_eq!(Buf::from_slice(&gpu, "i8", &levels).unwrap().read().unwrap(), levels);
+}
+
+#[test]
+fn parts_of_a_buffer_are_read_and_written_by_themselves() {
+    let Some(gpu) = gpu() else { return };
+    let mut stack = Buf::<i32>::shaped(&gpu, "stack", [4, 3, 2]).unwrap();
+    stack.write(&(0..24).collect::<Vec<_>>()).unwrap();
+    let matrix = stack.at(2).unwrap();
+    assert_eq!((matrix.shape().extents(), matrix.read().unwrap()), (&[3, 2][..], (12..18).collect()));
+    assert_eq!(matrix.at(1).unwrap().read().unwrap(), [14, 15]);
+    assert_eq!(stack.reshaped([6, 4]).unwrap().part(1..2).unwrap().read().unwrap(), [4, 5, 6, 7]);
+    let (mut low, mut high) = stack.split_at_mut(1).unwrap();
+    high.part_mut(2..3).unwrap().copy_from(&low).unwrap();
+    low.clear().unwrap();
+    let expected: Vec<i32> = [0; 6].into_iter().chain(6..18).chain(0..6).collect();
+    assert_eq!(stack.read().unwrap(), expected);
+    for wrong in [stack.at(4).err(), stack.part(3..5).err(), stack.reshaped([5, 5]).err()] {
+        let error = wrong.expect("it is outside").to_string();
+        assert!(error.contains("stack has the shape 4 × 3 × 2"), "{error}");
+    }
+}
+
+#[test]
+fn a_grid_that_cannot_run_is_refused() {
+    let Some(gpu) = gpu() else { return };
+    let kernels = selftest::Kernels::load(&gpu).unwrap();
+    let [mut from, mut to] = [0, 1].map(|_| Buf::<u32>::zeros(&gpu, "words", 1024).unwrap());
+    let mut launch = |threads, shared_bytes| {
+        let grid = Grid::Blocks { blocks: [1; 3], threads, shared_bytes };
+        kernels.transpose_stack(&mut Pass::default(), grid, 32, 32, 0, &from, &mut to)
+    };
+    let too_large = launch([64, 32, 1], 1 << 14).unwrap_err().to_string();
+    assert!(too_large.contains("blocks of at most 1024"), "{too_large}");
+    let too_much = launch([32, 32, 1], 1 << 20).unwrap_err().to_string();
+    assert!(too_much.contains("1048576 B of shared memory per block; this GPU has"), "{too_much}");
+    launch([32, 32, 1], 32 * 33 * 4).unwrap();
+    from.clear().unwrap();
+    gpu.synchronize().unwrap();
 }
 
 #[test]

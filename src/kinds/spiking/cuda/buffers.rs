@@ -332,7 +332,7 @@ impl DeviceBuffers {
                 self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes() + self.mailboxes.bytes(),
             ),
             ("drives", self.masks.bytes() + self.kicks.bytes() + self.gain_of.bytes()),
-            ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, Buf::bytes)),
+            ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, |v| v.bytes())),
         ]
     }
 }

@@ -5,8 +5,8 @@
 use crate::{
     device_struct,
     gpu::{
-        GpuError,
-        kernel::{Grid, In, InOut, Size},
+        GpuError, Grid,
+        kernel::{In, InOut, Size},
     },
     kernels,
 };

@@ -8,7 +8,7 @@ use super::{
     sizes::{COPIES, NEURONS_PER_BLOCK, TAGS},
 };
 use crate::{
-    gpu::{Buf, GpuError, Pass, kernel::Grid},
+    gpu::{Buf, GpuError, Grid, Pass},
     kinds::spiking::cuda::block_csr::BlockCsr,
 };
 

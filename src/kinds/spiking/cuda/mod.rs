@@ -78,7 +78,7 @@ use super::{
 };
 use crate::{
     data::Csr,
-    gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass, kernel::Grid},
+    gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
     sim::{BuildContext, NonFinite, SimError},
 };
 use block_csr::BlockCsr;
@@ -404,7 +404,7 @@ fn upload_block_csr(
     grid: Grid,
     connectivity: &Csr,
 ) -> Result<bool, GpuError> {
-    let Grid::Meeting { blocks, .. } = grid else { return Ok(false) };
+    let Grid::Cooperative { blocks, .. } = grid else { return Ok(false) };
     let mailboxes = sizes.mailbox_words(blocks);
     let bytes = BlockCsr::most_bytes(sizes.n.into(), sizes.connections, blocks.into()) + 8 * mailboxes as u64;
     if bytes > gpu.memory()?.free / 2 {

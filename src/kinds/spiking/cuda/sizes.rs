@@ -3,7 +3,7 @@
 use super::kernels::{Model, Window};
 use crate::{
     data::Csr,
-    gpu::{Memory as GpuMemory, kernel::Grid},
+    gpu::{Grid, Memory as GpuMemory},
     kinds::spiking::constants::TABLE,
     sim::SimError,
 };
@@ -212,7 +212,7 @@ impl BufferSizes {
         let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
         let fits = span <= MAX_NEURONS_PER_BLOCK && self.delay == self.window && has_room;
         // Two neurons per thread.
-        fits.then_some(Grid::Meeting { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
+        fits.then_some(Grid::Cooperative { blocks, block: (span / 2).next_multiple_of(32).max(128), shared_bytes })
     }
 
     /// Words of the mailboxes of that many blocks: two each, with a count and a key per possible spike.
@@ -329,7 +329,7 @@ mod tests {
         let sizes = |n: u64, delay| BufferSizes::estimate(n, 100 * n, 0, delay, 8).expect("it fits");
         let grid = |n, delay, persistent| sizes(n, delay).persistent(persistent, 132, false);
         let meeting = |blocks, block: u32, span: u32| {
-            Some(Grid::Meeting { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
+            Some(Grid::Cooperative { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
         };
         assert_eq!(grid(138_639, 18, PersistentMode::Auto), meeting(132, 544, 1056));
         assert_eq!(grid(1_000, 18, PersistentMode::Auto), meeting(1, 512, 1024));

@@ -1,0 +1,80 @@
+//! The launch grid of a kernel.
+
+use cudarc::driver::LaunchConfig;
+
+/// Blocks, threads per block, and shared memory of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// At least that many threads in one dimension, in blocks of the declared size.
+    Threads(u32),
+    /// Blocks in up to three dimensions, of a size chosen at run time.
+    Blocks {
+        /// Blocks in x, y, z.
+        blocks: [u32; 3],
+        /// Threads of each block in x, y, z; their product is at most the declared size.
+        threads: [u32; 3],
+        /// Dynamic shared memory of each block: `extern __shared__`. More than 48 KiB is reserved at the first launch.
+        shared_bytes: u32,
+    },
+    /// Blocks that synchronise with each other and must be resident at the same time: see
+    /// [`Kernel::fits_at_once`](super::Kernel::fits_at_once).
+    Cooperative {
+        /// How many.
+        blocks: u32,
+        /// Threads of each, at most the declared number.
+        block: u32,
+        /// Dynamic shared memory of each.
+        shared_bytes: u32,
+    },
+}
+
+impl From<u32> for Grid {
+    fn from(threads: u32) -> Self {
+        Self::Threads(threads)
+    }
+}
+
+impl Grid {
+    /// Enough blocks of `threads` to cover `extent` in x, y, z, one thread per cell.
+    pub fn covering(extent: [u32; 3], threads: [u32; 3]) -> Self {
+        let blocks = std::array::from_fn(|i| extent[i].div_ceil(threads[i].max(1)).max(1));
+        Self::Blocks { blocks, threads, shared_bytes: 0 }
+    }
+
+    pub(super) fn config(self, declared: u32) -> LaunchConfig {
+        let (blocks, threads, shared_mem_bytes) = match self {
+            Self::Threads(threads) => ([threads.div_ceil(declared).max(1), 1, 1], [declared, 1, 1], 0),
+            Self::Blocks { blocks, threads, shared_bytes } => (blocks, threads, shared_bytes),
+            Self::Cooperative { blocks, block, shared_bytes } => ([blocks, 1, 1], [block, 1, 1], shared_bytes),
+        };
+        LaunchConfig { grid_dim: blocks.into(), block_dim: threads.into(), shared_mem_bytes }
+    }
+}
+
+/// Threads of a block.
+pub(super) fn block_of(config: &LaunchConfig) -> u32 {
+    let (x, y, z) = config.block_dim;
+    x.saturating_mul(y).saturating_mul(z)
+}
+
+/// Threads of a grid.
+pub(super) fn threads_of(config: &LaunchConfig) -> u32 {
+    let (x, y, z) = config.grid_dim;
+    x.saturating_mul(y).saturating_mul(z).saturating_mul(block_of(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_covers_what_it_is_asked_to() {
+        let config = Grid::from(1000).config(256);
+        assert_eq!((config.grid_dim, config.block_dim, threads_of(&config)), ((4, 1, 1), (256, 1, 1), 1024));
+        assert_eq!(Grid::from(0).config(256).grid_dim, (1, 1, 1));
+        let config = Grid::covering([100, 7, 3], [32, 4, 1]).config(128);
+        assert_eq!((config.grid_dim, config.block_dim, block_of(&config)), ((4, 2, 3), (32, 4, 1), 128));
+        let config = Grid::Cooperative { blocks: 3, block: 64, shared_bytes: 9 }.config(128);
+        assert_eq!((config.grid_dim, config.block_dim, config.shared_mem_bytes), ((3, 1, 1), (64, 1, 1), 9));
+    }
+}

@@ -1,0 +1,77 @@
+//! Page-locked host memory, and points in the stream of the device.
+
+use super::{
+    Gpu, GpuError,
+    error::Doing as _,
+    layout::CudaType,
+    trace::{self, Lane},
+};
+use cudarc::driver::{CudaEvent, PinnedHostSlice};
+
+/// A point in the stream: everything issued so far.
+pub struct Mark(pub(super) CudaEvent);
+
+impl Mark {
+    /// Now.
+    pub fn now(gpu: &Gpu) -> Result<Self, GpuError> {
+        gpu.compute.record_event(None).map(Self).doing(|| "marking a moment on the GPU".to_owned())
+    }
+
+    /// Waits until all of it is done; reports errors of kernels that ran in the meantime.
+    pub fn wait(&self) -> Result<(), GpuError> {
+        let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
+        trace::host(Lane::Waits, "wait for kernels", 0, wait)
+    }
+
+    /// Whether all of it is done. Does not wait.
+    pub fn is_done(&self) -> Result<bool, GpuError> {
+        self.0.try_is_complete().doing(|| "asking whether the kernels are done".to_owned())
+    }
+}
+
+/// Page-locked host memory: the fast end of [`Slice::download`](super::Slice::download).
+pub struct Pinned<T: CudaType> {
+    pub(super) slice: PinnedHostSlice<T>,
+    pub(super) copied: CudaEvent,
+}
+
+impl<T: CudaType> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        let _ = self.copied.synchronize(); // a lost device has nothing left to copy
+    }
+}
+
+impl<T: CudaType> Pinned<T> {
+    /// `len` zeros, cached for reading by the CPU.
+    pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
+        let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
+        gpu.count_allocation();
+        // SAFETY: the memory is filled before anyone can read it.
+        let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
+        slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
+        let copied = gpu.context.new_event(None).doing(doing)?;
+        Ok(Self { slice, copied })
+    }
+
+    /// Elements; at least 1.
+    pub fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    /// Never: an empty one holds one element.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Waits for the last copy into it, not for the kernels after that copy, and shows it.
+    pub fn get(&self) -> Result<&[T], GpuError> {
+        let doing = || "waiting for a copy from the GPU".to_owned();
+        trace::host(Lane::Waits, "wait for a copy", 0, || self.copied.synchronize().doing(doing))?;
+        self.slice.as_slice().doing(doing)
+    }
+
+    /// Whether the last copy into it has ended, so that [`Pinned::get`] does not wait.
+    pub fn is_ready(&self) -> Result<bool, GpuError> {
+        self.copied.try_is_complete().doing(|| "asking whether a copy has ended".to_owned())
+    }
+}

@@ -1,0 +1,299 @@
+//! A stretch of device memory with a shape: a whole buffer or a part of one, and the copies from and to it.
+
+use super::{
+    Gpu, GpuError, Mark, Pinned, Shape,
+    error::Doing as _,
+    layout::CudaType,
+    trace::{self, Lane, Span},
+};
+use cudarc::driver::{CudaEvent, DriverError, result, sys::CUdeviceptr};
+use std::{
+    marker::PhantomData,
+    ops::{Deref, DerefMut, Range},
+    sync::Arc,
+};
+
+/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in the order
+/// in which they are issued.
+pub struct Slice<T: CudaType> {
+    /// What it holds, for errors and the memory report.
+    pub what: &'static str,
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) ptr: CUdeviceptr,
+    len: usize,
+    shape: Shape,
+    element: PhantomData<T>,
+}
+
+impl<T: CudaType> Slice<T> {
+    /// Memory at an address of this device that lives as long as the owner of the slice.
+    pub(super) fn at_address(gpu: &Arc<Gpu>, what: &'static str, ptr: CUdeviceptr, shape: Shape) -> Self {
+        let len = shape.elements().unwrap_or(0);
+        Self { what, gpu: gpu.clone(), ptr, len, shape, element: PhantomData }
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        (self.len * size_of::<T>()) as u64
+    }
+
+    /// Extents; of a buffer without a shape its length.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn element(&self, index: usize) -> CUdeviceptr {
+        self.ptr + (index * size_of::<T>()) as CUdeviceptr
+    }
+
+    /// A range of the outermost dimension. Kernels that read 16 bytes at a time need it to begin at a multiple of 16.
+    pub fn part(&self, range: Range<usize>) -> Result<View<'_, T>, GpuError> {
+        Ok(View { slice: self.borrowed(range)?, owner: PhantomData })
+    }
+
+    /// The same, to be written.
+    pub fn part_mut(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T>, GpuError> {
+        Ok(ViewMut { slice: self.borrowed(range)?, owner: PhantomData })
+    }
+
+    /// One element of the outermost dimension, with the shape of the others: a matrix of a stack.
+    pub fn at(&self, index: usize) -> Result<View<'_, T>, GpuError> {
+        let mut view = self.part(index..index + 1)?;
+        view.slice.shape = self.shape.inner();
+        Ok(view)
+    }
+
+    /// The same, to be written.
+    pub fn at_mut(&mut self, index: usize) -> Result<ViewMut<'_, T>, GpuError> {
+        let shape = self.shape.inner();
+        let mut view = self.part_mut(index..index + 1)?;
+        view.slice.shape = shape;
+        Ok(view)
+    }
+
+    /// Two parts of the outermost dimension that are written at the same time: before `index`, and from it on.
+    pub fn split_at_mut(&mut self, index: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), GpuError> {
+        let parts = [self.borrowed(0..index)?, self.borrowed(index..self.shape.outer())?];
+        let [first, second] = parts.map(|slice| ViewMut { slice, owner: PhantomData });
+        Ok((first, second))
+    }
+
+    /// The same elements in another shape.
+    pub fn reshaped(&self, shape: impl Into<Shape>) -> Result<View<'_, T>, GpuError> {
+        let shape = shape.into();
+        if shape.elements() != Some(self.len) {
+            return Err(GpuError::Shape { what: self.what, has: self.shape, asked: format!("as {shape}") });
+        }
+        let slice = Self { shape, ..self.borrowed(0..self.shape.outer())? };
+        Ok(View { slice, owner: PhantomData })
+    }
+
+    /// A slice that its caller ties to a borrow of this one.
+    fn borrowed(&self, range: Range<usize>) -> Result<Self, GpuError> {
+        if range.start > range.end || range.end > self.shape.outer() {
+            let asked = format!("part {}..{}", range.start, range.end);
+            return Err(GpuError::Shape { what: self.what, has: self.shape, asked });
+        }
+        let inner = self.len / self.shape.outer().max(1);
+        let shape = self.shape.with_outer(range.len());
+        Ok(Self::at_address(&self.gpu, self.what, self.element(range.start * inner), shape))
+    }
+
+    /// Checks a range of elements.
+    fn check(&self, range: &Range<usize>) -> Result<(), GpuError> {
+        if range.start > range.end || range.end > self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: range.end });
+        }
+        Ok(())
+    }
+
+    /// Replaces the contents; `values` has the same length. The host memory is free again on return.
+    pub fn write(&mut self, values: &[T]) -> Result<(), GpuError> {
+        if values.len() != self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
+        }
+        self.write_at(0, values)
+    }
+
+    /// Replaces `values.len()` elements from `start` on. The host memory is free again on return.
+    pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<(), GpuError> {
+        self.check(&(start..start.saturating_add(values.len())))?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let (what, bytes) = (self.what, size_of_val(values));
+        let doing = || format!("writing {what} ({bytes} B)");
+        trace::host(Lane::Calls, what, bytes as u64, || {
+            let stream = self.gpu.bound(doing)?;
+            // SAFETY: both sides hold the range. The source is pageable: the driver has staged or copied all of it
+            // before the call returns.
+            unsafe { result::memcpy_htod_async(self.element(start), values, stream.cu_stream()) }.doing(doing)
+        })
+    }
+
+    /// Copies another slice of the same length, on the device.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), GpuError> {
+        if other.len != self.len {
+            return Err(GpuError::Length { what: self.what, device: self.len, host: other.len });
+        }
+        if self.is_empty() {
+            return Ok(());
+        }
+        let (from, to, bytes) = (other.what, self.what, self.bytes() as usize);
+        let doing = || format!("copying {from} to {to}");
+        let stream = self.gpu.bound(doing)?;
+        // SAFETY: both sides hold that many bytes and neither is freed before the stream is idle.
+        unsafe { result::memcpy_dtod_async(self.ptr, other.ptr, bytes, stream.cu_stream()) }.doing(doing)
+    }
+
+    /// Sets every element to zero.
+    pub fn clear(&mut self) -> Result<(), GpuError> {
+        self.clear_range(0..self.len)
+    }
+
+    /// Sets a range of elements to zero.
+    pub fn clear_range(&mut self, range: Range<usize>) -> Result<(), GpuError> {
+        self.check(&range)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let what = self.what;
+        let doing = || format!("clearing {what}");
+        let stream = self.gpu.bound(doing)?;
+        let bytes = range.len() * size_of::<T>();
+        // SAFETY: the range is inside; zero bytes are a value of every `CudaType`.
+        unsafe { result::memset_d8_async(self.element(range.start), 0, bytes, stream.cu_stream()) }.doing(doing)
+    }
+
+    /// Waits for the kernels so far and reads everything. For saving and tests; a running simulation uses
+    /// [`Slice::download`].
+    pub fn read(&self) -> Result<Vec<T>, GpuError> {
+        self.read_range(0..self.len)
+    }
+
+    /// The same for a range of elements.
+    pub fn read_range(&self, range: Range<usize>) -> Result<Vec<T>, GpuError> {
+        self.check(&range)?;
+        let mut values = vec![T::zeroed(); range.len()];
+        self.read_into(range.start, &mut values)?;
+        Ok(values)
+    }
+
+    /// The same into memory of the caller, from `start` on.
+    pub fn read_into(&self, start: usize, values: &mut [T]) -> Result<(), GpuError> {
+        self.check(&(start..start.saturating_add(values.len())))?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let bytes = size_of_val(values);
+        let doing = || format!("reading {} ({bytes} B)", self.what);
+        trace::host(Lane::Waits, self.what, bytes as u64, || {
+            let stream = self.gpu.bound(doing)?;
+            // SAFETY: both sides hold the range, and the copy has ended before this returns.
+            unsafe { result::memcpy_dtoh_async(values, self.element(start), stream.cu_stream()) }.doing(doing)?;
+            stream.synchronize().doing(doing)
+        })
+    }
+
+    /// Starts copying `range` to the start of page-locked memory on the copy stream, after the kernels so far and
+    /// before those to come; the host does not wait. [`Pinned::get`] waits for it.
+    pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
+        let (what, len) = (self.what, range.len());
+        if range.end > self.len || len > into.len() {
+            return Err(GpuError::Length { what, device: self.len, host: range.end.max(into.len()) });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (compute, doing) = (&self.gpu.compute, || format!("reading {what}"));
+        let after = compute.record_event(None).doing(doing)?;
+        self.copy_out(range, into, 0, &after)?;
+        // The source cannot change before it is copied.
+        compute.wait(&into.copied).doing(doing)
+    }
+
+    /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
+    /// kernels asked for since. The caller guarantees that those do not write the range until [`Pinned::get`].
+    pub fn download_beside(
+        &self,
+        range: Range<usize>,
+        into: &mut Pinned<T>,
+        to: usize,
+        after: &Mark,
+    ) -> Result<(), GpuError> {
+        let (what, len) = (self.what, range.len());
+        if range.end > self.len || to + len > into.len() {
+            return Err(GpuError::Length { what, device: self.len, host: range.end.max(to + len) });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.copy_out(range, into, to, &after.0)
+    }
+
+    /// Starts a copy on the copy stream, once `after` has passed.
+    fn copy_out(
+        &self,
+        range: Range<usize>,
+        into: &mut Pinned<T>,
+        to: usize,
+        after: &CudaEvent,
+    ) -> Result<(), GpuError> {
+        let (copy, len) = (&self.gpu.copy, range.len());
+        let bytes = (len * size_of::<T>()) as u64;
+        let doing = || format!("reading {} ({bytes} B)", self.what);
+        copy.wait(after).doing(doing)?;
+        let mut start = || -> Result<(), DriverError> {
+            let target = &mut into.slice.as_mut_slice()?[to..to + len];
+            // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy
+            // before it shows or frees it. The caller guarantees that no kernel writes the range meanwhile; one
+            // that does corrupts values, not memory.
+            unsafe { result::memcpy_dtoh_async(target, self.element(range.start), copy.cu_stream()) }
+        };
+        let span = Span { name: self.what, lane: Lane::Copies, bytes, ..Span::default() };
+        trace::device(copy, span, || start().doing(doing))?;
+        into.copied.record(copy).doing(doing)
+    }
+}
+
+/// A part of a buffer, to be read.
+pub struct View<'a, T: CudaType> {
+    slice: Slice<T>,
+    owner: PhantomData<&'a Slice<T>>,
+}
+
+impl<T: CudaType> Deref for View<'_, T> {
+    type Target = Slice<T>;
+    fn deref(&self) -> &Slice<T> {
+        &self.slice
+    }
+}
+
+/// A part of a buffer, to be written.
+pub struct ViewMut<'a, T: CudaType> {
+    slice: Slice<T>,
+    owner: PhantomData<&'a mut Slice<T>>,
+}
+
+impl<T: CudaType> Deref for ViewMut<'_, T> {
+    type Target = Slice<T>;
+    fn deref(&self) -> &Slice<T> {
+        &self.slice
+    }
+}
+
+impl<T: CudaType> DerefMut for ViewMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut Slice<T> {
+        &mut self.slice
+    }
+}
