@@ -87,7 +87,22 @@ pub(super) enum Task {
 #[derive(Group, Debug, Clone)]
 pub(super) struct RunArgs {
     /// Project file.
-    pub project: PathBuf,
+    #[arg(required_unless_present_any = ["resume", "branch"])]
+    pub project: Option<PathBuf>,
+    /// Continue the recording in this run folder from its last checkpoint: the result equals that of a run that was not
+    /// interrupted. A longer --duration extends a complete run.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["project", "branch", "set", "seed", "trials", "out", "dry_run"])]
+    pub resume: Option<PathBuf>,
+    /// Begin a new run at the last checkpoint of this run folder. Without a project file with the project of that run;
+    /// --set changes it.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["trials", "seed"])]
+    pub branch: Option<PathBuf>,
+    /// The last checkpoint of --branch at or before this step.
+    #[arg(long, value_name = "STEP", requires = "branch")]
+    pub at: Option<u64>,
+    /// Write a checkpoint at this interval: wall time with a unit, e.g. `10min`, or steps, e.g. `5000steps`.
+    #[arg(long, value_parser = checkpoint_interval, value_name = "INTERVAL")]
+    pub checkpoint_every: Option<CheckpointInterval>,
     /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
@@ -240,6 +255,28 @@ pub(super) struct Duration {
     pub ms: f64,
     /// Whether it was typed without a unit.
     pub is_bare: bool,
+}
+
+/// An interval of checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum CheckpointInterval {
+    /// Wall time, seconds.
+    Secs(f64),
+    Steps(u64),
+}
+
+/// `10min`, `90 s`, `5000steps`.
+fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
+    let steps = text.trim().strip_suffix("steps").or_else(|| text.trim().strip_suffix("step"));
+    if let Some(n) = steps.and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0) {
+        return Ok(CheckpointInterval::Steps(n));
+    }
+    match Unit::S.parse(text) {
+        Ok(secs) if secs > 0.0 && secs <= 1e9 && text.trim().parse::<f64>().is_err() => {
+            Ok(CheckpointInterval::Secs(secs))
+        }
+        _ => Err(format!("`{text}` is not an interval; expected e.g. `10min`, `90s` or `5000steps`")),
+    }
 }
 
 /// `200ms`, `1 s`, `2min`; a number without a unit is in milliseconds.

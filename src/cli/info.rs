@@ -140,6 +140,15 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     if m.trials > 0 {
         print_line!("  {} trials", m.trials);
     }
+    if let Some(parent) = &m.parent {
+        print_line!("  begins at the checkpoint of step {} in {}", parent.checkpoint.step, run.path.join(&parent.run).display());
+    }
+    for (step, when) in &m.resumed {
+        print_line!("  continued at step {step}, {when}");
+    }
+    for c in &m.checkpoints {
+        print_line!("  checkpoint at step {}: {:.1} MB, {}", c.step, c.n_bytes as f64 * 1e-6, c.file);
+    }
     if !m.digest.hash.is_empty() {
         print_line!("hash {}", m.digest.hash);
     }

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod branched;
 mod check;
 mod device;
 mod diff;
@@ -13,6 +14,7 @@ mod export;
 mod info;
 mod progress;
 mod replay;
+mod resumed;
 mod reused_simulation;
 mod run;
 mod session;

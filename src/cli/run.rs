@@ -1,17 +1,19 @@
 //! `neuropil run`.
 
 use super::{
-    args::{Duration, RunArgs},
-    device,
+    args::{CheckpointInterval, Duration, RunArgs},
+    branched, device,
     error::CliError,
     progress::ProgressLine,
-    session::{self, Outcome, Pacing},
+    resumed,
+    session::{self, Begin, Outcome, Pacing},
     signal,
     stdout::print_line,
     trials,
 };
 use crate::{
-    project::{self, OutsidePath, Project, RunStart, run::next_folder},
+    engine::Command,
+    project::{self, OutsidePath, Project, RunStart, RunWriter, run::next_folder},
     sim::{Clock, Device},
 };
 use serde_json::{Value as Json, json};
@@ -32,6 +34,12 @@ pub(super) struct Job {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     signal::listen();
+    if let Some(run) = &args.resume {
+        return resumed::run(run, args);
+    }
+    if let Some(run) = &args.branch {
+        return branched::run(run, args);
+    }
     let job = resolve(args)?;
     if args.dry_run {
         return dry_run(&job);
@@ -47,6 +55,10 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     signal::listen();
     let args = |project| RunArgs {
         project,
+        resume: None,
+        branch: None,
+        at: None,
+        checkpoint_every: None,
         set: vec![],
         duration: None,
         seed: None,
@@ -61,11 +73,11 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         allow_outside: false,
     };
     match project {
-        Some(path) => run(&args(path)),
+        Some(path) => run(&args(Some(path))),
         None => {
             let job =
                 Job { project: project::default_project(), base: here(), command: "neuropil".into(), force: false };
-            single(&job, &args(PathBuf::new()))
+            single(&job, &args(None))
         }
     }
 }
@@ -76,13 +88,19 @@ fn here() -> PathBuf {
 
 /// Opens the project and takes up everything the command line says about it.
 fn resolve(args: &RunArgs) -> Result<Job, CliError> {
-    let (mut project, warnings) = project::open(&args.project)?;
+    let path = args.project.as_deref().unwrap_or(Path::new(""));
+    let (project, warnings) = project::open(path)?;
     for warning in warnings {
-        eprintln!("{}: {warning}", args.project.display());
+        eprintln!("{}: {warning}", path.display());
     }
-    let base = base_of(&args.project);
+    let base = base_of(path);
     // Before --set: a path of the command line is the user's own.
     check_outside(&project, &base, args.allow_outside)?;
+    changed(project, base, args)
+}
+
+/// A project as the arguments change it.
+pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Result<Job, CliError> {
     for text in &args.set {
         project.set(text, &here())?;
     }
@@ -94,6 +112,11 @@ fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     }
     project.run.threads = args.threads.unwrap_or(project.run.threads);
     project.run.device = args.device.map_or(project.run.device, Into::into);
+    match args.checkpoint_every {
+        Some(CheckpointInterval::Secs(secs)) => project.run.checkpoint_every_s = secs,
+        Some(CheckpointInterval::Steps(steps)) => project.run.checkpoint_steps = steps,
+        None => {}
+    }
     let words: Vec<String> = std::env::args().map(quoted).collect();
     Ok(Job { project, base, command: words.join(" "), force: args.force })
 }
@@ -200,19 +223,34 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     drop(prepared);
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
+    let start = run_start(job, &chosen.name, chosen.threads);
+    let begin = Begin { command: Command::Load(sim), taps, writer: &|start| RunWriter::create(&folder, start) };
+    record(job, args, &folder, start, begin, setup_s)
+}
+
+/// Records a simulation and reports the result.
+pub(super) fn record(
+    job: &Job,
+    args: &RunArgs,
+    folder: &Path,
+    start: RunStart<'_>,
+    begin: Begin<'_>,
+    setup_s: f64,
+) -> Result<(), CliError> {
     let plan = pacing(job, args.batch);
+    let device = start.device.clone();
     let meter = ProgressLine::new();
-    let end_s = plan.until.unwrap_or(0) as f64 * sim.clock().secs_per_step;
+    let secs_per_step = begin.clock().secs_per_step;
+    let (end_s, first_s) = (plan.until.unwrap_or(0) as f64 * secs_per_step, begin.clock().secs());
     let since = Instant::now();
     let tick = |clock: Clock| {
-        let speed = clock.secs() / since.elapsed().as_secs_f64();
+        let speed = (clock.secs() - first_s) / since.elapsed().as_secs_f64();
         meter.update(clock.secs(), end_s, || format!("{:.2} s simulated  {speed:.2}x real time", clock.secs()));
     };
-    let start = run_start(job, &chosen.name, chosen.threads);
-    let outcome = session::record(sim, &folder, start, taps, &plan, &tick)?;
+    let outcome = session::record_from(begin, folder, start, &plan, &tick)?;
     meter.clear();
-    report(job, args.json, &folder, &chosen.name, setup_s, &outcome);
-    ended(&outcome, &folder)
+    report(job, args.json, folder, &device, setup_s, &outcome);
+    ended(&outcome, folder)
 }
 
 /// Whether the run counts as done.
@@ -233,11 +271,13 @@ pub(super) fn realtime(model_s: f64, wall_s: f64) -> f64 {
 
 fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, outcome: &Outcome) {
     let (clock, digest) = (outcome.clock, &outcome.digest);
-    let factor = realtime(clock.secs(), outcome.wall_s);
+    let simulated_s = (clock.step - outcome.first_step) as f64 * clock.secs_per_step;
+    let factor = realtime(simulated_s, outcome.wall_s);
     if as_json {
         let mut out = common(job, folder, device, &outcome.n_elements);
         out["steps"] = json!(clock.step);
-        out["duration_s"] = json!(clock.secs());
+        out["first_step"] = json!(outcome.first_step);
+        out["duration_s"] = json!(simulated_s);
         out["setup_s"] = json!(setup_s);
         out["wall_s"] = json!(outcome.wall_s);
         out["disk_wait_s"] = json!(outcome.stalled_s);
@@ -253,7 +293,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
         return;
     }
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
-    print_line!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", clock.secs(), outcome.wall_s);
+    print_line!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", simulated_s, outcome.wall_s);
     print_line!("{}; hash {}", totals.join(", "), digest.hash);
     print_line!("{}", folder.display());
 }

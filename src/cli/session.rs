@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How a recorded simulation went.
 pub(super) struct Outcome {
     pub digest: Digest,
+    /// The step at which it began.
+    pub first_step: u64,
     pub clock: Clock,
     /// Wall time of the stepping, seconds.
     pub wall_s: f64,
@@ -88,6 +90,25 @@ pub(super) fn load(
     }
 }
 
+/// What a recording begins with.
+pub(super) struct Begin<'a> {
+    /// [`Command::Load`] or [`Command::Resume`].
+    pub command: Command,
+    pub taps: Vec<Tap>,
+    /// Opens the run folder.
+    pub writer: &'a dyn Fn(RunStart<'_>) -> std::io::Result<RunWriter>,
+}
+
+impl Begin<'_> {
+    /// The clock of the simulation.
+    pub fn clock(&self) -> Clock {
+        match &self.command {
+            Command::Load(sim) | Command::Resume(sim, _) => sim.clock(),
+            _ => Clock::default(),
+        }
+    }
+}
+
 /// Runs a simulation to its end, recording `taps` into `folder`. `tick` receives the step now and then.
 pub(super) fn record(
     sim: Box<dyn Simulation>,
@@ -97,12 +118,26 @@ pub(super) fn record(
     pacing: &Pacing,
     tick: &dyn Fn(Clock),
 ) -> Result<Outcome, CliError> {
-    let secs_per_step = sim.clock().secs_per_step;
+    let begin = Begin { command: Command::Load(sim), taps, writer: &|start| RunWriter::create(folder, start) };
+    record_from(begin, folder, start, pacing, tick)
+}
+
+/// [`record`], of a simulation that may continue an earlier run.
+pub(super) fn record_from(
+    begin: Begin<'_>,
+    folder: &Path,
+    start: RunStart<'_>,
+    pacing: &Pacing,
+    tick: &dyn Fn(Clock),
+) -> Result<Outcome, CliError> {
+    let first = begin.clock();
+    let secs_per_step = first.secs_per_step;
     let engine = Engine::spawn(|| {})?;
-    engine.send(Command::Load(sim));
+    let Begin { command, taps, writer } = begin;
+    engine.send(command);
     let schema = loaded(&engine)?;
     let start = RunStart { taps: taps.clone(), sets: &schema.sets, ..start };
-    let writer = RunWriter::create(folder, start)?;
+    let writer = writer(start)?;
     engine.send(Command::Batch(pacing.batch));
     engine.send(Command::Speed(pacing.speed));
     engine.send(Command::Record(taps, Box::new(writer)));
@@ -118,6 +153,7 @@ pub(super) fn record(
     events.take_timings();
     Ok(Outcome {
         digest,
+        first_step: first.step,
         clock,
         wall_s,
         stalled_s,

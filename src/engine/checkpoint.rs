@@ -1,11 +1,14 @@
 //! Checkpoints: a snapshot of the simulation, and what led to it.
 
-use super::worker::Worker;
+use super::{Event, worker::Worker};
 use crate::{
     params::{Change, Params},
     sim::{Clock, Digest, Effect, SimError, Simulation, Snapshot},
 };
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
 
 /// A state to continue from. Clones share the memory of the snapshot.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +25,100 @@ pub struct Checkpoint {
     pub n_logged: u64,
 }
 
+/// When a recording takes checkpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CheckpointPlan {
+    /// Wall-clock interval; zero: none.
+    pub every: Duration,
+    /// Interval in steps; 0: none.
+    pub every_steps: u64,
+    /// At the end of the recording, unless it failed.
+    pub at_end: bool,
+}
+
+impl CheckpointPlan {
+    /// Whether checkpoints are taken while it runs.
+    pub const fn is_periodic(&self) -> bool {
+        !self.every.is_zero() || self.every_steps > 0
+    }
+}
+
+/// When the checkpoints of a recording are due. One snapshot exists at a time.
+pub(super) struct Schedule {
+    plan: CheckpointPlan,
+    last: Instant,
+    last_step: u64,
+    last_logged: u64,
+    /// The snapshot that is being written.
+    pending: Weak<Snapshot>,
+}
+
+impl Schedule {
+    pub fn new(plan: CheckpointPlan, step: u64) -> Self {
+        Self { plan, last: Instant::now(), last_step: step, last_logged: u64::MAX, pending: Weak::new() }
+    }
+
+    /// Steps until the next one that is planned by steps.
+    pub fn steps_left(&self, step: u64) -> u64 {
+        if self.plan.every_steps == 0 { u64::MAX } else { self.plan.every_steps - step % self.plan.every_steps }
+    }
+
+    fn is_due(&self, step: u64) -> bool {
+        let by_steps = self.plan.every_steps > 0 && step.is_multiple_of(self.plan.every_steps);
+        let by_time = !self.plan.every.is_zero() && self.last.elapsed() >= self.plan.every && !self.is_pending();
+        step != self.last_step && (by_steps || by_time)
+    }
+
+    fn is_pending(&self) -> bool {
+        self.pending.strong_count() > 0
+    }
+
+    /// Waits until the last snapshot is written.
+    fn wait(&self) {
+        while self.is_pending() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn taken(&mut self, checkpoint: &Checkpoint) {
+        (self.last, self.last_step) = (Instant::now(), checkpoint.clock.step);
+        (self.last_logged, self.pending) = (checkpoint.n_logged, Arc::downgrade(&checkpoint.snapshot));
+    }
+}
+
 impl<W: Fn()> Worker<W> {
+    /// Hands a checkpoint to the recorder when one is due.
+    pub(super) fn checkpoint_if_due(&mut self) {
+        let step = self.clock().step;
+        if self.recorder.as_ref().is_some_and(|recorder| recorder.schedule.is_due(step)) {
+            self.record_checkpoint();
+        }
+    }
+
+    /// Hands the last checkpoint of a recording to the recorder. A run that was interrupted can continue from it.
+    pub(super) fn final_checkpoint(&mut self, is_interrupted: bool) {
+        let (step, n_logged) = (self.clock().step, self.history.commands.len() as u64);
+        let is_new = |s: &Schedule| (s.last_step, s.last_logged) != (step, n_logged);
+        let is_wanted = |s: &Schedule| (s.plan.at_end || (is_interrupted && s.plan.is_periodic())) && is_new(s);
+        if self.recorder.as_ref().is_some_and(|recorder| is_wanted(&recorder.schedule)) {
+            self.record_checkpoint();
+        }
+    }
+
+    fn record_checkpoint(&mut self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.schedule.wait();
+        }
+        match self.checkpoint() {
+            Some(Ok(checkpoint)) => {
+                // When the recorder has failed, the next block reports it.
+                let _ = self.recorder.as_mut().map(|recorder| recorder.checkpoint(checkpoint));
+            }
+            Some(Err(error)) => self.send_event(Event::Rejected { change: None, error }),
+            None => {}
+        }
+    }
+
     /// A checkpoint of the present state. The simulation waits for the copy to host memory only.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         let n_logged = self.history.commands.len() as u64;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     params::{Change, Params},
-    sim::{Action, Effect, ProbeId, Shape, SimError, Simulation, Tap},
+    sim::{Action, Effect, Frame, ProbeId, Shape, SimError, Simulation, Tap},
 };
 use std::{
     io,
@@ -206,13 +206,25 @@ impl<W: Fn()> Worker<W> {
         };
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
         let start = RecordingStart { clock: sim.clock(), lanes, history: self.history.clone() };
+        let continues = sink.continues();
         match Recorder::start(taps, sink, start, sim.digest(), self.shared.counters.clone()) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
                 self.end_lineage_taps();
                 self.update_taps();
+                if continues {
+                    self.drop_unread();
+                }
             }
             Err(error) => self.send_event(Event::RecordingFailed(error, RecordingEnd::default())),
+        }
+    }
+
+    /// A lineage tap begins with the living: a recording that continues another has them already.
+    fn drop_unread(&mut self) {
+        let mut frame = Frame { histories_only: true, ..Frame::default() };
+        if let Some(Err(error)) = self.sim.as_mut().map(|s| s.sample(&mut frame)) {
+            self.reject(None, error);
         }
     }
 

@@ -14,7 +14,7 @@ mod recorder;
 pub mod replay;
 mod worker;
 
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, CheckpointPlan};
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
 pub use messages::{Command, EngineCounters, Event, LoggedCommand, SimSchema};

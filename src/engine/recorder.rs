@@ -1,7 +1,10 @@
 //! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the simulation
 //! waits; no spike is lost and memory is bounded.
 
-use super::{EngineCounters, LoggedCommand};
+use super::{
+    Checkpoint, EngineCounters, LoggedCommand,
+    checkpoint::{CheckpointPlan, Schedule},
+};
 use crate::{
     params::Change,
     sim::{Clock, Digest, Frame, ProbeId, Tap},
@@ -70,6 +73,20 @@ pub trait Sink: Send {
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
     /// From this step on the samples of a probe have these lanes.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
+    /// The checkpoints that it wants; asked once, before `begin`.
+    fn checkpoints(&self) -> CheckpointPlan {
+        CheckpointPlan::default()
+    }
+    /// Writes a checkpoint of the state after the last block. It may return before everything is on disk, and holds the
+    /// snapshot until then: the next checkpoint is taken after that.
+    fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
+        drop(checkpoint);
+        Ok(())
+    }
+    /// Whether it continues a recording that ended at this step.
+    fn continues(&self) -> bool {
+        false
+    }
     /// Flushes and closes.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
@@ -82,11 +99,14 @@ enum Block {
     Readings(Frame, Digest),
     Command(u64, LoggedCommand),
     Lanes(u64, ProbeId, Vec<String>),
+    Checkpoint(Checkpoint),
     End(RecordingEnd),
 }
 
 pub(super) struct Recorder {
     pub taps: Vec<Tap>,
+    /// When the next checkpoint is due.
+    pub schedule: Schedule,
     queue: Sender<Block>,
     thread: std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>,
     counters: Arc<EngineCounters>,
@@ -103,6 +123,7 @@ impl Recorder {
         counters: Arc<EngineCounters>,
     ) -> io::Result<Self> {
         let (queue, blocks) = bounded(QUEUE);
+        let schedule = Schedule::new(sink.checkpoints(), start.clock.step);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
@@ -110,7 +131,7 @@ impl Recorder {
             let written = RecordingEnd { digest, clock: start.clock, ..RecordingEnd::default() };
             Writer { sink, written, failed: flag }.run(begun, &blocks)
         })?;
-        Ok(Self { taps, queue, thread, counters, failed })
+        Ok(Self { taps, schedule, queue, thread, counters, failed })
     }
 
     /// Queues a block; waits when the queue is full. `false` when the sink has failed: [`Recorder::finish`] returns
@@ -125,6 +146,11 @@ impl Recorder {
 
     pub fn lanes_changed(&self, step: u64, probe: ProbeId, lanes: Vec<String>) -> bool {
         self.send(Block::Lanes(step, probe, lanes))
+    }
+
+    pub fn checkpoint(&mut self, checkpoint: Checkpoint) -> bool {
+        self.schedule.taken(&checkpoint);
+        self.send(Block::Checkpoint(checkpoint))
     }
 
     fn send(&self, block: Block) -> bool {
@@ -188,6 +214,7 @@ impl Writer {
             }
             Block::Command(step, what) => self.sink.log(step, &what),
             Block::Lanes(step, probe, lanes) => self.sink.lanes_changed(step, probe, &lanes),
+            Block::Checkpoint(checkpoint) => self.sink.checkpoint(checkpoint),
             Block::End(_) => Ok(()),
         }
     }

@@ -169,6 +169,7 @@ impl<W: Fn()> Worker<W> {
 
     pub fn end_recording(&mut self, status: EndStatus) {
         if self.recorder.is_some() {
+            self.final_checkpoint(status == EndStatus::Interrupted);
             self.close_recording(RecordingEnd { status, digest: self.digest(), clock: self.clock() });
         }
     }
@@ -249,6 +250,9 @@ impl<W: Fn()> Worker<W> {
         if let Running::Until(end) = self.running {
             steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
         }
+        if let Some(recorder) = &self.recorder {
+            steps = u64::from(steps).min(recorder.schedule.steps_left(clock.step)) as u32;
+        }
         if !wait.is_zero() {
             // A long wait comes in pieces: the pace is computed again afterwards.
             match self.inbox.recv_timeout(wait) {
@@ -282,6 +286,7 @@ impl<W: Fn()> Worker<W> {
             frame.batches.append(&mut self.pass.batches);
         }
         self.pace.took(steps, took);
+        self.checkpoint_if_due();
         let clock = self.clock();
         counters.step.store(clock.step, Ordering::Relaxed);
         counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);

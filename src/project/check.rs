@@ -1,6 +1,6 @@
 //! Compares the files of a run with the lengths and hashes in its manifest.
 
-use super::{RunFolder, run_file};
+use super::{CheckpointInfo, RunFolder, run_file};
 use crate::sim::Progress;
 use std::{fmt, io};
 
@@ -91,7 +91,34 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
         let (probe, n_records) = stream.map_or((String::new(), 0), |s| (s.probe.clone(), run.n_records(s)));
         out.push(FileCheck { name: format!("{prefix}{name}"), probe, n_bytes, n_records, finding });
     }
+    for info in &manifest.checkpoints {
+        out.push(check_checkpoint(run, prefix, info, progress)?);
+    }
     Ok(out)
+}
+
+/// Verifies the directory and every section.
+fn check_checkpoint(
+    run: &RunFolder,
+    prefix: &str,
+    info: &CheckpointInfo,
+    progress: &Progress,
+) -> io::Result<FileCheck> {
+    let path = run_file::inside(&run.path, &info.file)?;
+    let size = run_file::size_of(&path);
+    let verify = || run.checkpoint(info)?.verify(&mut |_| progress.report("checking", 0.0).is_ok());
+    let finding = match size {
+        None => Finding::Missing,
+        Some(n) if n != info.n_bytes => Finding::Length { expected: info.n_bytes },
+        Some(_) => match verify() {
+            Ok(()) => Finding::Intact,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => Finding::Changed,
+            Err(e) => Finding::Unreadable(e.to_string()),
+        },
+    };
+    let name = format!("{prefix}{}", info.file);
+    Ok(FileCheck { name, probe: String::new(), n_bytes: size.unwrap_or(0), n_records: 0, finding })
 }
 
 fn compare(path: &std::path::Path, expected: &str, progress: &Progress) -> io::Result<Finding> {

@@ -158,6 +158,7 @@ impl RunFolder {
         let names = (manifest.streams.iter().map(|s| s.file.as_str()))
             .chain(manifest.sets.iter().map(|s| s.ids.as_str()))
             .chain(manifest.files.iter().map(|f| f.name.as_str()))
+            .chain(manifest.checkpoints.iter().map(|c| c.file.as_str()))
             .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, EXPORTS, RATES]);
         folder == own
             && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
@@ -306,6 +307,10 @@ fn is_plausible(manifest: &Manifest) -> Result<(), String> {
         if record_bytes(stream).is_some_and(|n| n > MAX_RECORD) {
             return Err(format!("{} has {} values per record, which is too many", stream.probe, stream.width));
         }
+    }
+    let parent = manifest.parent.as_ref().map(|parent| &parent.checkpoint);
+    if let Some(info) = manifest.checkpoints.iter().chain(parent).find(|c| !run_file::is_plain_name(&c.file)) {
+        return Err(format!("`{}` is not a file name in the run folder", info.file));
     }
     if let Some(set) = manifest.sets.iter().find(|s| s.len > crate::data::MAX_NEURONS) {
         return Err(format!("{} {} are more than this program allows", set.len, set.name));

@@ -1,6 +1,6 @@
 //! The manifest of a run, `run.ron`.
 
-use super::provenance::DataFile;
+use super::{checkpoint_file::CheckpointInfo, provenance::DataFile};
 use crate::sim::{Digest, ElementSet, ProbeSpec, Shape, Tap};
 use std::path::PathBuf;
 
@@ -80,6 +80,16 @@ pub struct FileInfo {
     pub hash: String,
 }
 
+/// Where a branch begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Parent {
+    /// Folder of the other run, relative to the folder of this one where possible.
+    pub run: PathBuf,
+    /// The checkpoint.
+    pub checkpoint: CheckpointInfo,
+}
+
 /// A set of elements the streams refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -150,6 +160,12 @@ pub struct Manifest {
     pub sets: Vec<SetInfo>,
     /// Input files.
     pub data: Vec<DataFile>,
+    /// Checkpoints that the run keeps, by step.
+    pub checkpoints: Vec<CheckpointInfo>,
+    /// Steps at which the run was continued from a checkpoint, with the time, UTC.
+    pub resumed: Vec<(u64, String)>,
+    /// The checkpoint of another run that this one began at; its project and log begin there.
+    pub parent: Option<Parent>,
 }
 
 impl Manifest {

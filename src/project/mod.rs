@@ -3,8 +3,11 @@
 //! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line sets its parameters.
 //! This is the only module that reads and writes the file format, and everything it writes is versioned.
 
+mod append_file;
 mod atomic_file;
 pub mod check;
+pub mod checkpoint_file;
+mod checkpoints;
 pub mod clipboard;
 pub mod command_log;
 mod compare;
@@ -31,11 +34,13 @@ pub mod stream_reader;
 pub mod writer;
 
 pub use atomic_file::write_atomic;
+pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
+pub use checkpoints::Continuation;
 pub use diff::{Difference, diff};
 pub use durability::DeferredSync;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
-pub use manifest::{FileInfo, Manifest, SetInfo, Status, Stream};
+pub use manifest::{FileInfo, Manifest, Parent, SetInfo, Status, Stream};
 pub use new::new_project;
 pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
 pub use replace::{exports, list_exports};
@@ -43,15 +48,28 @@ pub use writer::{RunStart, RunWriter};
 
 use crate::{
     choices,
+    engine::CheckpointPlan,
     kinds::Model,
     param_tree, params,
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
     sim::{BuildContext, ProbeSpec, Shape, Tap},
 };
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 1;
+
+choices! {
+    /// Whether a run keeps its last state.
+    pub enum FinalCheckpoint {
+        /// As the kind recommends: yes where the state is the result, e.g. trained weights.
+        Auto,
+        /// Always.
+        Yes,
+        /// Never.
+        No,
+    }
+}
 
 choices! {
     /// The device of a project.
@@ -83,6 +101,22 @@ params! {
         /// Device of the simulation.
         #[param(title = "Device")]
         device: DeviceChoice = DeviceChoice::Auto,
+
+        /// Wall time between two checkpoints of a recording, from which it can continue; 0: none.
+        #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9)]
+        checkpoint_every_s: f64 = 0.0,
+
+        /// Steps between two checkpoints of a recording; 0: none.
+        #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15)]
+        checkpoint_steps: u64 = 0,
+
+        /// Checkpoints that a recording keeps, the newest; 0: all.
+        #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6)]
+        keep_checkpoints: u32 = 3,
+
+        /// Whether a recording ends with a checkpoint.
+        #[param(title = "Final checkpoint")]
+        final_checkpoint: FinalCheckpoint = FinalCheckpoint::Auto,
     }
 }
 
@@ -145,6 +179,19 @@ impl Project {
     /// The build context of the model. `base` is the folder of the project file, from which its paths start.
     pub fn build_context(&self, base: &Path) -> BuildContext {
         BuildContext { base: base.to_owned(), seed: self.seed, ..BuildContext::default() }
+    }
+
+    /// The checkpoints of its recordings.
+    pub fn checkpoint_plan(&self) -> CheckpointPlan {
+        CheckpointPlan {
+            every: Duration::from_secs_f64(self.run.checkpoint_every_s.clamp(0.0, 1e9)),
+            every_steps: self.run.checkpoint_steps,
+            at_end: match self.run.final_checkpoint {
+                FinalCheckpoint::Auto => self.model.keeps_final_state(),
+                FinalCheckpoint::Yes => true,
+                FinalCheckpoint::No => false,
+            },
+        }
     }
 
     /// Steps of the planned duration; `None` for an open end.

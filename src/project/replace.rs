@@ -2,7 +2,7 @@
 //! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
 
 use super::{
-    Manifest, RunFolder,
+    Manifest, RunFolder, checkpoint_file,
     folder::trial_folder,
     lock::{self, RunLock},
     manifest::{FileInfo, file_name},
@@ -51,6 +51,12 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     }
     for set in run.manifest.sets.iter().filter(|set| set.ids == format!("{}.u64", set.name)) {
         remove(folder, &set.ids)?;
+    }
+    for info in &run.manifest.checkpoints {
+        let names = [info.file.clone(), format!("{}.part", info.file)];
+        if is_signed && info.file == checkpoint_file::file_name(info.step) {
+            names.iter().try_for_each(|name| remove(folder, name))?;
+        }
     }
     // The manifest last: without it the folder is not a run.
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))

@@ -110,6 +110,9 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
     }
     let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
     let log = run.commands_with(&ids).map_err(input)?;
+    if let Some(state) = run.parent_state(progress)? {
+        sim.load(&state)?;
+    }
     let (first, end) = (run.manifest.first_step, run.manifest.last_step);
     let plan = Plan { log: &log, n_history: run.manifest.n_history as usize, first, end, taps: &taps };
     drive(sim, &plan, progress, &mut streams)?;

@@ -10,6 +10,7 @@
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
 //!   neurons.u64      public ids of the elements, when they have any
 //!   timings.csv      kernel times
+//!   checkpoint-000012000.state   the state at a step, when the project asks for checkpoints
 //!   note.txt         the user's note, when there is one
 //! ```
 //!

@@ -1,22 +1,26 @@
 //! Writes a run folder: the [`Sink`] behind every recording, from the window and from the command line.
 
 use super::{
-    Manifest, Project, Status, atomic_file, command_log,
+    Manifest, Project, Status,
+    append_file::AppendFile,
+    atomic_file,
+    checkpoints::Checkpoints,
+    command_log,
     encode::encode,
     file,
     lock::RunLock,
     manifest::{self, FileInfo, SetInfo},
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
-    run_file::{self, Hash},
+    run_file::Hash,
 };
 use crate::{
-    engine::{CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    engine::{Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink},
     sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{
-    fs::{self, File},
-    io::{self, Seek as _, SeekFrom, Write},
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -46,73 +50,32 @@ pub struct RunStart<'a> {
 
 /// A run folder being written.
 pub struct RunWriter {
-    folder: PathBuf,
-    lock: RunLock,
-    manifest: Manifest,
-    project: Project,
-    probes: &'static [ProbeSpec],
-    sets: Vec<Arc<ElementSet>>,
-    taps: Vec<Tap>,
-    files: Vec<StreamFile>,
+    pub(super) folder: PathBuf,
+    pub(super) lock: RunLock,
+    pub(super) manifest: Manifest,
+    pub(super) project: Project,
+    pub(super) probes: &'static [ProbeSpec],
+    pub(super) sets: Vec<Arc<ElementSet>>,
+    pub(super) taps: Vec<Tap>,
+    pub(super) files: Vec<StreamFile>,
     /// Segments of streams that are complete, since the lanes changed.
-    segments: Vec<StreamFile>,
+    pub(super) segments: Vec<StreamFile>,
     /// Files that do not change any more.
-    written: Vec<FileInfo>,
-    commands: AppendFile,
-    timings: AppendFile,
-    started: Instant,
-    buffer: Vec<u8>,
+    pub(super) written: Vec<FileInfo>,
+    pub(super) commands: AppendFile,
+    pub(super) timings: AppendFile,
+    pub(super) started: Instant,
+    /// Wall time of the parts before, when the run continues.
+    pub(super) earlier_s: f64,
+    pub(super) buffer: Vec<u8>,
+    pub(super) checkpoints: Checkpoints,
 }
 
-struct StreamFile {
-    probe: ProbeId,
-    stream: usize,
-    file: AppendFile,
-    last_step: Option<u64>,
-}
-
-/// A file that only grows, in whole blocks, and its hash.
-struct AppendFile {
-    file: File,
-    path: PathBuf,
-    n_bytes: u64,
-    hash: Hash,
-}
-
-impl AppendFile {
-    fn create(folder: &Path, name: &str, head: &str) -> io::Result<Self> {
-        let path = run_file::inside(folder, name)?;
-        let file = run_file::create_new(&path)?;
-        let mut appended = Self { file, path, n_bytes: 0, hash: Hash::default() };
-        appended.append(head.as_bytes())?;
-        Ok(appended)
-    }
-
-    /// Appends a block and passes it to the system, so that it survives a crash of the program. A block that does not
-    /// fit on the disk is removed as a whole.
-    fn append(&mut self, block: &[u8]) -> io::Result<()> {
-        if let Err(error) = self.file.write_all(block) {
-            self.cut(self.n_bytes);
-            return Err(at(&self.path, &error));
-        }
-        self.hash.add(block);
-        self.n_bytes += block.len() as u64;
-        Ok(())
-    }
-
-    /// Cuts the file to a length.
-    fn cut(&mut self, n_bytes: u64) {
-        self.file.set_len(n_bytes).ok();
-        self.file.seek(SeekFrom::Start(n_bytes)).ok();
-    }
-
-    fn name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    fn info(&self) -> FileInfo {
-        FileInfo { name: self.name(), n_bytes: self.n_bytes, hash: self.hash.hex() }
-    }
+pub(super) struct StreamFile {
+    pub probe: ProbeId,
+    pub stream: usize,
+    pub file: AppendFile,
+    pub last_step: Option<u64>,
 }
 
 impl RunWriter {
@@ -165,7 +128,9 @@ impl RunWriter {
             commands: AppendFile::create(folder, COMMANDS, head)?,
             timings: AppendFile::create(folder, TIMINGS, "step,kernel,launches,nanos,max_nanos,bytes,items\n")?,
             started: Instant::now(),
+            earlier_s: 0.0,
             buffer: vec![],
+            checkpoints: Checkpoints::of(project, start.trial.is_some() || start.trials > 0),
         })
     }
 
@@ -191,7 +156,8 @@ impl RunWriter {
     /// Writes the last manifest: lengths and hashes of all files. The lock is released when the writer is dropped.
     fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
-        self.manifest.wall_s = self.started.elapsed().as_secs_f64();
+        self.manifest.wall_s = self.earlier_s + self.started.elapsed().as_secs_f64();
+        let checkpoints = self.collect_checkpoint(true);
         for target in self.files.iter().chain(&self.segments) {
             let stream = &mut self.manifest.streams[target.stream];
             (stream.n_bytes, stream.hash) = (target.file.n_bytes, target.file.hash.hex());
@@ -202,7 +168,7 @@ impl RunWriter {
         let synced =
             streams.map(|f| &f.file).try_for_each(|f| super::durability::sync(&f.file).map_err(|e| at(&f.path, &e)));
         self.lock.release_reserve();
-        save_manifest(&self.folder, &self.manifest).and(synced)
+        save_manifest(&self.folder, &self.manifest).and(synced).and(checkpoints)
     }
 
     /// The folder.
@@ -276,7 +242,7 @@ impl RunWriter {
         self.write_progress(block.clock.step)
     }
 
-    fn write_progress(&mut self, step: u64) -> io::Result<()> {
+    pub(super) fn write_progress(&mut self, step: u64) -> io::Result<()> {
         let streams = self.files.iter().chain(&self.segments);
         let names = streams.map(|f| (self.manifest.streams[f.stream].file.as_str(), f.file.n_bytes));
         self.lock.update(Some(step), names)
@@ -295,6 +261,9 @@ impl RunWriter {
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
         let RecordingStart { clock, lanes, history } = start;
+        if self.checkpoints.resumed_at.is_some() {
+            return self.begin_again(*clock);
+        }
         self.write_history(history)?;
         self.started = Instant::now();
         self.manifest.first_step = clock.step;
@@ -308,7 +277,20 @@ impl Sink for RunWriter {
         self.write_progress(clock.step)
     }
 
+    fn checkpoints(&self) -> CheckpointPlan {
+        self.checkpoints.plan
+    }
+
+    fn continues(&self) -> bool {
+        self.checkpoints.resumed_at.is_some()
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
+        self.start_checkpoint(checkpoint)
+    }
+
     fn write(&mut self, block: &Frame) -> io::Result<()> {
+        self.collect_checkpoint(false)?;
         let before: Vec<_> = self.files.iter().map(|f| (f.file.n_bytes, f.file.hash.clone())).collect();
         let result = self.append_block(block);
         match &result {

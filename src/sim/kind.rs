@@ -154,6 +154,8 @@ pub trait Kind {
     const MODULES: &'static [ModuleSpec];
     /// Parameter presets.
     const PRESETS: &'static [Preset];
+    /// Whether a recording ends with a checkpoint unless the project says otherwise: yes where the state is the result.
+    const KEEPS_FINAL_STATE: bool = false;
     /// Its parameters, as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// What is built from the parameters on the host: connectivity, weights, tokens. Large, immutable, shared.

@@ -54,6 +54,7 @@ impl Kind for DemoKind {
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = &[];
     const PRESETS: &'static [Preset] = &[];
+    const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
     type Setup = Source;
 

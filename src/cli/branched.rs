@@ -1,0 +1,46 @@
+//! `neuropil run --branch RUN`: a new run that begins at a checkpoint of another.
+
+use super::{
+    args::RunArgs,
+    device,
+    error::CliError,
+    progress::ProgressLine,
+    run::{base_of, changed, check_outside, folder_for, record, run_start, taps_of},
+    session::{self, Begin},
+};
+use crate::{
+    engine::Command,
+    project::{self, RunFolder, RunWriter},
+    sim::Progress,
+};
+use std::{path::Path, time::Instant};
+
+pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
+    let began = Instant::now();
+    let run = RunFolder::open(path)?;
+    let from = run.continuation(args.at, &Progress::default())?;
+    let (project, base) = match &args.project {
+        Some(file) => {
+            let project = project::open(file)?.0;
+            check_outside(&project, &base_of(file), args.allow_outside)?;
+            (project, base_of(file))
+        }
+        None => (from.now.clone(), run.manifest.base.clone()),
+    };
+    let job = changed(project, base, args)?;
+    let taps = taps_of(&job.project)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
+    let mut sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    drop(prepared);
+    sim.load(&from.snapshot)?;
+    drop(from.snapshot);
+    let folder = folder_for(&job, args.out.as_ref())?;
+    let start = run_start(&job, &chosen.name, chosen.threads);
+    let begin = Begin {
+        command: Command::Load(sim),
+        taps,
+        writer: &|start| Ok(RunWriter::create(&folder, start)?.branch_of(path, from.info.clone())),
+    };
+    record(&job, args, &folder, start, begin, began.elapsed().as_secs_f64())
+}

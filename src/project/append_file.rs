@@ -1,0 +1,68 @@
+//! Files of a run that only grow.
+
+use super::{
+    manifest::FileInfo,
+    run::at,
+    run_file::{self, Hash},
+};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// A file that only grows, in whole blocks, and its hash.
+pub(super) struct AppendFile {
+    pub file: File,
+    pub path: PathBuf,
+    pub n_bytes: u64,
+    pub hash: Hash,
+}
+
+impl AppendFile {
+    pub fn create(folder: &Path, name: &str, head: &str) -> io::Result<Self> {
+        let path = run_file::inside(folder, name)?;
+        let file = run_file::create_new(&path)?;
+        let mut appended = Self { file, path, n_bytes: 0, hash: Hash::default() };
+        appended.append(head.as_bytes())?;
+        Ok(appended)
+    }
+
+    /// Continues a file at a length. The rest is cut off.
+    pub fn reopen(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
+        let path = run_file::inside(folder, name)?;
+        let hash = run_file::hash_start(&path, n_bytes)?;
+        let mut options = OpenOptions::new();
+        options.write(true);
+        run_file::no_follow(&mut options);
+        let mut file = options.open(&path).map_err(|e| at(&path, &e))?;
+        file.set_len(n_bytes).and_then(|()| file.seek(SeekFrom::Start(n_bytes))).map_err(|e| at(&path, &e))?;
+        Ok(Self { file, path, n_bytes, hash })
+    }
+
+    /// Appends a block and passes it to the system, so that it survives a crash of the program. A block that does not
+    /// fit on the disk is removed as a whole.
+    pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.file.write_all(block) {
+            self.cut(self.n_bytes);
+            return Err(at(&self.path, &error));
+        }
+        self.hash.add(block);
+        self.n_bytes += block.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts the file to a length.
+    pub fn cut(&mut self, n_bytes: u64) {
+        self.file.set_len(n_bytes).ok();
+        self.file.seek(SeekFrom::Start(n_bytes)).ok();
+    }
+
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn info(&self) -> FileInfo {
+        FileInfo { name: self.name(), n_bytes: self.n_bytes, hash: self.hash.hex() }
+    }
+}

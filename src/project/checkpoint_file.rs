@@ -1,0 +1,331 @@
+//! The file of a checkpoint: the sections of a snapshot, one after the other, and at the end their directory.
+//!
+//! ```text
+//! NEUROPIL CHECKPOINT 1      64 bytes, padded with spaces
+//! sections                   little-endian, each aligned to 64 bytes
+//! directory                  RON: step, log entries, and name, type, shape, place and XXH64 of every section
+//! trailer                    offset, length and XXH64 of the directory, 8 bytes each, and `NPCKPEND`
+//! ```
+//!
+//! It is written in one pass from the memory of the snapshot. A file that was cut off has no trailer and is refused.
+
+use super::{
+    file, run,
+    run::at,
+    run_file::{self, Hash},
+};
+use crate::{
+    engine::Checkpoint,
+    sim::{
+        Clock, Digest, Snapshot,
+        snapshot::{ElementType, Section, n_bytes},
+    },
+};
+use std::{
+    fs::File,
+    io::{self, BufWriter, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+const HEAD: &[u8] = b"NEUROPIL CHECKPOINT 1\n";
+const END: &[u8; 8] = b"NPCKPEND";
+const ALIGN: u64 = 64;
+const TRAILER: u64 = 32;
+const FORMAT: u32 = 1;
+/// Largest directory, bytes.
+const MAX_DIRECTORY: u64 = 1 << 28;
+
+/// One section in a file.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct SectionInfo {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its place in the file.
+    pub offset: u64,
+    /// XXH64.
+    pub hash: String,
+}
+
+/// What a checkpoint file says about itself.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Directory {
+    /// Version of this format.
+    pub format: u32,
+    /// Program and version.
+    pub app: String,
+    /// What the state is of.
+    pub model: String,
+    /// Step.
+    pub step: u64,
+    /// Simulated seconds per step.
+    pub secs_per_step: f64,
+    /// Hash and totals until then.
+    pub digest: Digest,
+    /// Entries of the run's command log that led to it.
+    pub n_logged: u64,
+    /// Bytes of the run's growing files until then.
+    pub files: Vec<(String, u64)>,
+    /// The sections.
+    pub sections: Vec<SectionInfo>,
+}
+
+/// A checkpoint in the manifest of its run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct CheckpointInfo {
+    /// Its file.
+    pub file: String,
+    /// Its step.
+    pub step: u64,
+    /// Size of the file.
+    pub n_bytes: u64,
+    /// XXH64 of its directory, which holds the hashes of the sections.
+    pub hash: String,
+}
+
+/// The name of the file of a checkpoint.
+pub(super) fn file_name(step: u64) -> String {
+    format!("checkpoint-{step:09}.state")
+}
+
+/// Writes a checkpoint: whole or not at all. `files` are the lengths of the run's growing files.
+pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::Result<CheckpointInfo> {
+    let name = file_name(checkpoint.clock.step);
+    let path = folder.join(&name);
+    let partial = folder.join(format!("{name}.part"));
+    std::fs::remove_file(&partial).ok();
+    let written = File::create_new(&partial).and_then(|file| {
+        let done = fill(&file, checkpoint, files)?;
+        super::durability::sync(&file)?;
+        Ok(done)
+    });
+    let renamed = written.and_then(|done| std::fs::rename(&partial, &path).map(|()| done));
+    match renamed {
+        Ok((n_bytes, hash)) => Ok(CheckpointInfo { file: name, step: checkpoint.clock.step, n_bytes, hash }),
+        Err(error) => {
+            std::fs::remove_file(&partial).ok();
+            Err(at(&path, &error))
+        }
+    }
+}
+
+/// Writes the contents; returns their length and the hash of the directory.
+fn fill(file: &File, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::Result<(u64, String)> {
+    let Checkpoint { snapshot, clock, digest, n_logged, .. } = checkpoint;
+    let mut out = BufWriter::new(file);
+    let mut place = 0;
+    let mut put = |out: &mut BufWriter<&File>, bytes: &[u8]| -> io::Result<u64> {
+        let start = place;
+        out.write_all(bytes)?;
+        let end = start + bytes.len() as u64;
+        place = end.next_multiple_of(ALIGN);
+        out.write_all(&[b' '; ALIGN as usize][..(place - end) as usize])?;
+        Ok(start)
+    };
+    put(&mut out, HEAD)?;
+    let mut directory = Directory {
+        format: FORMAT,
+        app: run::app_version(),
+        model: snapshot.model.clone(),
+        step: clock.step,
+        secs_per_step: clock.secs_per_step,
+        digest: digest.clone(),
+        n_logged: *n_logged,
+        files,
+        sections: vec![],
+    };
+    for section in &snapshot.sections {
+        let offset = put(&mut out, section.bytes())?;
+        let hash = hash_of(section.bytes());
+        let (name, shape) = (section.name.clone(), section.shape.clone());
+        directory.sections.push(SectionInfo { name, element: section.element, shape, offset, hash });
+    }
+    let text = file::to_ron(&directory).map_err(io::Error::other)?;
+    let start = put(&mut out, text.as_bytes())?;
+    let hash = Hash::of(text.as_bytes());
+    for word in [start, text.len() as u64, hash.value()] {
+        out.write_all(&word.to_le_bytes())?;
+    }
+    out.write_all(END)?;
+    out.flush()?;
+    Ok((place + TRAILER, hash.hex()))
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    Hash::of(bytes).hex()
+}
+
+/// A checkpoint on disk whose directory is intact.
+#[derive(Clone, Debug)]
+pub struct CheckpointFile {
+    path: PathBuf,
+    /// Its directory.
+    pub directory: Directory,
+    /// XXH64 of its directory.
+    pub hash: String,
+}
+
+impl CheckpointFile {
+    /// Reads and verifies the directory.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let broken = |what: &str| invalid(path, what);
+        let mut file = run_file::open_regular(path)?;
+        let len = file.metadata().map_err(|e| at(path, &e))?.len();
+        let mut head = [0; HEAD.len()];
+        let mut trailer = [0; TRAILER as usize];
+        let read = file.read_exact(&mut head).and_then(|()| {
+            file.seek(SeekFrom::End(-(TRAILER as i64)))?;
+            file.read_exact(&mut trailer)
+        });
+        if read.is_err() || !trailer.ends_with(END) {
+            return Err(broken("it is not complete"));
+        }
+        if head != HEAD {
+            return Err(broken("it is not a checkpoint of this program, or of a newer version"));
+        }
+        let word = |i: usize| trailer[i * 8..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        let (start, n) = (word(0), word(1));
+        let fits = n <= MAX_DIRECTORY && start.checked_add(n).is_some_and(|end| end <= len - TRAILER);
+        if !fits {
+            return Err(broken("its directory is damaged"));
+        }
+        let mut text = vec![0; n as usize];
+        file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut text)).map_err(|e| at(path, &e))?;
+        let hash = Hash::of(&text);
+        if hash.value() != word(2) {
+            return Err(broken("its directory is damaged"));
+        }
+        let text = String::from_utf8(text).map_err(|_| broken("its directory is damaged"))?;
+        let directory: Directory = file::from_ron(&text).map_err(|e| broken(&e.what))?;
+        if directory.format > FORMAT {
+            return Err(broken("it was written by a newer version"));
+        }
+        let is_inside = |s: &SectionInfo| {
+            n_bytes(s.element, &s.shape).and_then(|n| n.checked_add(s.offset)).is_some_and(|end| end <= start)
+        };
+        match directory.sections.iter().find(|s| !is_inside(s)) {
+            Some(section) => Err(broken(&format!("section `{}` is outside the file", section.name))),
+            None => Ok(Self { path: path.to_owned(), directory, hash: hash.hex() }),
+        }
+    }
+
+    /// When it was made.
+    pub const fn clock(&self) -> Clock {
+        Clock { step: self.directory.step, secs_per_step: self.directory.secs_per_step }
+    }
+
+    /// Reads all sections and verifies their hashes: one copy in memory. `report` receives the bytes read since its last
+    /// call and returns `false` to cancel.
+    pub fn read(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<Snapshot> {
+        let mut file = run_file::open_regular(&self.path)?;
+        let mut snapshot = Snapshot::new(&self.directory.model);
+        for info in &self.directory.sections {
+            let broken = || invalid(&self.path, &format!("section `{}` is damaged", info.name));
+            let n = n_bytes(info.element, &info.shape).ok_or_else(broken)?;
+            let mut bytes = vec![0; n as usize];
+            file.seek(SeekFrom::Start(info.offset)).map_err(|e| at(&self.path, &e))?;
+            let mut hash = Hash::default();
+            for part in bytes.chunks_mut(1 << 20) {
+                file.read_exact(part).map_err(|e| at(&self.path, &e))?;
+                hash.add(part);
+                if !report(part.len() as u64) {
+                    return Err(io::Error::new(ErrorKind::Interrupted, "cancelled"));
+                }
+            }
+            if hash.hex() != info.hash {
+                return Err(broken());
+            }
+            let section = Section::from_bytes(info.name.clone(), info.element, info.shape.clone(), bytes);
+            snapshot.sections.push(section.ok_or_else(broken)?);
+        }
+        Ok(snapshot)
+    }
+
+    /// Verifies all sections without keeping them.
+    pub fn verify(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
+        let mut file = run_file::open_regular(&self.path)?;
+        let mut buffer = vec![0; 1 << 20];
+        for info in &self.directory.sections {
+            file.seek(SeekFrom::Start(info.offset)).map_err(|e| at(&self.path, &e))?;
+            let (mut hash, mut rest) = (Hash::default(), n_bytes(info.element, &info.shape).unwrap_or(0));
+            while rest > 0 {
+                let part = &mut buffer[..rest.min(1 << 20) as usize];
+                file.read_exact(part).map_err(|e| at(&self.path, &e))?;
+                hash.add(part);
+                rest -= part.len() as u64;
+                if !report(part.len() as u64) {
+                    return Err(io::Error::new(ErrorKind::Interrupted, "cancelled"));
+                }
+            }
+            if hash.hex() != info.hash {
+                return Err(invalid(&self.path, &format!("section `{}` is damaged", info.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn invalid(path: &Path, what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("cannot use the checkpoint {}: {what}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn checkpoint() -> Checkpoint {
+        let mut snapshot = Snapshot::new("test");
+        snapshot.array("w", &[3, 5], (0..15).map(|i| i as f32).collect());
+        snapshot.list("empty", Vec::<u64>::new());
+        snapshot.number("step", 12_u64);
+        Checkpoint {
+            snapshot: Arc::new(snapshot),
+            clock: Clock { step: 12, secs_per_step: 1.0 },
+            n_logged: 3,
+            ..Checkpoint::default()
+        }
+    }
+
+    /// Damage anywhere is found before anything is used.
+    #[test]
+    fn every_flipped_bit_and_every_truncation_is_refused() {
+        let folder = std::env::temp_dir().join(format!("neuropil-checkpoint-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let files = vec![("spikes.u32".to_owned(), 80)];
+        let info = write(&folder, &checkpoint(), files.clone()).unwrap();
+        let path = folder.join(&info.file);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(whole.len() as u64, info.n_bytes);
+        let read = |path: &Path| CheckpointFile::open(path)?.read(&mut |_| true);
+        let file = CheckpointFile::open(&path).unwrap();
+        assert_eq!((file.directory.files.clone(), file.directory.n_logged, &file.hash), (files, 3, &info.hash));
+        assert_eq!(read(&path).unwrap(), *checkpoint().snapshot);
+        file.verify(&mut |_| true).unwrap();
+        let is_padding = |at: usize| {
+            let sections = file.directory.sections.iter();
+            let data = sections.map(|s| s.offset..s.offset + n_bytes(s.element, &s.shape).unwrap());
+            let end = whole.len() as u64 - TRAILER;
+            let start = u64::from_le_bytes(*whole[end as usize..].first_chunk().unwrap());
+            let n = u64::from_le_bytes(*whole[end as usize + 8..].first_chunk().unwrap());
+            let used = data.chain([0..HEAD.len() as u64, start..start + n, end..whole.len() as u64]);
+            !used.into_iter().any(|range| range.contains(&(at as u64)))
+        };
+        for at in (0..whole.len()).filter(|at| !is_padding(*at)) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            assert!(read(&path).is_err(), "byte {at}");
+        }
+        for len in (0..whole.len()).step_by(7) {
+            std::fs::write(&path, &whole[..len]).unwrap();
+            assert!(read(&path).is_err(), "{len} bytes");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,301 @@
+//! The checkpoints of a run folder: written while the run is recorded, and what a run or a branch continues from.
+
+use super::{
+    Project, RunFolder, RunStart, RunWriter, Status,
+    append_file::AppendFile,
+    checkpoint_file::{self, CheckpointFile, CheckpointInfo},
+    durability,
+    lock::RunLock,
+    manifest::{FileInfo, Stream, record_bytes},
+    run::{self, COMMANDS, PROJECT, TIMINGS, at},
+    run_file,
+    writer::{StreamFile, save_manifest},
+};
+use crate::{
+    engine::{Checkpoint, CheckpointPlan, CommandHistory, LoggedCommand},
+    sim::{Clock, ProbeSpec, Progress, SimError, Snapshot, Tap},
+};
+use std::{
+    io::{self, ErrorKind, Read as _, Seek as _, SeekFrom},
+    path::Path,
+    sync::Arc,
+    thread::JoinHandle,
+    time::Instant,
+};
+
+/// The checkpoints of a run that is being written.
+#[derive(Default)]
+pub(super) struct Checkpoints {
+    /// When they are taken.
+    pub plan: CheckpointPlan,
+    /// How many are kept; 0: all.
+    keep: usize,
+    /// The one that is being written.
+    writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
+    /// The step at which the run continues an earlier recording.
+    pub resumed_at: Option<u64>,
+}
+
+impl Checkpoints {
+    /// As a project plans them; none for a series of trials.
+    pub fn of(project: &Project, has_trials: bool) -> Self {
+        let plan = if has_trials { CheckpointPlan::default() } else { project.checkpoint_plan() };
+        Self { plan, keep: project.run.keep_checkpoints as usize, ..Self::default() }
+    }
+}
+
+impl RunWriter {
+    /// Starts to write a checkpoint on a thread of its own: the recording continues meanwhile. The data until then reach
+    /// the disk first.
+    pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
+        self.collect_checkpoint(true)?;
+        let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
+        let files: Vec<&AppendFile> = streams.chain([&self.commands, &self.timings]).collect();
+        for file in &files {
+            durability::sync(&file.file).map_err(|e| at(&file.path, &e))?;
+        }
+        let lengths = files.iter().map(|file| (file.name(), file.n_bytes)).collect();
+        let folder = self.folder.clone();
+        let write = move || checkpoint_file::write(&folder, &checkpoint, lengths);
+        self.checkpoints.writing = Some(std::thread::Builder::new().name("checkpoint".into()).spawn(write)?);
+        Ok(())
+    }
+
+    /// Lists a checkpoint that was written, and removes the oldest beyond the number that is kept.
+    pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
+        if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return Ok(());
+        }
+        let Some(thread) = self.checkpoints.writing.take() else { return Ok(()) };
+        let written = thread.join().unwrap_or_else(|_| Err(io::Error::other("the checkpoint thread panicked")))?;
+        let list = &mut self.manifest.checkpoints;
+        list.retain(|known| known.step < written.step);
+        list.push(written);
+        let excess = if self.checkpoints.keep == 0 { 0 } else { list.len().saturating_sub(self.checkpoints.keep) };
+        let old: Vec<CheckpointInfo> = list.drain(..excess).collect();
+        if self.manifest.status == Status::Running {
+            save_manifest(&self.folder, &self.manifest)?;
+        }
+        old.iter().try_for_each(|info| remove(&self.folder, info))
+    }
+
+    /// Continues a run from one of its checkpoints: its files are cut where they were then. `start` names sets, device and
+    /// command; project and probes are those of the run.
+    pub fn resume(run: &RunFolder, from: &CheckpointFile, start: &RunStart<'_>) -> io::Result<Self> {
+        let (folder, directory) = (&run.path, &from.directory);
+        let mut lock = RunLock::acquire(folder)?;
+        let project = run.project().map_err(io::Error::other)?;
+        let probes = project.model.probes();
+        let length = |name: &str| directory.files.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
+        let known = |name: &str| {
+            let what = format!("the checkpoint of step {} does not know {name}", directory.step);
+            length(name).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, what))
+        };
+        let mut manifest = run.manifest.clone();
+        for stream in manifest.streams.extract_if(.., |stream| length(&stream.file).is_none()) {
+            std::fs::remove_file(run_file::inside(folder, &stream.file)?).ok(); // began after the checkpoint
+        }
+        let (mut files, mut segments) = (vec![], vec![]);
+        for (i, stream) in manifest.streams.iter_mut().enumerate() {
+            let probe = probes.iter().position(|p| p.name == stream.probe).unwrap_or(usize::from(u16::MAX)) as u16;
+            let file = AppendFile::reopen(folder, &stream.file, known(&stream.file)?)?;
+            let last_step = last_step(stream, &file)?;
+            (stream.n_bytes, stream.hash) = (0, String::new());
+            let next = StreamFile { probe, stream: i, file, last_step };
+            // The last segment of a probe grows.
+            match files.iter_mut().find(|f: &&mut StreamFile| f.probe == probe) {
+                Some(last) => segments.push(std::mem::replace(last, next)),
+                None => files.push(next),
+            }
+        }
+        let commands = AppendFile::reopen(folder, COMMANDS, known(COMMANDS)?)?;
+        let timings = AppendFile::reopen(folder, TIMINGS, known(TIMINGS)?)?;
+        let later = manifest.checkpoints.extract_if(.., |info| info.step > directory.step);
+        later.into_iter().try_for_each(|info| remove(folder, &info))?;
+        let ids = manifest.sets.iter().map(|set| set.ids.clone()).filter(|ids| !ids.is_empty());
+        let mut written = vec![];
+        for name in std::iter::once(PROJECT.to_owned()).chain(ids) {
+            let (n_bytes, hash) = run_file::hash_file(&run_file::inside(folder, &name)?, &mut |_| true)?;
+            written.push(FileInfo { name, n_bytes, hash });
+        }
+        let earlier_s = manifest.wall_s;
+        manifest.id.clone_from(&lock.id);
+        (manifest.status, manifest.stopped, manifest.last_step) = (Status::Running, String::new(), directory.step);
+        (manifest.app, manifest.device, manifest.threads) = (run::app_version(), start.device.clone(), start.threads);
+        manifest.resumed.push((directory.step, run::now_utc()));
+        lock.begin()?;
+        save_manifest(folder, &manifest)?;
+        let checkpoints =
+            Checkpoints { resumed_at: Some(directory.step), ..Checkpoints::of(start.project, run.trial.is_some()) };
+        Ok(Self {
+            folder: folder.clone(),
+            lock,
+            manifest,
+            project,
+            probes,
+            sets: start.sets.to_vec(),
+            taps: run.taps(probes),
+            files,
+            segments,
+            written,
+            commands,
+            timings,
+            started: Instant::now(),
+            earlier_s,
+            buffer: vec![],
+            checkpoints,
+        })
+    }
+
+    /// The recording of a run that continues begins.
+    pub(super) fn begin_again(&mut self, clock: Clock) -> io::Result<()> {
+        if self.checkpoints.resumed_at != Some(clock.step) {
+            return Err(io::Error::other(format!("the simulation is at step {}, not at the checkpoint", clock.step)));
+        }
+        self.started = Instant::now();
+        self.write_progress(clock.step)
+    }
+}
+
+/// The step of the last record of a stream of states.
+fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
+    let is_state = matches!(stream.shape.as_str(), "field" | "matrix");
+    let record = record_bytes(stream).filter(|n| is_state && file.n_bytes >= *n);
+    let Some(record) = record else { return Ok(None) };
+    let mut step = [0; 8];
+    let mut source = run_file::open_regular(&file.path)?;
+    let read = source.seek(SeekFrom::Start(file.n_bytes - record)).and_then(|_| source.read_exact(&mut step));
+    read.map_err(|e| at(&file.path, &e))?;
+    Ok(Some(u64::from_le_bytes(step)))
+}
+
+fn remove(folder: &Path, info: &CheckpointInfo) -> io::Result<()> {
+    let path = run_file::inside(folder, &info.file)?;
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(at(&path, &e)),
+        _ => Ok(()),
+    }
+}
+
+/// A run at one of its checkpoints.
+#[derive(Clone, Debug)]
+pub struct Continuation {
+    /// The project as it was where the run began.
+    pub project: Project,
+    /// The commands since then.
+    pub history: CommandHistory,
+    /// The project with the parameters in effect at the checkpoint.
+    pub now: Project,
+    /// The checkpoint.
+    pub file: CheckpointFile,
+    /// Its entry in the manifest.
+    pub info: CheckpointInfo,
+    /// The state.
+    pub snapshot: Arc<Snapshot>,
+}
+
+impl RunFolder {
+    /// The recorded probes and elements.
+    pub fn taps(&self, probes: &[ProbeSpec]) -> Vec<Tap> {
+        let mut taps: Vec<Tap> = vec![];
+        for stream in &self.manifest.streams {
+            let probe = probes.iter().position(|p| p.name == stream.probe).map(|i| i as u16);
+            if let Some(probe) = probe.filter(|probe| taps.iter().all(|t| t.probe != *probe)) {
+                taps.push(Tap { probe, elements: stream.elements.clone() });
+            }
+        }
+        taps
+    }
+
+    /// Opens one of its checkpoints and verifies its directory.
+    pub fn checkpoint(&self, info: &CheckpointInfo) -> io::Result<CheckpointFile> {
+        let path = run_file::inside(&self.path, &info.file)?;
+        let file = CheckpointFile::open(&path)?;
+        if file.hash == info.hash {
+            return Ok(file);
+        }
+        let what = format!("{} is not the checkpoint that the run wrote", path.display());
+        Err(io::Error::new(ErrorKind::InvalidData, what))
+    }
+
+    /// The run at its last checkpoint, or the last one at or before a step. Every hash is verified; a damaged checkpoint
+    /// is passed over with a note.
+    pub fn continuation(&self, up_to: Option<u64>, progress: &Progress) -> Result<Continuation, SimError> {
+        let mut why = vec![];
+        for info in self.manifest.checkpoints.iter().rev().filter(|c| up_to.is_none_or(|step| c.step <= step)) {
+            match self.continue_from(info, progress) {
+                Err(SimError::Input(what)) => why.push(what),
+                other => return other,
+            }
+        }
+        if why.is_empty() {
+            why.push("it has none; record with `--checkpoint-every` or a final checkpoint".to_owned());
+        }
+        Err(SimError::Input(format!("{} has no usable checkpoint: {}", self.path.display(), why.join("; "))))
+    }
+
+    /// The run at this checkpoint.
+    pub fn continue_from(&self, info: &CheckpointInfo, progress: &Progress) -> Result<Continuation, SimError> {
+        let input = |e: io::Error| SimError::Input(e.to_string());
+        let file = self.checkpoint(info).map_err(input)?;
+        let snapshot = read(&file, info.n_bytes, progress)?;
+        let mut project = self.project().map_err(|e| SimError::Input(e.to_string()))?;
+        project.seed = self.manifest.seed;
+        let mut commands = self.commands().map_err(input)?;
+        commands.truncate(file.directory.n_logged as usize);
+        let mut now = project.clone();
+        for (_, command) in &commands {
+            if let LoggedCommand::Set(change) = command {
+                now.model.params_mut().set(change);
+            }
+        }
+        let history = CommandHistory { params: project.model.params().snapshot(), commands };
+        Ok(Continuation { project, history, now, file, info: info.clone(), snapshot: Arc::new(snapshot) })
+    }
+
+    /// The state in which a branch begins; none for a run that begins at step 0.
+    pub fn parent_state(&self, progress: &Progress) -> Result<Option<Snapshot>, SimError> {
+        let Some(parent) = &self.manifest.parent else { return Ok(None) };
+        let folder = self.path.join(&parent.run);
+        let file = run_file::inside(&folder, &parent.checkpoint.file).and_then(|path| CheckpointFile::open(&path));
+        let missing = |why: &str| {
+            let (run, step) = (folder.display(), parent.checkpoint.step);
+            SimError::Input(format!("the run begins at the checkpoint of step {step} in {run}: {why}"))
+        };
+        let file = file.map_err(|e| missing(&e.to_string()))?;
+        if file.hash != parent.checkpoint.hash {
+            return Err(missing("another checkpoint is there now"));
+        }
+        read(&file, parent.checkpoint.n_bytes, progress).map(Some)
+    }
+}
+
+fn read(file: &CheckpointFile, n_bytes: u64, progress: &Progress) -> Result<Snapshot, SimError> {
+    let mut n_read = 0;
+    let mut report = |n: u64| {
+        n_read += n;
+        progress.report("reading the checkpoint", n_read as f32 / n_bytes.max(1) as f32).is_ok()
+    };
+    file.read(&mut report).map_err(|e| match e.kind() {
+        ErrorKind::Interrupted => SimError::Cancelled,
+        _ => SimError::Input(e.to_string()),
+    })
+}
+
+impl RunWriter {
+    /// A run that begins at a checkpoint of another.
+    #[must_use]
+    pub fn branch_of(mut self, run: &Path, checkpoint: CheckpointInfo) -> Self {
+        let run = relative(&self.folder, run);
+        self.manifest.parent = Some(super::manifest::Parent { run, checkpoint });
+        self
+    }
+}
+
+/// A path from one folder to another; absolute when one of them has no absolute path.
+fn relative(from: &Path, to: &Path) -> std::path::PathBuf {
+    let (Ok(from), Ok(to)) = (std::fs::canonicalize(from), std::fs::canonicalize(to)) else { return to.to_owned() };
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| std::path::Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}
