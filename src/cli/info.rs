@@ -141,7 +141,11 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         print_line!("  {} trials", m.trials);
     }
     if let Some(parent) = &m.parent {
-        print_line!("  begins at the checkpoint of step {} in {}", parent.checkpoint.step, run.path.join(&parent.run).display());
+        print_line!(
+            "  begins at the checkpoint of step {} in {}",
+            parent.checkpoint.step,
+            run.path.join(&parent.run).display()
+        );
     }
     for (step, when) in &m.resumed {
         print_line!("  continued at step {step}, {when}");

@@ -134,7 +134,7 @@ macro_rules! kinds {
             pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &mut **p, )* } }
 
             /// Whether a recording ends with a checkpoint by default.
-            pub fn keeps_final_state(&self) -> bool { match self { $( Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
+            pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
 
             /// Simulated seconds per step.
             pub fn secs_per_step(&self) -> f64 { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }

@@ -15,7 +15,9 @@ use super::{
     run_file::Hash,
 };
 use crate::{
-    engine::{Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    engine::{
+        Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink,
+    },
     sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{

@@ -1,4 +1,5 @@
 //! The program from outside.
 
+mod checkpoints;
 mod checks;
 mod program;

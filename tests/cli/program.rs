@@ -17,16 +17,16 @@ use std::{
 /// A small network that fires, as command line words.
 const SMALL: &[&str] = &["--set", "network.n_neurons=400", "--set", "network.in_degree=40", "--device", "cpu"];
 
-struct Temp(PathBuf);
+pub struct Temp(pub PathBuf);
 
 impl Temp {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("neuropil-cli-{name}-{}", std::process::id()));
         fs::remove_dir_all(&path).ok();
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
-    fn join(&self, name: &str) -> PathBuf {
+    pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -37,17 +37,17 @@ impl Drop for Temp {
     }
 }
 
-fn example(name: &str) -> PathBuf {
+pub fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("projects").join(name)
 }
 
-fn neuropil() -> Command {
+pub fn neuropil() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_neuropil"));
     command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("RUST_LOG").env_remove("NEUROPIL_LOG");
     command
 }
 
-fn run(words: &[&str]) -> Output {
+pub fn run(words: &[&str]) -> Output {
     neuropil().args(words).output().unwrap()
 }
 
@@ -58,13 +58,13 @@ fn run_small(out: &Path, words: &[&str]) -> Output {
     output.unwrap()
 }
 
-fn ok(output: &Output) -> String {
+pub fn ok(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn json(output: &Output) -> Json {
+pub fn json(output: &Output) -> Json {
     serde_json::from_str(&ok(output)).unwrap()
 }
 
